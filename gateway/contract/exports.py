@@ -1,6 +1,11 @@
 """Files that lists and searches are collected into."""
 
 from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Struct
+
+from gateway.contract.members import member
 
 
 class FileFormat(StrEnum):
@@ -10,3 +15,9 @@ class FileFormat(StrEnum):
     NDJSON = "ndjson"
     #: RFC 4180, with a header
     CSV = "csv"
+
+
+class OutputView(Struct, frozen=True):
+    """A file that a list or search is collected into."""
+
+    file: Annotated[FileFormat, member("What the file looks like.", "csv")]

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import Struct
 
+from gateway.contract.exports import OutputView
 from gateway.contract.members import ID, TIME, Id, PageOf, Time, member
 
 
@@ -45,6 +46,7 @@ class ScheduleView(Struct, frozen=True):
     params: Annotated[dict[str, Any], member("The operation's params.", {"status": "open"})]
     select_fields: Annotated[list[str] | None, member("Dotted paths to keep of each record.")]
     exclude_fields: Annotated[list[str] | None, member("Dotted paths to leave out of each record.")]
+    output: Annotated[OutputView | None, member("The file that each run collects the records into.")]
     cron: Annotated[str, member("When it runs: minute hour day-of-month month day-of-week.", "30 6 * * 1-5")]
     timezone: Annotated[str, member("The time zone of `cron`.", "Europe/Berlin")]
     enabled: Annotated[bool, member("Whether its slots are run.", True)]

@@ -57,7 +57,9 @@ class Exports:
         """
         with self.audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
             caller.require(Scope.READ)
-            outcome = await self.execution.submit(await self._new_job(caller, call), call)
+            new = await self._new_job(caller, call)
+            entry.kind = new.kind
+            outcome = await self.execution.submit(new, call)
             entry.outcome = "accepted"
         return outcome
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gateway.audit.log import Audit
+from gateway.contract.kinds import Effect
 from gateway.db.pool import Connection, Database
 from gateway.errors import GatewayError
 from gateway.events.model import EventType
@@ -14,6 +15,7 @@ from gateway.jobs.model import NewJob, moment
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog
+from gateway.operations.changes import changed_members, target_of
 from gateway.schedules import runs
 from gateway.schedules.model import Schedule
 from gateway.schedules.slots import DueSlot, reason_to_miss
@@ -71,7 +73,7 @@ class DueRuns:
         if reason is not None:
             return SlotOutcome(due, next_run_at, reason), None
         try:
-            new = runs.job_of(schedule, self.catalog, schedule.job_id_of(due.slot), due.slot)
+            new = runs.job_of(schedule, self.catalog.kind(schedule.kind), schedule.job_id_of(due.slot), due.slot)
         except GatewayError as error:  # a later version of the kind may refuse what an earlier one took
             return SlotOutcome(due, next_run_at, error.detail), None
         return SlotOutcome(due, next_run_at, None), new
@@ -88,12 +90,15 @@ class DueRuns:
                 self._audit_run(schedule, new)
 
     def _audit_run(self, schedule: Schedule, new: NewJob) -> None:
-        intent = f"schedule {schedule.definition.name}"
-        what = f"{new.entity}.{new.action}"
-        with self.audit.record(
-            what, schedule, connector_id=new.connector_id, target=str(new.id), intent=intent
-        ) as entry:
-            entry.outcome = "accepted"
+        what, intent = f"{new.entity}.{new.action}", f"schedule {schedule.definition.name}"
+        with self.audit.record(what, schedule, connector_id=new.connector_id, intent=intent) as entry:
+            entry.kind, entry.outcome = new.kind, "accepted"
+            if new.effect is not Effect.READ:
+                operation = self.catalog.kind(schedule.kind).operation(
+                    schedule.definition.entity, schedule.definition.action
+                )
+                entry.target = target_of(operation, new.params)
+                entry.changed = changed_members(operation, new.params) or None
 
 
 async def _add_missed_event(connection: Connection, outcome: SlotOutcome) -> None:

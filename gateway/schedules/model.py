@@ -7,6 +7,7 @@ from uuid import UUID, uuid5
 
 import msgspec
 
+from gateway.contract.exports import FileFormat
 from gateway.contract.schedules import CatchUp, Overlap
 from gateway.schedules.cron import Cron
 from gateway.upstream.field_selection import FieldSelection
@@ -30,6 +31,8 @@ class Definition(msgspec.Struct, frozen=True):
     cron: str
     params: Mapping[str, Any] = msgspec.field(default_factory=dict)
     selection: FieldSelection = msgspec.field(default_factory=FieldSelection)
+    #: what the file looks like that a list or search is collected into; None where each run is one call
+    file: FileFormat | None = None
     timezone: str = "UTC"
     is_enabled: bool = True
     overlap: Overlap = Overlap.SKIP

@@ -2,42 +2,67 @@
 
 from datetime import datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
+from msgspec.structs import replace
+
+from gateway.errors import FieldError, InvalidParams
+from gateway.exports.job import new_export
 from gateway.jobs.model import NewJob, moment
-from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Kind
+from gateway.operations.call import OperationCall
 from gateway.schedules.model import SCHEDULE_LABEL, SLOT_LABEL, Definition, Schedule
-from gateway.upstream.prepared import PreparedCall, prepare
+from gateway.upstream.field_selection import ensure_declared
+from gateway.upstream.prepared import prepare
 
 
-def prepared(definition: Definition, kind: Kind) -> PreparedCall:
-    """The engine's call of a schedule; raises UnknownEntity, UnknownAction and InvalidParams."""
-    return prepare(kind.operation(definition.entity, definition.action), definition.params)
+def job_of(schedule: Schedule, kind: Kind, job_id: UUID, slot: datetime | None = None, **members: Any) -> NewJob:
+    """The job that runs a schedule, for a slot or for a caller; `members` replace those that a slot's job has.
 
-
-def job_of(schedule: Schedule, catalog: Catalog, job_id: UUID, slot: datetime | None = None, **members: Any) -> NewJob:
-    """The job that runs a schedule, for a slot or for a caller; raises as `prepared` does, after an upgrade as well."""
-    definition = schedule.definition
-    call = prepared(definition, catalog.kind(schedule.kind))
-    operation = call.operation
-    selection = definition.selection.as_document()
-    if call.limit is not None:
-        selection["limit"] = call.limit
-    labels = {**definition.labels, SCHEDULE_LABEL: str(schedule.id)}
+    Raises UnknownEntity, UnknownAction, InvalidParams and InvalidQuery, also for a schedule that was valid before the
+    kind changed.
+    """
+    labels = {**schedule.definition.labels, SCHEDULE_LABEL: str(schedule.id)}
     if slot is not None:
         labels[SLOT_LABEL] = str(moment(slot))
     usual = {"client_id": schedule.client_id, "labels": labels, "is_background": slot is not None}
+    return replace(new_job(schedule, kind), id=job_id, **{**usual, **members})
+
+
+def new_job(schedule: Schedule, kind: Kind) -> NewJob:
+    """The job of the schedule's operation; raises as `job_of` does."""
+    definition = schedule.definition
+    if definition.file is not None:
+        call = OperationCall(
+            definition.connector_id,
+            definition.entity,
+            definition.action,
+            definition.params,
+            definition.selection,
+            file=definition.file,
+        )
+        return new_export(kind, call, schedule.organization_id, schedule.workspace_name)
+    if definition.action == SEARCH_ACTION:
+        message = f'a scheduled {SEARCH_ACTION} needs output, such as {{"file": "ndjson"}}'
+        raise InvalidParams(faults=[FieldError("/output", "output", "required", message)])
+    return _operation_job(schedule, definition, kind)
+
+
+def _operation_job(schedule: Schedule, definition: Definition, kind: Kind) -> NewJob:
+    call = prepare(kind.operation(definition.entity, definition.action), definition.params)
+    operation, selection = call.operation, definition.selection
+    ensure_declared(selection, str(operation), operation.fields, operation.example)
     return NewJob(
-        id=job_id,
+        id=uuid4(),
         organization_id=schedule.organization_id,
         connector_id=definition.connector_id,
         workspace_name=schedule.workspace_name,
-        kind=schedule.kind,
+        kind=kind.name,
         entity=operation.entity_id,
         action=operation.action_id,
         params=call.params,
-        selection=selection,
+        selection=replace(selection, limit=call.limit).as_document(),
         effect=call.effect,
         find_by=operation.action.find_by,
-        **{**usual, **members},
     )

@@ -24,7 +24,6 @@ from gateway.schedules import runs
 from gateway.schedules.cron import Cron, parsed
 from gateway.schedules.model import SCHEDULE_LABEL, SLOT_LABEL, Definition, Schedule
 from gateway.schedules.store import ScheduleStore
-from gateway.upstream.field_selection import ensure_declared
 
 #: members of a schedule that decide when it runs
 _TIMING = ("cron", "timezone", "is_enabled")
@@ -111,7 +110,7 @@ class Schedules:
                     raise ConnectorNotReady(f"the schedule is paused: {schedule.paused_reason}")
                 new = runs.job_of(
                     schedule,
-                    self.catalog,
+                    self.catalog.kind(schedule.kind),
                     uuid4(),
                     client_id=caller.client_id,
                     request_id=request_id,
@@ -133,12 +132,10 @@ class Schedules:
         """The schedule as it is to be, from now on; raises InvalidParams, UnknownEntity, UnknownAction."""
         caller.require(Scope.WRITE)
         cron = checked_timing(definition)
-        call = runs.prepared(definition, self.catalog.kind(schedule.kind))
-        operation = call.operation
-        if call.effect is Effect.READ:
+        new = runs.new_job(replace(schedule, definition=definition), self.catalog.kind(schedule.kind))
+        if new.effect is Effect.READ:
             caller.require(Scope.READ)
-        ensure_declared(definition.selection, str(operation), operation.fields, operation.example)
-        definition = replace(definition, entity=operation.entity_id, action=operation.action_id, cron=cron.expression)
+        definition = replace(definition, entity=new.entity, action=new.action, cron=cron.expression)
         next_run_at = cron.next_after(CLOCK.now()) if definition.is_enabled else None
         return replace(schedule, client_id=caller.client_id, definition=definition, next_run_at=next_run_at)
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from gateway.contract.exports import FileFormat
 from gateway.contract.schedules import CatchUp, Overlap
 from gateway.db.pool import Connection, Database
 from gateway.db.where import Where
@@ -23,8 +24,8 @@ _MAX = 10_000
 
 _COLUMNS = """
     schedules.id, schedules.organization_id, schedules.client_id, schedules.connector_id, schedules.workspace_name,
-    schedules.kind, schedules.name, entity, action, selection, key_id, wrapped_key, sealed, cron, timezone, is_enabled,
-    overlap, catch_up, labels::text AS labels, next_run_at, last_run_at, job_ids, missed_at, missed_reason,
+    schedules.kind, schedules.name, entity, action, selection, file, key_id, wrapped_key, sealed, cron, timezone,
+    is_enabled, overlap, catch_up, labels::text AS labels, next_run_at, last_run_at, job_ids, missed_at, missed_reason,
     schedules.created_at, schedules.updated_at,
     connectors.status AS connector_status, connectors.status_reason, connectors.deleted_at IS NOT NULL AS is_deleted
 """
@@ -36,14 +37,14 @@ _COUNT = "SELECT count(*) FROM schedules WHERE organization_id = $1"
 _INSERT = """
     INSERT INTO schedules (id, organization_id, client_id, connector_id, workspace_name, kind, name, entity, action,
                            selection, key_id, wrapped_key, sealed, cron, timezone, is_enabled, overlap, catch_up,
-                           labels, next_run_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19::jsonb, $20)
+                           labels, next_run_at, file)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19::jsonb, $20, $21)
 """
 _UPDATE = """
     UPDATE schedules
     SET client_id = $3, connector_id = $4, workspace_name = $5, kind = $6, name = $7, entity = $8, action = $9,
         selection = $10, key_id = $11, wrapped_key = $12, sealed = $13, cron = $14, timezone = $15, is_enabled = $16,
-        overlap = $17, catch_up = $18, labels = $19::jsonb, next_run_at = $20, updated_at = now()
+        overlap = $17, catch_up = $18, labels = $19::jsonb, next_run_at = $20, file = $21, updated_at = now()
     WHERE id = $1 AND organization_id = $2
 """
 _GET = f"SELECT {_COLUMNS} {_FROM} WHERE {_SEES} AND schedules.id = $3"
@@ -194,6 +195,7 @@ class ScheduleStore:
             definition.catch_up,
             json.dumps(dict(definition.labels)),
             schedule.next_run_at,
+            definition.file,
         )
 
     def _schedule(self, row: Any) -> Schedule:
@@ -207,6 +209,7 @@ class ScheduleStore:
             cron=row["cron"],
             params=json.loads(opened["params"]),
             selection=FieldSelection(**json.loads(row["selection"])),
+            file=None if row["file"] is None else FileFormat(row["file"]),
             timezone=row["timezone"],
             is_enabled=row["is_enabled"],
             overlap=Overlap(row["overlap"]),

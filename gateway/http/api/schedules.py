@@ -6,9 +6,10 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import Field
 
+from gateway.contract.exports import OutputView
 from gateway.contract.members import ID
 from gateway.contract.schedules import CatchUp, MissedSlotView, Overlap, SchedulePage, ScheduleView
-from gateway.http.api.execute import MAX_FIELDS
+from gateway.http.api.execute import MAX_FIELDS, OutputBody
 from gateway.http.api.jobs import Text, accepted_response
 from gateway.http.bodies import Body, Name, QueryString, path_id, read_body, read_query
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
@@ -19,6 +20,7 @@ from gateway.upstream.field_selection import FieldSelection
 _NEXT_RUNS = 3
 _CRON = "when it runs: minute hour day-of-month month day-of-week, or a shorthand such as @daily"
 _TIMEZONE = "the time zone of `cron`, a name of the IANA database"
+_OUTPUT = "of a list or search: each run collects all pages into a file, which is its result"
 _OVERLAP = (
     "what happens to a slot that comes before the previous run has ended: skip it, or queue it until the run has ended"
 )
@@ -48,6 +50,7 @@ class CreateSchedule(Body):
     params: dict[str, Any] = Field(default_factory=dict, description="the operation's params")
     select_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to keep")
     exclude_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to leave out")
+    output: OutputBody | None = Field(None, description=_OUTPUT)
     cron: str = Field(max_length=200, description=_CRON)
     timezone: str = Field("UTC", max_length=100, description=_TIMEZONE)
     enabled: bool = Field(True, description="whether its slots are run")
@@ -70,6 +73,7 @@ class ChangeSchedule(Body):
     exclude_fields: list[Text] | None = Field(
         None, max_length=MAX_FIELDS, description="dotted paths to leave out, or null"
     )
+    output: OutputBody | None = Field(None, description=f"{_OUTPUT}; null for none")
     cron: str | None = Field(None, max_length=200, description=_CRON)
     timezone: str | None = Field(None, max_length=100, description=_TIMEZONE)
     enabled: bool | None = Field(None, description="whether its slots are run")
@@ -106,6 +110,7 @@ def schedule_view(schedule: Schedule) -> ScheduleView:
         "workspace_name": schedule.workspace_name,
         "select_fields": selection.select_fields,
         "exclude_fields": selection.exclude_fields,
+        "output": definition.file and OutputView(definition.file),
         "enabled": definition.is_enabled,
         "paused_reason": schedule.paused_reason,
         "next_runs": schedule.next_slots(_NEXT_RUNS),
@@ -131,6 +136,7 @@ async def create_schedule(request: web.Request) -> web.Response:
         body.cron,
         body.params,
         FieldSelection(body.select_fields, body.exclude_fields),
+        None if body.output is None else body.output.file,
         body.timezone,
         body.enabled,
         body.overlap,
@@ -161,7 +167,9 @@ async def change_schedule(request: web.Request) -> ScheduleView:
     body = await read_body(request, ChangeSchedule)
     sent = {name: getattr(body, name) for name in body.model_fields_set}
     selection = {name: sent.pop(name) for name in _SELECTION if name in sent}
-    change = {_DEFINED_AS.get(name, name): value for name, value in sent.items() if value is not None}
+    output = sent.pop("output", None)
+    file = {"file": output and output.file} if "output" in body.model_fields_set else {}
+    change = {_DEFINED_AS.get(name, name): value for name, value in sent.items() if value is not None} | file
     schedules, schedule_id = request.app[SERVICES].schedules, path_id(request, "schedule_id")
     return schedule_view(await schedules.change(request[CALLER], schedule_id, change, selection))
 
