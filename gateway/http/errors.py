@@ -8,6 +8,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from gateway import errors
+from gateway.contract.problems import Problem
 from gateway.errors import GatewayError
 from gateway.upstream.http_ranges.ranges import unsatisfied_range
 
@@ -40,7 +41,7 @@ STATUS: dict[type[GatewayError], int] = {
 _MAX_BYTES = 64 << 10
 #: characters of each of its texts, which may repeat what a caller or an application wrote
 _MAX_TEXT = 2000
-_ALWAYS = ("type", "title", "status", "code", "detail", "message", "retryable", "request_id", "docs")
+_ALWAYS = tuple(member.name for member in msgspec.structs.fields(Problem) if member.required)
 
 
 def status_of(error: GatewayError) -> int:

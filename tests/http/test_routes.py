@@ -2,11 +2,13 @@
 
 import asyncio
 import re
+from typing import get_args, get_type_hints
 from uuid import UUID, uuid4
 
 import aiohttp
 import pytest
 from markupsafe import escape
+from msgspec import Struct
 
 from gateway.errors import BY_CODE
 from gateway.http.routes import ROUTES
@@ -44,6 +46,14 @@ def test_a_route_that_changes_something_has_an_audit_name(route):
 @pytest.mark.parametrize("route", CLOSED, ids=named)
 def test_a_closed_route_says_what_it_needs_unless_the_operation_decides(route):
     assert route.scope is not None or route.audit in BY_OPERATION or route.tag in OF_NO_ORGANIZATION
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if not route.is_page], ids=named)
+def test_a_handler_answers_the_struct_that_its_route_names(route):
+    answered = get_type_hints(route.handler)["return"]
+    structs = {each for each in (answered, *get_args(answered)) if isinstance(each, type) and issubclass(each, Struct)}
+
+    assert structs <= {route.response_of(status) for status in route.answers}
 
 
 @pytest.mark.parametrize("route", CLOSED, ids=named)
