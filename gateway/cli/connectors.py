@@ -13,7 +13,7 @@ from gateway.cli.shell_completion import complete_connector, complete_kind
 from gateway.cli.words import printable
 from gateway.client import Health
 
-_COLUMNS = ("id", "name", "kind", "status", "created_at")
+_COLUMNS = ("id", "name", "application", "kind", "status", "created_at")
 
 
 @click.group(epilog=EXIT_CODES)

@@ -52,7 +52,7 @@ def types(
     facts = _shipped(kind) if offline else run(_facts(kind, **where))
     form = format_of(output_format)
     if kind is None:
-        write(facts, form, ("kind", "title", "description"))
+        write(facts, form, ("application", "kind", "description"))
         return
     assert isinstance(facts, dict)
     if is_python:

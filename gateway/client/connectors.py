@@ -191,10 +191,12 @@ class Connectors:
 
 
 def choose(name: str, connectors: Sequence[Connector]) -> Connector:
-    """The one of that name, else of that kind; raises NotFound and Conflict, which name what there is."""
-    kind = re.sub(r"[\s_-]+", "-", name.strip().lower())
+    """The one of that name, else of that kind or application; raises NotFound and Conflict, which name the others."""
+    kind = _plain(name)
     ready = [each for each in connectors if each.status != "pending"]
-    matches = [each for each in ready if each.name == name] or [each for each in ready if each.kind == kind]
+    matches = [each for each in ready if each.name == name] or [
+        each for each in ready if kind in (each.kind, _plain(each.application))
+    ]
     if len(matches) > 1:
         matches = [each for each in matches if each.status == "active"] or matches
     if len(matches) == 1:
@@ -202,11 +204,16 @@ def choose(name: str, connectors: Sequence[Connector]) -> Connector:
     raise _not_one(name, matches, ready)
 
 
+def _plain(name: str) -> str:
+    """A name of a kind or an application without differences of case and separators, as the gateway compares them."""
+    return re.sub(r"[\s_.-]+", "-", name.strip().lower())
+
+
 def _not_one(name: str, matches: Sequence[Connector], ready: Sequence[Connector]) -> GatewayError:
     if matches:
         ids = ", ".join(f"{each.name} ({each.id})" for each in matches)
         return Conflict(f"{name!r} is {len(matches)} connectors: {ids}; use an id or another name")
-    there = ", ".join(f"{each.name} ({each.kind})" for each in ready)
+    there = ", ".join(f"{each.name} ({each.application}, {each.kind})" for each in ready)
     return NotFound(
         f"the workspace has no connector {name!r}; it has {there or 'none'}. Create one with `gateway connect KIND`"
     )

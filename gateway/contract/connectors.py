@@ -76,6 +76,7 @@ class Connector(Struct, frozen=True):
     status: Annotated[ConnectorStatus, member("Whether the connector can be used.", "active")]
     status_reason: Annotated[str | None, member("Why the status is so, and which parts will be switched off.")] = None
     auth_method: Annotated[str | None, member("The authentication method.", "api_token")] = None
+    application: Annotated[str, member("The application's name.", "Zendesk")] = ""
     definition_id: Annotated[Id, member("The kind's id.", KIND_ID)] = ""
     environment: Annotated[
         dict[str, Any], member("The kind's variables that are not secret.", {"subdomain": "acme"})

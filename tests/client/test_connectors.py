@@ -68,6 +68,13 @@ def test_a_name_goes_before_a_kind():
     assert choose("support-desk", [connector(1, "Help"), named]) is named
 
 
+@pytest.mark.parametrize("name", ["Zendesk", "zendesk", "ZENDESK"])
+def test_the_application_stands_for_its_kind(name):
+    desk = Connector("1", "Help", "support-desk", "Support-Desk", "default", "active", application="Zendesk")
+
+    assert choose(name, [desk]) is desk
+
+
 def test_the_active_one_of_a_kind_is_meant():
     active = connector(2, "New")
 

@@ -124,11 +124,11 @@ class SixTools:
         if connector is not None and connector.kind == entry.kind.name and connector.status == ACTIVE:
             return connector
         try:
-            return choose(await self._backend.connectors(context.caller), entry.kind.name, name)
+            return choose(await self._backend.connectors(context.caller), entry.kind, name)
         except NotConnected:
             if self._consent is None or not await self._consent.is_granted(context):
                 raise
-            return choose(await self._backend.connectors(context.caller), entry.kind.name, name)
+            return choose(await self._backend.connectors(context.caller), entry.kind, name)
 
     async def _ask_for_consent(self, context: Context, error: GatewayError, connector: ConnectorInfo | None) -> Result:
         kind = error.kind if isinstance(error, NotConnected) else (connector.kind if connector else "")
@@ -153,6 +153,9 @@ class SixTools:
     def _was_confirmed(self, context: Context, job: JobSummary) -> bool:
         return self._confirmation is not None and self._confirmation.is_confirmed(context, job)
 
+    def _application(self, kind: str) -> str:
+        return self._backend.catalog.kind(kind).spec.application
+
     async def connect(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """The connectors and their state, and a link where one is to be connected."""
         connectors = await self._backend.connectors(context.caller)
@@ -162,9 +165,10 @@ class SixTools:
             connectors = [each for each in connectors if each.kind == kind]
         if name is not None:
             connectors = [each for each in connectors if name in (each.id, each.name)]
-        shown = [each.as_document() for each in connectors]
+        shown = [{"application": self._application(each.kind), **each.as_document()} for each in connectors]
         if kind is None and name is None:
-            return structured({"connectors": shown, "kinds": list(self._backend.catalog.kinds)})
+            kinds = [{"application": each.spec.application, "kind": each.name} for each in self._backend.catalog]
+            return structured({"connectors": shown, "kinds": kinds})
         assert self._consent is not None
         if name is not None and not connectors:
             raise InvalidParams(f"there is no connector {name!r}; call connect without arguments to see all")

@@ -106,6 +106,7 @@ def _members(record: ConnectorRecord, catalog: Catalog) -> dict[str, Any]:
         "name": record.name,
         "kind": record.kind,
         "connector_type": spec.display_name,
+        "application": spec.application,
         "workspace_name": record.workspace_name,
         "status": record.status,
         "status_reason": _status_reason(record, spec),

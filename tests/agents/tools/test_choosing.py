@@ -5,7 +5,9 @@ import pytest
 from gateway.agents.tools.backend import ConnectorInfo
 from gateway.agents.tools.choosing import NotConnected, choose
 from gateway.errors import InvalidParams
+from tests.harness.catalog import shipped_catalog
 
+KIND = shipped_catalog().kind("Zendesk")
 DESK = ConnectorInfo("1", "Acme desk", "support-desk", workspace_name="acme")
 OTHER = ConnectorInfo("2", "Other desk", "support-desk", workspace_name="other")
 STALE = ConnectorInfo("3", "Old desk", "support-desk", "needs_reauth", "acme")
@@ -22,17 +24,17 @@ CHAT = ConnectorInfo("4", "Chat", "team-chat")
     ],
 )
 def test_the_connector_named_or_the_only_one_that_is_ready_is_taken(connectors, wanted, expected):
-    assert choose(connectors, "support-desk", wanted) is expected
+    assert choose(connectors, KIND, wanted) is expected
 
 
 def test_several_that_fit_are_named():
     with pytest.raises(InvalidParams, match=r"Acme desk \(1, workspace acme\), Other desk \(2, workspace other\)"):
-        choose([DESK, OTHER], "support-desk", None)
+        choose([DESK, OTHER], KIND, None)
 
 
 def test_a_name_that_is_not_there_brings_the_nearest():
     with pytest.raises(InvalidParams, match="Acme desk"):
-        choose([DESK], "support-desk", "acme dsk")
+        choose([DESK], KIND, "acme dsk")
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,11 @@ def test_a_name_that_is_not_there_brings_the_nearest():
 )
 def test_where_none_is_ready_a_person_has_to_connect(connectors, wanted, connector):
     with pytest.raises(NotConnected) as refusal:
-        choose(connectors, "support-desk", wanted)
+        choose(connectors, KIND, wanted)
 
     assert refusal.value.connector is connector
+
+
+def test_what_is_not_connected_is_named_by_its_application():
+    with pytest.raises(NotConnected, match=r"Zendesk \(support-desk\) is not connected"):
+        choose([], KIND, None)

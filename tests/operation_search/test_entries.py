@@ -1,0 +1,52 @@
+"""Operations by their names: of a kind, of its application, or of neither."""
+
+import pytest
+
+from gateway.errors import InvalidParams, UnknownConnectorType
+from gateway.operation_search.entries import entry_of
+from tests.harness.catalog import shipped_catalog
+
+CATALOG = shipped_catalog()
+
+
+@pytest.mark.parametrize(
+    ("name", "operation"),
+    [
+        ("support-desk.tickets.list", "support-desk.tickets.list"),
+        ("zendesk.tickets.list", "support-desk.tickets.list"),
+        ("Slack.channels.get", "team-chat.channels.get"),
+        ("incident.io.incidents.list", "incident-management.incidents.list"),
+        ("HubSpot.deals.search", "crm-records.deals.api_search"),
+        ("macros.list", "support-desk.macros.list"),
+    ],
+)
+def test_an_application_stands_for_its_kind_and_one_kind_for_none(name, operation):
+    assert entry_of(CATALOG, name).name == operation
+
+
+def test_without_a_kind_the_connected_one_is_taken():
+    assert entry_of(CATALOG, "tickets.list", {"support-desk", "team-chat"}).name == "support-desk.tickets.list"
+
+
+@pytest.mark.parametrize("connected", [(), {"support-desk", "crm-records"}])
+def test_without_a_kind_every_kind_that_has_the_operation_is_named(connected):
+    with pytest.raises(InvalidParams) as refusal:
+        entry_of(CATALOG, "tickets.list", connected)
+
+    assert "support-desk.tickets.list (Zendesk" in refusal.value.detail
+    assert "crm-records.tickets.list (HubSpot" in refusal.value.detail
+
+
+def test_connected_kinds_are_named_first():
+    with pytest.raises(InvalidParams, match=r"name one of [\w.-]+ \(\w+, connected\), [\w.-]+ \(\w+, connected\), "):
+        entry_of(CATALOG, "users.list", {"team-chat", "support-desk"})
+
+
+def test_an_operation_that_no_kind_has_brings_the_nearest():
+    with pytest.raises(InvalidParams, match=r"did you mean tickets\.list"):
+        entry_of(CATALOG, "tickts.list")
+
+
+def test_an_unknown_kind_brings_the_nearest():
+    with pytest.raises(UnknownConnectorType, match="Zendesk"):
+        entry_of(CATALOG, "zendsk.tickets.list")
