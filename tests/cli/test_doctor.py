@@ -13,6 +13,7 @@ import pytest
 from gateway.connectors.model import NewConnector
 from gateway.connectors.store import ConnectorStore
 from gateway.identity.store import IdentityStore
+from gateway.kinds.starter import starter_files
 from gateway.monitoring.health_checks import (
     CheckStatus,
     of_environment,
@@ -48,6 +49,17 @@ def test_missing_keys_are_wrong_and_an_unknown_kind_is_odd():
     assert found["encryption keys"].status is CheckStatus.FAILED
     assert "gateway keys new" in found["encryption keys"].said
     assert "no-such" in found["environment"].said
+
+
+def test_a_kind_with_errors_is_named_with_what_is_wrong(tmp_path: Path):
+    files = starter_files("parcels")
+    (tmp_path / "connector.yaml").write_text(files["connector.yaml"])
+    (tmp_path / "items.yaml").write_text(files["items.yaml"].replace("effect: read", "effect: reads", 1))
+
+    passed, failed = [each for each in of_settings(Settings(specs=(tmp_path,)), {}) if each.what == "specs"]
+
+    assert (passed.status, failed.status) == (CheckStatus.PASSED, CheckStatus.FAILED)
+    assert "items.yaml:13: actions.list.effect: is 'reads'" in str(failed)
 
 
 def test_an_upstream_that_cannot_be_read_is_wrong():

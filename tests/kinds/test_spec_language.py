@@ -81,6 +81,23 @@ def test_every_shipped_kind_is_sound(folder):
     assert errors(folder) == []
 
 
+def test_the_pages_examples_of_paging_and_graphql_are_sound(example):
+    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
+    [paging] = [block["paging"] for block in blocks if list(block) == ["paging"]]
+    [list_] = [block["list"] for block in blocks if list(block) == ["list"]]
+    document = yaml.safe_load(EXAMPLE[CONNECTOR]) | {"paging": paging, "health_check": "issues.list"}
+    issues = {"description": "An issue.", "actions": {"list": list_}}
+    for path in example.glob("*.yaml"):
+        path.unlink()
+    (example / "connector.yaml").write_text(yaml.safe_dump(document, sort_keys=False), "utf-8")
+    (example / "issues.yaml").write_text(yaml.safe_dump(issues, sort_keys=False), "utf-8")
+
+    found = [each for each in errors(example) if "no action pages this way" not in each]
+
+    assert found == []
+    assert set(paging) == {"linked", "after", "offset", "page_info"}
+
+
 def test_the_page_tells_every_member_of_the_language():
     definitions = editor_schema()["$defs"].values()
     members = {name for definition in definitions for name in definition.get("properties", {})}

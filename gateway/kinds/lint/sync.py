@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.lint.schemas import PlacedError
+from gateway.kinds.rule_names import known_rules
 from gateway.kinds.spec import Incremental, Search, Sync, SyncRead
 from gateway.kinds.suggestions import did_you_mean
 
@@ -58,6 +59,12 @@ def _requests(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
         for name in re.findall(r"{(\w+)}", read.request):
             if name not in names:
                 yield (*member, "request"), f"needs {{{name}}}, which neither `params` nor the parent has"
+
+
+def _rules(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
+    for member, read in _reads(sync):
+        if read.rule is not None and read.rule not in known_rules():
+            yield (*member, "rule"), f"there is no rule {read.rule}; {did_you_mean(read.rule, known_rules())}"
 
 
 def _incremental(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
@@ -148,4 +155,4 @@ _NEEDED = {
     "end_time": ("param", "end"),
     "window": ("field",),
 }
-_CHECKS: tuple[Callable[[Kind, Sync], Iterator[PlacedError]], ...] = (_parent, _requests, _incremental)
+_CHECKS: tuple[Callable[[Kind, Sync], Iterator[PlacedError]], ...] = (_parent, _requests, _rules, _incremental)
