@@ -14,6 +14,8 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from yarl import URL
+
 from gateway.aio.loops import every, running
 from gateway.aio.remembered import Remembered
 from gateway.audit.log import Audit
@@ -23,6 +25,7 @@ from gateway.connect_links.service import ConnectLinks
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.connectors.service import ConnectorService
 from gateway.connectors.store import ConnectorStore
+from gateway.context_store.records import documents
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
@@ -30,7 +33,12 @@ from gateway.context_store.sync.write_through import WriteThrough
 from gateway.db.notifications import RESTARTING, WRITTEN, NotificationListener, notify
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
+from gateway.events.deliverer import Deliverer
 from gateway.events.feed import Feed
+from gateway.events.sender import TIMEOUT as DELIVERY_TIMEOUT
+from gateway.events.sender import Sender
+from gateway.events.service import Webhooks
+from gateway.events.store import WebhookStore
 from gateway.exports.service import Exports
 from gateway.identity.attempts import Attempts
 from gateway.identity.clients import Clients
@@ -71,7 +79,7 @@ from gateway.sign_in.model import ProviderSettings
 from gateway.sign_in.store import SignInStore
 from gateway.telemetry.loop_lag import LoopLag
 from gateway.telemetry.metrics import LOOP_LAG
-from gateway.upstream.egress import EgressPolicy
+from gateway.upstream.egress import EgressPolicy, parse_override
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
 from gateway.vault.sealed_text import SealedText
@@ -126,6 +134,8 @@ class WorkerServices(Engine):
     wakeup: Wakeup
     job_waiters: JobWaiters
     feed: Feed
+    webhooks: Webhooks
+    deliverer: Deliverer
     runner: Runner
     maintenance: Maintenance
     execution: Execution
@@ -272,6 +282,10 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
     async with AsyncExitStack() as stack:
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
         waiters, feed = JobWaiters(engine.jobs), Feed(database)
+        sender = await stack.enter_async_context(_sender(settings))
+        webhook_store = WebhookStore(database, engine.vault)
+        read_records = partial(documents, database)
+        deliverer = Deliverer(webhook_store, feed, sender, engine.process, read_records, settings.webhook_retry_seconds)
         runner = Runner(Leases(database, settings.job_retention, engine.sealing), engine.process)
         cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
         stack.push_async_callback(cache.close)
@@ -294,6 +308,8 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             wakeup=wakeup,
             job_waiters=waiters,
             feed=feed,
+            webhooks=Webhooks(engine.audit, webhook_store, feed, sender, map(URL, settings.webhook_origins)),
+            deliverer=deliverer,
             runner=runner,
             maintenance=Maintenance(database, settings.job_retention, engine.sealing),
             execution=execution,
@@ -341,6 +357,14 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             ),
             loop_lag=loop_lag,
         )
+
+
+@asynccontextmanager
+async def _sender(settings: Settings) -> AsyncIterator[Sender]:
+    """Deliveries have connections of their own: the overrides of applications are no receivers."""
+    policy = EgressPolicy.of(map(parse_override, settings.webhook_origins))
+    async with Transport(policy, idle=DELIVERY_TIMEOUT, max_connections=settings.max_upstream_connections) as transport:
+        yield Sender(transport)
 
 
 def _execution(

@@ -112,6 +112,16 @@ class Settings(BaseSettings):
     organization_events: int = Field(
         1_000_000, ge=1_000, description="Events of one organization that are kept; the oldest are deleted first."
     )
+    webhook_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Origins that webhooks may be delivered to beside public addresses over https, separated by commas: "
+        "http://10.0.0.7:9000.",
+    )
+    webhook_retry_seconds: int = Field(
+        3 * 86400,
+        ge=1,
+        description="Seconds for which a failed delivery is retried, and a failing webhook stays active.",
+    )
     idempotency_seconds: int = Field(86400, description="Seconds that an Idempotency-Key is remembered.")
     worker_jobs: int = Field(100, description="Jobs that one worker runs at a time.")
     files_url: str | None = Field(
@@ -183,10 +193,17 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(Path(part) for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
 
-    @field_validator("mcp_origins", mode="before")
+    @field_validator("mcp_origins", "webhook_origins", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("webhook_origins")
+    @classmethod
+    def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            parse_override(each)
+        return value
 
     @field_validator("database_url", "database_direct_url")
     @classmethod

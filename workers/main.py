@@ -14,8 +14,10 @@ from gateway.aio.memory import tune_gc, tune_malloc
 from gateway.audit.log import prune_audit
 from gateway.audit.usage import prune_usage
 from gateway.connect_links.store import prune_connect_sessions
+from gateway.db.pruning import prune
 from gateway.errors import Unavailable
 from gateway.events.pruning import prune_events
+from gateway.events.store import PRUNE
 from gateway.identity.console_sessions import prune_console_sessions
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
@@ -66,6 +68,9 @@ class Worker:
         work = {task.name: task.run(services) for task in tasks}
         claims = Claims(services.database, services.sealing, work)
         self._fetcher = Fetcher(claims, services.runner, work, slots, concurrency_of(services.catalog))
+        services.notifications.subscribe(
+            {"events": services.deliverer.on_event, "webhook": services.deliverer.on_webhook}, services.deliverer.forget
+        )
         self._wakeup = NotifiedWorker(self._fetcher.wake, services.settings.redis_url)
 
     async def until(self, stopping: asyncio.Event) -> None:
@@ -80,8 +85,10 @@ class Worker:
             every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.deletion.resume, name="unfinished deletions"),
             every(60, partial(prune_jobs, services.database), name="job pruning"),
+            every(0, services.deliverer.deliver, name="webhook deliveries"),
             every(60, self._prune_events, name="event pruning"),
             every(60, self._prune_requests, name="request log pruning"),
+            every(60, partial(prune, services.database, PRUNE), name="webhook delivery pruning"),
             every(600, partial(prune_usage, services.database), name="usage pruning"),
             every(600, partial(prune_audit, services.database, retention), name="audit pruning"),
             every(60, partial(prune_flows, services.database), name="consent pruning"),
@@ -106,6 +113,7 @@ class Worker:
 
     async def _drain(self, deadline: Deadline) -> None:
         services = self._services
+        await services.deliverer.close()
         await self._fetcher.drained()
         for job in await services.runner.drain(deadline.left(reserve=CLOSING)):
             await services.wakeup.notify(job.id, job.attempt)

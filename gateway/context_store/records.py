@@ -11,10 +11,10 @@ import msgspec
 
 from gateway.aio.clock import CLOCK
 from gateway.context_store import term_dictionary, word_index
-from gateway.context_store.documents import cleaned, digest
+from gateway.context_store.documents import JSON_TEXT, cleaned, digest
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS
-from gateway.db.pool import Connection
+from gateway.db.pool import Connection, Database
 from gateway.errors import NotFound
 from gateway.events.recording import add_record_events
 
@@ -63,6 +63,13 @@ MARK_SEEN = """
     ON CONFLICT DO NOTHING
 """
 COUNT = "UPDATE context_entities SET records = records + $2 WHERE id = $1"
+
+DOCUMENTS = f"""
+    SELECT r.id, {JSON_TEXT} AS document
+    FROM context_entities AS e JOIN context_records AS r ON r.entity_id = e.id
+    WHERE e.organization_id = $1 AND e.connector_id = $2 AND e.entity = $3 AND r.id = ANY ($4::text[])
+      AND r.deleted_at IS NULL
+"""
 
 # A tombstone is kept for ids that were never seen too: a page read before the deletion must not bring them back.
 TOMBSTONE = """
@@ -136,6 +143,15 @@ async def upsert(
             await connection.execute(LOAD_FAST)
             written += await _write(connection, entity, batch, generation, observed_at or CLOCK.now())
     return written
+
+
+async def documents(
+    database: Database, organization_id: UUID, connector_id: UUID, entity: str, ids: Sequence[str]
+) -> Mapping[str, msgspec.Raw]:
+    """The records with these ids as the copy has them, by id."""
+    async with database.tenant(organization_id) as connection:
+        rows = await connection.fetch(DOCUMENTS, organization_id, connector_id, entity, list(ids), timeout=WRITE_LIMIT)
+    return {row["id"]: msgspec.Raw(row["document"].encode()) for row in rows}
 
 
 async def mark_deleted(

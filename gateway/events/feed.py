@@ -133,6 +133,7 @@ def _statement(organization_id: UUID, filter_: EventFilter, after: int, limit: i
     where.add("events.connector_id = {}", filter_.connector_id)
     where.add("events.entity = {}", filter_.entity)
     where.add("workspace_name = ANY ({}::text[])", filter_.workspaces)
+    where.add("callback = {}", filter_.callback)
     query = _READ.format(conditions=where.text, limit=where.argument(limit), after="$2", organization="$1")
     return query, where.arguments
 

@@ -57,6 +57,8 @@ class EventFilter(msgspec.Struct, frozen=True):
     entity: str | None = None
     #: names of the only workspaces
     workspaces: Sequence[str] | None = None
+    #: only the ends of jobs that name this callback
+    callback: UUID | None = None
 
 
 def event_types(names: Iterable[str], *, pointer: str = "/types") -> list[EventType]:

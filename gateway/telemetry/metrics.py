@@ -117,6 +117,12 @@ LEASES_LOST = Counter("gateway_leases_lost", "Jobs that were taken from this pro
 
 SCHEDULE_SLOTS = Counter("gateway_schedule_slots", "Slots of schedules that came: run or missed.", ("outcome",))
 SCHEDULE_LATENESS = Histogram("gateway_schedule_lateness_seconds", "From a slot of a schedule to its decision.")
+WEBHOOK_ATTEMPTS = Counter(
+    "gateway_webhook_attempts",
+    "Attempts to deliver events, by class of the response's status or `error`.",
+    ("outcome",),
+)
+WEBHOOK_SECONDS = Histogram("gateway_webhook_seconds", "From sending a delivery to its response.")
 
 EXPORT_RECORDS = Counter("gateway_export_records", "Records collected into files.", ("format",))
 
@@ -143,6 +149,8 @@ ALL: Sequence[Counter | Histogram | Gauge] = (
     SCHEDULE_SLOTS,
     SCHEDULE_LATENESS,
     EXPORT_RECORDS,
+    WEBHOOK_ATTEMPTS,
+    WEBHOOK_SECONDS,
     DOWNLOADS,
     DOWNLOAD_BYTES,
     BACKGROUND_FAILURES,

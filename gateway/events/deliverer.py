@@ -1,0 +1,224 @@
+"""Delivering: workers lease webhooks in turns and send what is due.
+
+This is not a task of the job machine. A job is one unit of work with an end, claimed by the queue of its connector; a
+webhook has no end, wakes on every event, and must keep its events in order. One job for each delivery would write a
+job's row, its events and its results for a request of a few milliseconds, and jobs of one webhook run side by side.
+The lease of a webhook (SKIP LOCKED, a fence on every write) is the same mechanism on the row that has the order.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from uuid import UUID
+
+import msgspec
+
+from gateway.aio.clock import CLOCK
+from gateway.errors import CursorExpired, GatewayError, InvalidParams
+from gateway.events.feed import Feed
+from gateway.events.model import Event
+from gateway.events.sender import TIMEOUT, Sender
+from gateway.events.store import MAX_PENDING, ClaimedWebhook, WebhookStore
+from gateway.events.webhook import (
+    GONE,
+    Attempt,
+    Delivery,
+    Webhook,
+    attempted,
+    is_due,
+    lanes_of,
+    turn_result,
+)
+
+log = logging.getLogger(__name__)
+
+#: seconds after which a turn starts no further attempt, and seconds of its lease: an attempt and its result fit in
+_TURN, _LEASE = 5.0, 5.0 + TIMEOUT + 5.0
+#: events that a turn takes from the feed, and requests that it has open at a time
+_WINDOW, _CONCURRENCY = 64, 8
+#: webhooks that a worker delivers to at a time
+_TURNS = 200
+#: seconds between two looks for webhooks that are due, should a notification have been lost
+_POLL_INTERVAL = 1.0
+
+#: organization, connector, entity, ids → the records that the copy has, by id
+ReadRecords = Callable[[UUID, UUID, str, Sequence[str]], Awaitable[Mapping[str, msgspec.Raw]]]
+
+
+class Deliverer:
+    """One worker's share of all deliveries."""
+
+    def __init__(
+        self,
+        store: WebhookStore,
+        feed: Feed,
+        sender: Sender,
+        worker: str,
+        read_records: ReadRecords,
+        retry_seconds: int,
+    ) -> None:
+        self._store = store
+        self._feed = feed
+        self._sender = sender
+        self._worker = worker
+        self._read_records = read_records
+        self._retry_seconds = retry_seconds
+        self._woken = asyncio.Event()
+        #: organizations with an active webhook, so that the events of others cost nothing; None is to be read again
+        self._subscribed: set[str] | None = None
+        self._turns: set[asyncio.Task[None]] = set()
+
+    def on_event(self, organization_id: str) -> None:
+        """Events were added to an organization's feed."""
+        if self._subscribed is None or organization_id in self._subscribed:
+            self._woken.set()
+
+    def on_webhook(self, _webhook_id: str) -> None:
+        """A webhook was created or changed."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Notifications may have been missed: look for everything."""
+        self._subscribed = None
+        self._woken.set()
+
+    async def deliver(self) -> None:
+        """Start the turns of webhooks that are due, then wait until there may be more."""
+        self._woken.clear()
+        if self._subscribed is None:
+            self._subscribed = await self._store.subscribed()
+        free = _TURNS - len(self._turns)
+        claimed = await self._store.claim(self._worker, _LEASE, free) if free else []
+        for each in claimed:
+            task = asyncio.create_task(self._turn(each), name=f"webhook {each.webhook.id}")
+            self._turns.add(task)
+            task.add_done_callback(self._ended)
+        if not claimed:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_POLL_INTERVAL):
+                    await self._woken.wait()
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._turns.discard(task)
+        self._woken.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # The lease runs out, and the deliveries are made again.
+            log.error("a turn of deliveries failed", exc_info=error, extra={"turn": task.get_name()})
+
+    async def close(self) -> None:
+        """Stop; deliveries without a result are made again by another worker."""
+        for task in self._turns:
+            task.cancel()
+        await asyncio.gather(*self._turns, return_exceptions=True)
+        with contextlib.suppress(GatewayError):
+            await self._store.release(self._worker)
+
+    async def _turn(self, claimed: ClaimedWebhook) -> None:
+        webhook = claimed.webhook
+        pending = await self._store.pending(webhook)
+        events, position = await self._new_events(webhook, MAX_PENDING - len(pending))
+        lanes = lanes_of(pending, events)
+        turn = _Turn(self._sender, claimed, await self._records_of(webhook, lanes), self._retry_seconds)
+        await turn.run([lane for lane in lanes if is_due(lane, CLOCK.now())])
+        stored = {delivery.event.id for delivery in pending}
+        result = turn_result(
+            webhook, lanes, stored, turn.done, turn.attempts, position, CLOCK.now(), self._retry_seconds
+        )
+        if not await self._store.finish(webhook, result):
+            log.warning(
+                "lost the lease of a webhook; its deliveries are made again", extra={"webhook": str(webhook.id)}
+            )
+        elif result.disabled_because is not None:
+            log.warning("disabled a webhook", extra={"webhook": str(webhook.id), "reason": result.disabled_because})
+
+    async def _new_events(self, webhook: Webhook, room: int) -> tuple[Sequence[Event], int]:
+        """Events of the feed that pass the filter and have no delivery, and the position after them."""
+        if room <= 0:
+            return (), webhook.position
+        try:
+            page = await self._feed.read(webhook.organization_id, webhook.filter, webhook.position, min(room, _WINDOW))
+        except CursorExpired as expired:
+            # It was disabled or full for longer than events are kept.
+            log.warning("events were deleted before their delivery", extra={"webhook": str(webhook.id)})
+            return (), int(expired.extra["begins_after"])
+        except InvalidParams:
+            # A backup from before these events was restored.
+            page = await self._feed.read(webhook.organization_id, webhook.filter, None, 1)
+            return (), page.latest_id
+        return page.events, page.next_after
+
+    async def _records_of(
+        self, webhook: Webhook, lanes: Sequence[Sequence[Delivery]]
+    ) -> Mapping[tuple[UUID | None, str, str], msgspec.Raw]:
+        """The records of the deliveries as the copy has them now, if the webhook includes them."""
+        if not webhook.include_record:
+            return {}
+        wanted: dict[tuple[UUID, str], list[str]] = {}
+        for lane in lanes:
+            for event in (delivery.event for delivery in lane if "record_id" in delivery.event.data):
+                assert event.connector_id is not None
+                wanted.setdefault((event.connector_id, event.data["entity"]), []).append(event.data["record_id"])
+        return {
+            (connector_id, entity, record_id): record
+            for (connector_id, entity), ids in wanted.items()
+            for record_id, record in (
+                await self._read_records(webhook.organization_id, connector_id, entity, ids)
+            ).items()
+        }
+
+
+class _Turn:
+    """The requests of one turn: lanes side by side, within a lane one after the other."""
+
+    def __init__(
+        self,
+        sender: Sender,
+        claimed: ClaimedWebhook,
+        records: Mapping[tuple[UUID | None, str, str], msgspec.Raw],
+        retry_seconds: float,
+    ) -> None:
+        self._sender = sender
+        self._webhook, self._secrets = claimed.webhook, claimed.secrets
+        self._records = records
+        self._retry_seconds = retry_seconds
+        self._ends_at = asyncio.get_running_loop().time() + _TURN
+        self.done: dict[int, Delivery] = {}
+        self.attempts: list[Attempt] = []
+
+    async def run(self, lanes: Sequence[Sequence[Delivery]]) -> None:
+        """Send what may be sent now; `done` and `attempts` have the results."""
+        waiting = iter(lanes)
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(_CONCURRENCY, len(lanes))):
+                group.create_task(self._send_lanes(waiting))
+
+    async def _send_lanes(self, lanes: Iterator[Sequence[Delivery]]) -> None:
+        for lane in lanes:
+            for delivery in lane:
+                if self._is_over:
+                    return
+                if not await self._sent(delivery):
+                    break
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether to leave the rest for another turn: time is up, the receiver asks for it, or takes nothing."""
+        if asyncio.get_running_loop().time() > self._ends_at:
+            return True
+        if any(attempt.status in (429, GONE) for attempt in self.attempts):
+            return True
+        return len(self.attempts) >= _CONCURRENCY and not any(attempt.is_success for attempt in self.attempts)
+
+    async def _sent(self, delivery: Delivery) -> bool:
+        webhook, event = self._webhook, delivery.event
+        body = msgspec.json.encode(self._with_record(event))
+        attempt = await self._sender.send(webhook.id, webhook.url, webhook.message_id(event.id), body, self._secrets)
+        self.attempts.append(attempt)
+        self.done[event.id] = attempted(delivery, attempt, self._retry_seconds)
+        return attempt.is_success
+
+    def _with_record(self, event: Event) -> Event:
+        place = (event.connector_id, event.data.get("entity", ""), event.data.get("record_id", ""))
+        record = self._records.get(place)
+        return event if record is None else msgspec.structs.replace(event, data={**event.data, "record": record})

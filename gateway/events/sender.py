@@ -1,0 +1,69 @@
+"""Sending one delivery: one POST, judged like every connection of the gateway, without redirects."""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from uuid import UUID
+
+from yarl import URL
+
+from gateway.aio.clock import CLOCK
+from gateway.errors import GatewayError, UpstreamTimeout
+from gateway.events.retries import retry_after
+from gateway.events.signing import signed_headers
+from gateway.events.webhook import Attempt
+from gateway.telemetry.metrics import WEBHOOK_ATTEMPTS, WEBHOOK_SECONDS
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.requests import UpstreamRequest
+from gateway.upstream.transport import NotSent, Transport
+
+#: seconds for one attempt, until the first bytes of the response's body are read
+TIMEOUT = 15.0
+#: bytes of a response's body that are kept
+_KEPT_BYTES = 1024
+
+
+class Sender:
+    """Sends deliveries through a transport of its own: operators allow receivers other addresses than applications."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def send(
+        self, webhook_id: UUID, url: str, message_id: str, body: bytes, signing_secrets: Sequence[str]
+    ) -> Attempt:
+        """Send it once; every failure is an attempt with an error."""
+        at, started = CLOCK.now(), time.monotonic()
+        headers = {
+            "Content-Type": "application/json",
+            **signed_headers(message_id, body.decode(), at, signing_secrets),
+        }
+        request = UpstreamRequest("POST", URL(url, encoded=True), headers, body)
+        scope = RateScope(f"webhook:{webhook_id}", "webhook")
+        status, kept, error, pause = None, None, None, None
+        try:
+            async with self._transport.open(request, scope, timeout=TIMEOUT) as response:
+                status = response.status
+                pause = retry_after(response.headers.get("retry-after"), at)
+                kept = await _first_bytes(response.chunks())
+        except NotSent as unsent:
+            error = unsent.error.detail
+        except UpstreamTimeout:
+            error = f"no response within {TIMEOUT:.0f} seconds"
+        except GatewayError as failure:
+            error = failure.detail
+        if error is None and status is not None and not 200 <= status < 300:
+            error = f"the receiver answered {status}"
+        took = time.monotonic() - started
+        outcome = "error" if status is None else f"{status // 100}xx"
+        WEBHOOK_ATTEMPTS.add(outcome)
+        WEBHOOK_SECONDS.observe(took)
+        return Attempt(at, round(took * 1000), status, kept, error, pause)
+
+
+async def _first_bytes(chunks: AsyncIterator[bytes]) -> str:
+    kept = b""
+    async for chunk in chunks:
+        kept += chunk
+        if len(kept) >= _KEPT_BYTES:
+            break
+    return kept[:_KEPT_BYTES].decode(errors="replace").replace("\0", "")

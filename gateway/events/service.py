@@ -1,0 +1,148 @@
+"""The use cases of webhooks: subscribe, change, test, rotate the secret, replay, look at deliveries."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import msgspec
+from yarl import URL
+
+from gateway.aio.clock import CLOCK
+from gateway.audit.log import Audit
+from gateway.errors import Conflict, FieldError, InvalidParams
+from gateway.events.feed import Feed
+from gateway.events.model import EventFilter, EventType
+from gateway.events.sender import Sender
+from gateway.events.signing import new_secret
+from gateway.events.store import WebhookStore
+from gateway.events.urls import url_fault
+from gateway.events.webhook import Attempt, Delivery, Webhook, WebhookStatus
+from gateway.identity.model import Caller
+
+#: webhooks of one organization
+MAX_WEBHOOKS = 2000
+#: seconds for which deliveries are signed with the previous secret too
+_OVERLAP = 86400.0
+
+
+class WebhookRequest(msgspec.Struct, frozen=True):
+    """What a webhook is to be."""
+
+    url: str
+    types: Sequence[EventType]
+    connector_id: UUID | None = None
+    workspace_name: str | None = None
+    entity: str | None = None
+    include_record: bool = False
+    description: str | None = None
+
+
+class Webhooks:
+    """Webhooks of an organization, as far as the caller sees them: clients limited to workspaces see their own."""
+
+    def __init__(
+        self, audit: Audit, store: WebhookStore, feed: Feed, sender: Sender, allowed_origins: Iterable[URL]
+    ) -> None:
+        self._audit = audit
+        self._store = store
+        self._feed = feed
+        self._sender = sender
+        self._allowed_origins = frozenset(allowed_origins)
+
+    async def create(self, caller: Caller, request: WebhookRequest) -> tuple[Webhook, str]:
+        """A webhook for the events from now on, and its secret; raises InvalidParams, and Conflict for one too many."""
+        with self._audit.deed("webhook.create", caller, connector_id=request.connector_id) as entry:
+            self._require_url(request.url)
+            organization_id = caller.organization_id
+            if await self._store.count(organization_id) >= MAX_WEBHOOKS:
+                raise Conflict(f"the organization has {MAX_WEBHOOKS} webhooks; delete some")
+            await self._feed.read(organization_id, EventFilter(), None, 1)  # numbers the events until now
+            secret, workspaces = new_secret(), _workspaces(caller)
+            members = {
+                "id": uuid4(),
+                "organization_id": organization_id,
+                "client_id": caller.client_id,
+                "is_callback": False,
+                "url": request.url,
+                "description": request.description,
+                "types": list(request.types),
+                "connector_id": request.connector_id,
+                "workspace_name": request.workspace_name,
+                "entity": request.entity,
+                "workspaces": workspaces,
+                "include_record": request.include_record,
+            }
+            webhook = await self._store.create(members, secret)
+            entry.target = str(webhook.id)
+        return webhook, secret
+
+    async def get(self, caller: Caller, webhook_id: UUID) -> Webhook:
+        """The webhook; raises NotFound."""
+        return await self._store.get(caller.organization_id, webhook_id, _workspaces(caller))
+
+    async def find(self, caller: Caller, before: tuple[datetime, UUID] | None, limit: int) -> Sequence[Webhook]:
+        """The newest first."""
+        return await self._store.find(caller.organization_id, _workspaces(caller), before, limit)
+
+    async def change(self, caller: Caller, webhook_id: UUID, change: Mapping[str, Any]) -> Webhook:
+        """The webhook with these members changed; `status: active` enables it again. Raises NotFound, InvalidParams."""
+        with self._audit.deed("webhook.update", caller, target=str(webhook_id)):
+            columns = dict(change)
+            if "url" in columns:
+                self._require_url(columns["url"])
+            if columns.get("status") == WebhookStatus.ACTIVE:
+                columns |= {"status_reason": None, "failures": 0, "failing_since": None}
+            elif columns.get("status") == WebhookStatus.DISABLED:
+                columns["status_reason"] = "disabled by its owner"
+            return await self._store.update(caller.organization_id, webhook_id, _workspaces(caller), columns)
+
+    async def delete(self, caller: Caller, webhook_id: UUID) -> None:
+        """Delete a webhook with its deliveries; raises NotFound."""
+        with self._audit.deed("webhook.delete", caller, target=str(webhook_id)):
+            await self._store.delete(caller.organization_id, webhook_id, _workspaces(caller))
+
+    async def test(self, caller: Caller, webhook_id: UUID) -> Attempt:
+        """Send an event of the type `webhook.test`, which is in no feed, now and once; raises NotFound."""
+        with self._audit.deed("webhook.test", caller, target=str(webhook_id)):
+            webhook = await self.get(caller, webhook_id)
+            test_event = {"id": 0, "type": "webhook.test", "at": CLOCK.now(), "data": {"webhook_id": str(webhook.id)}}
+            message_id = f"msg_{webhook.id.hex}_test_{uuid4().hex}"
+            secrets = await self._store.secrets(webhook)
+            return await self._sender.send(
+                webhook.id, webhook.url, message_id, msgspec.json.encode(test_event), secrets
+            )
+
+    async def rotate(self, caller: Caller, webhook_id: UUID) -> tuple[str, datetime]:
+        """Another secret, and until when deliveries are signed with the previous one too; raises NotFound."""
+        with self._audit.deed("webhook.rotate", caller, target=str(webhook_id)):
+            secret = new_secret()
+            return secret, await self._store.rotate(await self.get(caller, webhook_id), secret, _OVERLAP)
+
+    async def deliveries(
+        self, caller: Caller, webhook_id: UUID, status: str | None, before: int | None, limit: int
+    ) -> Sequence[Delivery]:
+        """The deliveries of a webhook, the newest event first; raises NotFound."""
+        return await self._store.deliveries(await self.get(caller, webhook_id), status, before, limit)
+
+    async def replay(self, caller: Caller, webhook_id: UUID, after: int) -> Webhook:
+        """Deliver the events after that id again; raises NotFound, CursorExpired and InvalidParams."""
+        with self._audit.deed("webhook.replay", caller, target=str(webhook_id)):
+            await self._feed.read(caller.organization_id, EventFilter(), after, 1)  # judges the cursor
+            return await self._store.replay(caller.organization_id, webhook_id, _workspaces(caller), after)
+
+    async def resend(self, caller: Caller, webhook_id: UUID, event_id: int) -> None:
+        """Deliver one event again, at once; raises NotFound."""
+        with self._audit.deed("webhook.resend", caller, target=str(webhook_id)):
+            await self._store.resend(caller.organization_id, webhook_id, _workspaces(caller), event_id)
+
+    def _require_url(self, url: str) -> None:
+        fault: FieldError | None = url_fault(url, self._allowed_origins)
+        if fault is not None:
+            raise InvalidParams(faults=[fault])
+
+
+def _workspaces(caller: Caller) -> Sequence[str] | None:
+    """The only workspaces of a caller."""
+    workspaces = caller.client.workspaces
+    return None if workspaces is None else sorted(workspaces)

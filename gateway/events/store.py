@@ -1,0 +1,398 @@
+"""Webhooks and their deliveries in PostgreSQL; secrets are sealed."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from gateway.aio.clock import CLOCK
+from gateway.db.pool import Connection, Database
+from gateway.db.where import Where
+from gateway.errors import NotFound
+from gateway.events.model import Event, EventType
+from gateway.events.recording import add_event
+from gateway.events.webhook import Delivery, TurnResult, Webhook
+from gateway.vault.vault import Binding, Sealed, Vault
+
+#: pending deliveries of one webhook; while there are as many, its further events stay in the feed
+MAX_PENDING = 500
+
+_MEMBERS = Webhook.__struct_fields__
+_COLUMNS = ", ".join(f"webhooks.{name}" for name in _MEMBERS)
+_SEALED = "webhooks.key_id, webhooks.wrapped_key, webhooks.sealed"
+_INSERT = f"""
+    INSERT INTO webhooks (id, organization_id, client_id, is_callback, url, description, types, connector_id,
+                          workspace_name, entity, workspaces, include_record, key_id, wrapped_key, sealed, position)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+           COALESCE((SELECT last_id FROM event_feeds WHERE organization_id = $2), 0)
+    RETURNING {_COLUMNS}
+"""
+# A client limited to workspaces sees the webhooks of clients with the same limit or a narrower one.
+_VISIBLE = "organization_id = $1 AND id = $2 AND ($3::text[] IS NULL OR workspaces <@ $3)"
+_GET = f"SELECT {_COLUMNS} FROM webhooks WHERE {_VISIBLE}"
+_LIST = f"SELECT {_COLUMNS} FROM webhooks WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT {{limit}}"
+_COUNT = "SELECT count(*) FROM webhooks WHERE organization_id = $1"
+_UPDATE = f"UPDATE webhooks SET {{assignments}}, updated_at = clock_timestamp() WHERE {_VISIBLE} RETURNING {_COLUMNS}"
+_DELETE = f"DELETE FROM webhooks WHERE {_VISIBLE} RETURNING id"
+_OPEN = f"SELECT {_SEALED}, previous_until FROM webhooks WHERE organization_id = $1 AND id = $2"
+_SEAL = """
+    UPDATE webhooks
+    SET key_id = $3, wrapped_key = $4, sealed = $5, previous_until = now() + make_interval(secs => $6)
+    WHERE organization_id = $1 AND id = $2
+    RETURNING previous_until
+"""
+# The fence drops the results of a turn that began before: its events come again.
+_REPLAY = f"""
+    WITH dropped AS (
+        DELETE FROM webhook_deliveries
+        WHERE webhook_id = $2 AND organization_id = $1 AND status = 'pending' AND event_id > $4
+    )
+    UPDATE webhooks SET position = $4, fence = fence + 1, lease_until = NULL, held_until = '-infinity',
+        updated_at = clock_timestamp()
+    WHERE {_VISIBLE}
+    RETURNING {_COLUMNS}
+"""
+_RESEND = f"""
+    WITH resent AS (
+        UPDATE webhook_deliveries
+        SET status = 'pending', attempts = 0, first_attempt_at = NULL, next_attempt_at = now()
+        WHERE webhook_id = (SELECT id FROM webhooks WHERE {_VISIBLE}) AND event_id = $4
+        RETURNING webhook_id
+    )
+    UPDATE webhooks SET retry_at = now(), held_until = '-infinity', fence = fence + 1, lease_until = NULL,
+        updated_at = clock_timestamp()
+    FROM resent WHERE webhooks.id = resent.webhook_id
+    RETURNING webhooks.id
+"""
+_DELIVERY = """
+    event, status, attempts, first_attempt_at, attempted_at, next_attempt_at, response_status, duration_ms,
+    response_body, error
+"""
+_DELIVERIES = f"""
+    SELECT {_DELIVERY} FROM webhook_deliveries WHERE {{conditions}} ORDER BY event_id DESC LIMIT {{limit}}
+"""
+# Those that waited longest first, so that receivers with much to take do not keep others waiting.
+_CLAIM = f"""
+    UPDATE webhooks
+    SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1, turn_at = now()
+    WHERE id IN (
+        SELECT webhooks.id FROM webhooks LEFT JOIN event_feeds AS feed USING (organization_id)
+        WHERE status = 'active' AND held_until <= now() AND (lease_until IS NULL OR lease_until < now())
+          AND (retry_at <= now() OR NOT is_full AND (position < feed.last_id OR EXISTS (
+              SELECT FROM events
+              WHERE events.organization_id = webhooks.organization_id AND events.last_id IS NULL)))
+          AND EXISTS (SELECT FROM organizations WHERE organizations.id = organization_id AND disabled_at IS NULL)
+        ORDER BY turn_at LIMIT $3 FOR NO KEY UPDATE OF webhooks SKIP LOCKED
+    )
+    RETURNING {_COLUMNS}, {_SEALED}
+"""
+_PENDING = 500
+
+_MEMBERS = Webhook.__struct_fields__
+_COLUMNS = ", ".join(f"webhooks.{name}" for name in _MEMBERS)
+_SEALED = "webhooks.key_id, webhooks.wrapped_key, webhooks.sealed"
+_INSERT = f"""
+    INSERT INTO webhooks (id, organization_id, client_id, is_callback, url, description, types, connector_id,
+                          workspace_name, entity, workspaces, include_record, key_id, wrapped_key, sealed, position)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+           COALESCE((SELECT last_id FROM event_feeds WHERE organization_id = $2), 0)
+    RETURNING {_COLUMNS}
+"""
+# A client limited to workspaces sees the webhooks of clients with the same limit or a narrower one.
+_VISIBLE = "organization_id = $1 AND id = $2 AND ($3::text[] IS NULL OR workspaces <@ $3)"
+_GET = f"SELECT {_COLUMNS} FROM webhooks WHERE {_VISIBLE}"
+_LIST = f"SELECT {_COLUMNS} FROM webhooks WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT {{limit}}"
+_COUNT = "SELECT count(*) FROM webhooks WHERE organization_id = $1"
+_UPDATE = f"UPDATE webhooks SET {{assignments}}, updated_at = clock_timestamp() WHERE {_VISIBLE} RETURNING {_COLUMNS}"
+_DELETE = f"DELETE FROM webhooks WHERE {_VISIBLE} RETURNING id"
+_OPEN = f"SELECT {_SEALED}, previous_until FROM webhooks WHERE organization_id = $1 AND id = $2"
+_SEAL = """
+    UPDATE webhooks
+    SET key_id = $3, wrapped_key = $4, sealed = $5, previous_until = now() + make_interval(secs => $6)
+    WHERE organization_id = $1 AND id = $2
+    RETURNING previous_until
+"""
+# The fence drops the results of a turn that began before: its events come again.
+_REPLAY = f"""
+    WITH dropped AS (
+        DELETE FROM webhook_deliveries
+        WHERE webhook_id = $2 AND organization_id = $1 AND status = 'pending' AND event_id > $4
+    )
+    UPDATE webhooks SET position = $4, fence = fence + 1, lease_until = NULL, held_until = '-infinity',
+        updated_at = clock_timestamp()
+    WHERE {_VISIBLE}
+    RETURNING {_COLUMNS}
+"""
+_RESEND = f"""
+    WITH resent AS (
+        UPDATE webhook_deliveries
+        SET status = 'pending', attempts = 0, first_attempt_at = NULL, next_attempt_at = now()
+        WHERE webhook_id = (SELECT id FROM webhooks WHERE {_VISIBLE}) AND event_id = $4
+        RETURNING webhook_id
+    )
+    UPDATE webhooks SET retry_at = now(), held_until = '-infinity', fence = fence + 1, lease_until = NULL,
+        updated_at = clock_timestamp()
+    FROM resent WHERE webhooks.id = resent.webhook_id
+    RETURNING webhooks.id
+"""
+_DELIVERY = """
+    event, status, attempts, first_attempt_at, attempted_at, next_attempt_at, response_status, duration_ms,
+    response_body, error
+"""
+_DELIVERIES = f"""
+    SELECT {_DELIVERY} FROM webhook_deliveries WHERE {{conditions}} ORDER BY event_id DESC LIMIT {{limit}}
+"""
+# Those that waited longest first, so that receivers with much to take do not keep others waiting.
+_CLAIM = f"""
+    UPDATE webhooks
+    SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1, turn_at = now()
+    WHERE id IN (
+        SELECT webhooks.id FROM webhooks LEFT JOIN event_feeds AS feed USING (organization_id)
+        WHERE status = 'active' AND held_until <= now() AND (lease_until IS NULL OR lease_until < now())
+          AND (retry_at <= now() OR NOT is_full AND (position < feed.last_id OR EXISTS (
+              SELECT FROM events
+              WHERE events.organization_id = webhooks.organization_id AND events.last_id IS NULL)))
+          AND EXISTS (SELECT FROM organizations WHERE organizations.id = organization_id AND disabled_at IS NULL)
+        ORDER BY turn_at LIMIT $3 FOR NO KEY UPDATE OF webhooks SKIP LOCKED
+    )
+    RETURNING {_COLUMNS}, {_SEALED}
+"""
+_NEXT_DUE = """
+    SELECT extract(epoch FROM min(GREATEST(held_until, LEAST(retry_at, lease_until))) - now())::float8 FROM webhooks
+    WHERE status = 'active' AND (retry_at IS NOT NULL OR held_until > now())
+"""
+_PENDING = f"""
+    SELECT {_DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'pending' ORDER BY event_id
+"""
+_SUBSCRIBED = "SELECT DISTINCT organization_id FROM webhooks WHERE status = 'active'"
+_RELEASE = "UPDATE webhooks SET lease_until = NULL WHERE worker = $1 AND lease_until IS NOT NULL"
+_FINISH = f"""
+    UPDATE webhooks
+    SET position = $3, failures = $4, failing_since = $5, held_until = now() + make_interval(secs => $6),
+        status = CASE WHEN $7::text IS NULL THEN status ELSE 'disabled' END,
+        status_reason = COALESCE($7, status_reason), lease_until = NULL,
+        retry_at = (SELECT min(next_attempt_at) FROM webhook_deliveries
+                    WHERE webhook_id = $1 AND webhook_deliveries.status = 'pending'),
+        is_full = (SELECT count(*) >= {MAX_PENDING} FROM webhook_deliveries
+                   WHERE webhook_id = $1 AND webhook_deliveries.status = 'pending')
+    WHERE id = $1 AND fence = $2
+    RETURNING id
+"""
+_HOLD_FENCE = "SELECT id FROM webhooks WHERE id = $1 AND fence = $2 FOR NO KEY UPDATE"
+_STORE = f"""
+    INSERT INTO webhook_deliveries (webhook_id, organization_id, event_id, subject, {_DELIVERY})
+    SELECT $1, $2, event_id, subject, {_DELIVERY} FROM json_to_recordset($3::json) AS delivery (
+        event_id bigint, subject text, event text, status text, attempts integer, first_attempt_at timestamptz,
+        attempted_at timestamptz, next_attempt_at timestamptz, response_status integer, duration_ms integer,
+        response_body text, error text)
+    ON CONFLICT (webhook_id, event_id) DO UPDATE SET
+        status = EXCLUDED.status, attempts = EXCLUDED.attempts, first_attempt_at = EXCLUDED.first_attempt_at,
+        attempted_at = EXCLUDED.attempted_at, next_attempt_at = EXCLUDED.next_attempt_at,
+        response_status = EXCLUDED.response_status, duration_ms = EXCLUDED.duration_ms,
+        response_body = EXCLUDED.response_body, error = EXCLUDED.error
+"""
+#: for `prune`
+PRUNE = """
+    WITH old AS (
+        SELECT webhook_id, event_id FROM webhook_deliveries
+        WHERE status <> 'pending' AND attempted_at < now() - interval '7 days'
+        ORDER BY attempted_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM webhook_deliveries USING old
+    WHERE webhook_deliveries.webhook_id = old.webhook_id AND webhook_deliveries.event_id = old.event_id
+"""
+
+
+def binding(organization_id: UUID, webhook_id: UUID) -> Binding:
+    """What the signing secrets of a webhook are bound to."""
+    return Binding(organization_id, webhook_id, "webhook")
+
+
+class ClaimedWebhook(msgspec.Struct, frozen=True):
+    """A webhook whose deliveries this worker makes now, and the secrets that sign them."""
+
+    webhook: Webhook
+    secrets: Sequence[str]
+
+
+class WebhookStore:
+    """What callers do with webhooks; `workspaces` are the only ones of the caller, None is all."""
+
+    def __init__(self, database: Database, vault: Vault) -> None:
+        self._database = database
+        self._vault = vault
+
+    async def create(self, webhook: Mapping[str, Any], secret: str) -> Webhook:
+        """A new webhook, for the events from now on."""
+        sealed = self._vault.seal({"current": secret}, binding(webhook["organization_id"], webhook["id"]))
+        async with self._database.tenant(webhook["organization_id"]) as connection:
+            row = await connection.fetchrow(
+                _INSERT, *webhook.values(), sealed.key_id, sealed.wrapped_key, sealed.sealed
+            )
+        return _webhook(row)
+
+    async def count(self, organization_id: UUID) -> int:
+        async with self._database.tenant(organization_id) as connection:
+            return int(await connection.fetchval(_COUNT, organization_id))
+
+    async def get(self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None) -> Webhook:
+        """The webhook; raises NotFound."""
+        return await self._one(_GET, organization_id, webhook_id, workspaces)
+
+    async def find(
+        self,
+        organization_id: UUID,
+        workspaces: Sequence[str] | None,
+        before: tuple[datetime, UUID] | None,
+        limit: int,
+    ) -> Sequence[Webhook]:
+        """The newest first."""
+        where = Where()
+        where.add("organization_id = {}", organization_id)
+        where.add("workspaces <@ {}::text[]", workspaces)
+        where.add("(created_at, id) < ({}, {})", *(before or (None, None)))
+        query = _LIST.format(conditions=where.text, limit=where.argument(limit))
+        async with self._database.tenant(organization_id) as connection:
+            return [_webhook(row) for row in await connection.fetch(query, *where.arguments)]
+
+    async def update(
+        self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None, change: Mapping[str, Any]
+    ) -> Webhook:
+        """Change these columns; raises NotFound."""
+        assignments = ", ".join(f"{name} = ${number}" for number, name in enumerate(change, 4))
+        query = _UPDATE.format(assignments=assignments or "id = id")
+        return await self._one(query, organization_id, webhook_id, workspaces, *change.values())
+
+    async def delete(self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None) -> None:
+        """Delete a webhook with its deliveries; raises NotFound."""
+        async with self._database.tenant(organization_id) as connection:
+            if await connection.fetchval(_DELETE, organization_id, webhook_id, workspaces) is None:
+                raise NotFound("there is no such webhook")
+
+    async def replay(
+        self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None, after: int
+    ) -> Webhook:
+        """Deliver the events after that id, again where they were delivered before; raises NotFound."""
+        return await self._one(_REPLAY, organization_id, webhook_id, workspaces, after)
+
+    async def resend(
+        self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None, event_id: int
+    ) -> None:
+        """Deliver one event again; raises NotFound."""
+        async with self._database.tenant(organization_id) as connection:
+            if await connection.fetchval(_RESEND, organization_id, webhook_id, workspaces, event_id) is None:
+                raise NotFound("there is no such delivery")
+
+    async def deliveries(
+        self, webhook: Webhook, status: str | None, before: int | None, limit: int
+    ) -> Sequence[Delivery]:
+        """Deliveries, the newest event first."""
+        where = Where()
+        where.add("organization_id = {}", webhook.organization_id)
+        where.add("webhook_id = {}", webhook.id)
+        where.add("status = {}", status)
+        where.add("event_id < {}", before)
+        query = _DELIVERIES.format(conditions=where.text, limit=where.argument(limit))
+        async with self._database.tenant(webhook.organization_id) as connection:
+            return [_delivery(row) for row in await connection.fetch(query, *where.arguments)]
+
+    async def secrets(self, webhook: Webhook) -> Sequence[str]:
+        """The secrets that sign now, the current one first; raises NotFound."""
+        async with self._database.tenant(webhook.organization_id) as connection:
+            row = await connection.fetchrow(_OPEN, webhook.organization_id, webhook.id)
+        if row is None:
+            raise NotFound("there is no such webhook")
+        return self._opened(webhook, row)
+
+    async def rotate(self, webhook: Webhook, secret: str, overlap: float) -> datetime:
+        """Sign with this secret, and for `overlap` seconds with the one before it too; until when."""
+        current = (await self.secrets(webhook))[0]
+        bound = binding(webhook.organization_id, webhook.id)
+        sealed = self._vault.seal({"current": secret, "previous": current}, bound)
+        key = (sealed.key_id, sealed.wrapped_key, sealed.sealed)
+        async with self._database.tenant(webhook.organization_id) as connection:
+            until: datetime = await connection.fetchval(_SEAL, webhook.organization_id, webhook.id, *key, overlap)
+        return until
+
+    async def claim(self, worker: str, lease: float, limit: int) -> Sequence[ClaimedWebhook]:
+        """Webhooks that have something to deliver, of all organizations, leased to this worker for `lease` seconds."""
+        async with self._database.system() as connection:
+            rows = await connection.fetch(_CLAIM, worker, lease, limit)
+        return [ClaimedWebhook(_webhook(row), self._opened(_webhook(row), row)) for row in rows]
+
+    async def subscribed(self) -> set[str]:
+        """The organizations that have an active webhook."""
+        async with self._database.system() as connection:
+            return {str(row["organization_id"]) for row in await connection.fetch(_SUBSCRIBED)}
+
+    async def release(self, worker: str) -> None:
+        """End the leases of a worker that stops."""
+        async with self._database.system() as connection:
+            await connection.execute(_RELEASE, worker)
+
+    async def pending(self, webhook: Webhook) -> Sequence[Delivery]:
+        """Deliveries that are to be sent, the oldest event first."""
+        async with self._database.tenant(webhook.organization_id) as connection:
+            return [_delivery(row) for row in await connection.fetch(_PENDING, webhook.id)]
+
+    async def finish(self, webhook: Webhook, result: TurnResult) -> bool:
+        """Store what a turn did and end its lease; False where the lease was lost, and nothing is stored."""
+        async with self._database.tenant(webhook.organization_id) as connection, connection.transaction():
+            if await connection.fetchval(_HOLD_FENCE, webhook.id, webhook.fence) is None:
+                return False
+            if result.deliveries:
+                rows = msgspec.json.encode([_row(delivery) for delivery in result.deliveries]).decode()
+                await connection.execute(_STORE, webhook.id, webhook.organization_id, rows)
+            await connection.execute(
+                _FINISH,
+                webhook.id,
+                webhook.fence,
+                result.position,
+                result.failures,
+                result.failing_since,
+                result.hold,
+                result.disabled_because,
+            )
+            if result.disabled_because is not None:
+                await _add_disabled(connection, webhook, result.disabled_because)
+        return True
+
+    def _opened(self, webhook: Webhook, row: Any) -> Sequence[str]:
+        sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
+        values = self._vault.open(sealed, binding(webhook.organization_id, webhook.id))
+        is_overlapping = webhook.previous_until is not None and webhook.previous_until > CLOCK.now()
+        return [values["current"], *([values["previous"]] if is_overlapping and "previous" in values else [])]
+
+    async def _one(self, query: str, organization_id: UUID, *arguments: object) -> Webhook:
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(query, organization_id, *arguments)
+        if row is None:
+            raise NotFound("there is no such webhook")
+        return _webhook(row)
+
+
+async def _add_disabled(connection: Connection, webhook: Webhook, reason: str) -> None:
+    data = {"webhook_id": str(webhook.id), "url": webhook.url, "reason": reason}
+    await add_event(connection, webhook.organization_id, EventType.WEBHOOK_DISABLED, data)
+
+
+def _webhook(row: Any) -> Webhook:
+    return msgspec.convert({name: row[name] for name in _MEMBERS}, Webhook)
+
+
+def _delivery(row: Any) -> Delivery:
+    members = {**row, "event": msgspec.json.decode(row["event"], type=Event)}
+    return msgspec.convert(members, Delivery)
+
+
+def _row(delivery: Delivery) -> dict[str, Any]:
+    members = msgspec.structs.asdict(delivery)
+    event = delivery.event
+    return {
+        **members,
+        "event": msgspec.json.encode(event).decode(),
+        "event_id": event.id,
+        "subject": event.subject,
+    }

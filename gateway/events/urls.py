@@ -1,0 +1,47 @@
+"""Where webhooks may be delivered to. Pure; the address is judged again when the connection is made."""
+
+from collections.abc import Collection
+from ipaddress import ip_address
+
+from yarl import URL
+
+from gateway.errors import FieldError
+from gateway.upstream.egress import is_public_address
+
+MAX_URL = 2000
+
+
+def url_fault(url: str, allowed_origins: Collection[URL], field: str = "url") -> FieldError | None:
+    """What is wrong with a receiver's URL: it is https, or on an origin that the operator allows."""
+    try:
+        parsed = URL(url, encoded=True)
+        host, port = parsed.host, parsed.port  # the port is parsed only now
+    except ValueError:
+        return _fault(field, "format", "is not a URL")
+    if len(url) > MAX_URL:
+        return _fault(field, "length", f"must be at most {MAX_URL} characters")
+    if not url.isascii() or not url.isprintable() or any(each in url for each in ' \\"<>^`{|}'):
+        return _fault(field, "format", "must be written in plain ASCII, everything else percent-encoded")
+    if not host or not port or parsed.scheme not in ("http", "https"):
+        return _fault(field, "format", "must be an absolute https URL")
+    if "#" in url or "@" in parsed.raw_authority:
+        return _fault(field, "format", "must have no fragment, user or password")
+    if parsed.origin() in allowed_origins:
+        return None
+    if parsed.scheme != "https":
+        return _fault(field, "scheme", "must be https; the operator may allow others by GATEWAY_WEBHOOK_ORIGINS")
+    if not _may_be_public(host):
+        return _fault(field, "address", "must be a public address; the operator may allow others")
+    return None
+
+
+def _may_be_public(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return "." in host and not host.endswith((".localhost", ".local", ".internal"))
+    return is_public_address(host)
+
+
+def _fault(field: str, code: str, text: str) -> FieldError:
+    return FieldError(f"/{field}", field, code, f"{field} {text}")

@@ -1,0 +1,213 @@
+"""A webhook, its deliveries, and what a turn of deliveries does. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+from gateway.events.model import Event, EventFilter, EventType
+from gateway.events.retries import hold_pause, is_given_up, retry_pause
+
+#: turns that fail with this status disable the webhook
+GONE = 410
+
+
+class WebhookStatus(StrEnum):
+    """Whether a webhook is delivered to."""
+
+    ACTIVE = "active"
+    DISABLED = "disabled"
+
+
+class DeliveryStatus(StrEnum):
+    """How a delivery stands."""
+
+    #: it is sent, or sent again, when it is due
+    PENDING = "pending"
+    SUCCEEDED = "succeeded"
+    #: the gateway gave up
+    FAILED = "failed"
+
+
+class Webhook(msgspec.Struct, frozen=True):
+    """A subscription to the feed of an organization."""
+
+    id: UUID
+    organization_id: UUID
+    client_id: UUID
+    is_callback: bool
+    url: str
+    description: str | None
+    types: Sequence[EventType]
+    connector_id: UUID | None
+    workspace_name: str | None
+    entity: str | None
+    workspaces: Sequence[str] | None
+    include_record: bool
+    status: WebhookStatus
+    status_reason: str | None
+    created_at: datetime
+    updated_at: datetime
+    #: until when deliveries are signed with the previous secret too
+    previous_until: datetime | None
+    position: int
+    failures: int
+    failing_since: datetime | None
+    fence: int
+
+    @property
+    def filter(self) -> EventFilter:
+        workspaces = self.workspaces
+        if self.workspace_name is not None:
+            is_visible = workspaces is None or self.workspace_name in workspaces
+            workspaces = [self.workspace_name] if is_visible else []
+        callback = self.id if self.is_callback else None
+        return EventFilter(self.types, self.connector_id, self.entity, workspaces, callback)
+
+    def message_id(self, event_id: int) -> str:
+        """The `webhook-id` of an event: the same for each attempt, and for no other webhook."""
+        return f"msg_{self.id.hex}_{event_id}"
+
+
+class Delivery(msgspec.Struct, frozen=True):
+    """An event for one webhook."""
+
+    event: Event
+    status: DeliveryStatus = DeliveryStatus.PENDING
+    attempts: int = 0
+    first_attempt_at: datetime | None = None
+    attempted_at: datetime | None = None
+    #: None where an earlier delivery of the same subject comes first
+    next_attempt_at: datetime | None = None
+    response_status: int | None = None
+    duration_ms: int | None = None
+    response_body: str | None = None
+    error: str | None = None
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """One request to a receiver and its answer."""
+
+    at: datetime
+    duration_ms: int
+    #: None where there was no answer
+    status: int | None = None
+    body: str | None = None
+    error: str | None = None
+    #: seconds that the receiver asked to wait
+    retry_after: float | None = None
+
+    @property
+    def is_success(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+class TurnResult(msgspec.Struct, frozen=True):
+    """What a turn leaves behind."""
+
+    #: those that changed
+    deliveries: Sequence[Delivery]
+    position: int
+    failures: int
+    failing_since: datetime | None
+    #: seconds for which nothing is sent
+    hold: float
+    disabled_because: str | None = None
+
+
+def lanes_of(pending: Iterable[Delivery], events: Iterable[Event]) -> list[list[Delivery]]:
+    """Deliveries by subject, each in the order of their events; `events` are those that have no delivery yet."""
+    lanes: dict[str, list[Delivery]] = {}
+    known = set()
+    for delivery in sorted(pending, key=lambda each: each.event.id):
+        known.add(delivery.event.id)
+        lanes.setdefault(delivery.event.subject, []).append(delivery)
+    for event in events:
+        if event.id not in known:
+            lanes.setdefault(event.subject, []).append(Delivery(event))
+    return list(lanes.values())
+
+
+def is_due(lane: Sequence[Delivery], now: datetime) -> bool:
+    """Whether the first delivery of a lane may be sent now; those behind it wait for it."""
+    due_at = lane[0].next_attempt_at
+    return due_at is None or due_at <= now
+
+
+def attempted(delivery: Delivery, attempt: Attempt, retry_seconds: float) -> Delivery:
+    """The delivery after an attempt; a failed one is due again later, or given up."""
+    first_attempt_at = delivery.first_attempt_at or attempt.at
+    attempts = delivery.attempts + 1
+    status, next_attempt_at = DeliveryStatus.SUCCEEDED, None
+    if not attempt.is_success and is_given_up(first_attempt_at, attempt.at, retry_seconds):
+        status = DeliveryStatus.FAILED
+    elif not attempt.is_success:
+        status = DeliveryStatus.PENDING
+        pause = attempt.retry_after if attempt.retry_after is not None else retry_pause(attempts)
+        # The last attempt is made when the time for retries is over.
+        last_attempt_at = first_attempt_at + timedelta(seconds=retry_seconds)
+        next_attempt_at = min(attempt.at + timedelta(seconds=pause), last_attempt_at)
+    return msgspec.structs.replace(
+        delivery,
+        status=status,
+        attempts=attempts,
+        first_attempt_at=first_attempt_at,
+        attempted_at=attempt.at,
+        next_attempt_at=next_attempt_at,
+        response_status=attempt.status,
+        duration_ms=attempt.duration_ms,
+        response_body=attempt.body,
+        error=attempt.error,
+    )
+
+
+def turn_result(
+    webhook: Webhook,
+    lanes: Sequence[Sequence[Delivery]],
+    stored: Collection[int],
+    done: Mapping[int, Delivery],
+    attempts: Sequence[Attempt],
+    position: int,
+    now: datetime,
+    retry_seconds: float,
+) -> TurnResult:
+    """What a turn leaves of its lanes.
+
+    `stored` are the ids of events whose deliveries are stored already, `done` the deliveries that were attempted.
+    """
+    failures, failing_since, hold = webhook.failures, webhook.failing_since, 0.0
+    if any(attempt.is_success for attempt in attempts):
+        failures, failing_since = 0, None
+    elif attempts:
+        failures, failing_since = failures + 1, failing_since or now
+        hold = hold_pause(failures)
+    asked = [attempt.retry_after for attempt in attempts if attempt.status in (429, 503) and attempt.retry_after]
+    because = None
+    if any(attempt.status == GONE for attempt in attempts):
+        because = "the receiver answered 410 Gone"
+    elif failing_since is not None and is_given_up(failing_since, now, retry_seconds):
+        because = f"no delivery has succeeded since {failing_since:%Y-%m-%d %H:%M} UTC"
+    return TurnResult(
+        [delivery for lane in lanes for delivery in _changed(lane, stored, done, now)],
+        position,
+        failures,
+        failing_since,
+        max([hold, *asked]),
+        because,
+    )
+
+
+def _changed(
+    lane: Sequence[Delivery], stored: Collection[int], done: Mapping[int, Delivery], now: datetime
+) -> Iterable[Delivery]:
+    """The deliveries of a lane that are to be stored: of those that are pending the first has a time."""
+    has_head = False
+    for before in lane:
+        after = done.get(before.event.id, before)
+        if after.status is DeliveryStatus.PENDING:
+            due_at = None if has_head else after.next_attempt_at or now
+            after, has_head = msgspec.structs.replace(after, next_attempt_at=due_at), True
+        if after != before or before.event.id not in stored:
+            yield after
