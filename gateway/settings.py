@@ -114,13 +114,13 @@ class Settings(BaseSettings):
     )
     webhook_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="Origins that webhooks may be delivered to beside public addresses over https, separated by commas: "
-        "http://10.0.0.7:9000.",
+        description="Origins that webhooks may be delivered to beside public addresses over https, such as "
+        "http://10.0.0.7:9000, separated by commas.",
     )
     webhook_retry_seconds: int = Field(
         3 * 86400,
         ge=1,
-        description="Seconds for which a failed delivery is retried, and a failing webhook stays active.",
+        description="Seconds for which a failed delivery is retried, and a webhook without a success stays active.",
     )
     idempotency_seconds: int = Field(86400, description="Seconds that an Idempotency-Key is remembered.")
     worker_jobs: int = Field(100, description="Jobs that one worker runs at a time.")

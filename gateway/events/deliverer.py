@@ -22,8 +22,8 @@ from gateway.events.sender import TIMEOUT, Sender
 from gateway.events.store import MAX_PENDING, ClaimedWebhook, WebhookStore
 from gateway.events.webhook import (
     GONE,
-    Attempt,
     Delivery,
+    DeliveryAttempt,
     Webhook,
     attempted,
     is_due,
@@ -184,7 +184,7 @@ class _Turn:
         self._retry_seconds = retry_seconds
         self._ends_at = asyncio.get_running_loop().time() + _TURN
         self.done: dict[int, Delivery] = {}
-        self.attempts: list[Attempt] = []
+        self.attempts: list[DeliveryAttempt] = []
 
     async def run(self, lanes: Sequence[Sequence[Delivery]]) -> None:
         """Send what may be sent now; `done` and `attempts` have the results."""
@@ -213,7 +213,9 @@ class _Turn:
     async def _sent(self, delivery: Delivery) -> bool:
         webhook, event = self._webhook, delivery.event
         body = msgspec.json.encode(self._with_record(event))
-        attempt = await self._sender.send(webhook.id, webhook.url, webhook.message_id(event.id), body, self._secrets)
+        attempt = await self._sender.send(
+            webhook.id, webhook.url, Webhook.message_id_of(webhook.id, event.id), body, self._secrets
+        )
         self.attempts.append(attempt)
         self.done[event.id] = attempted(delivery, attempt, self._retry_seconds)
         return attempt.is_success

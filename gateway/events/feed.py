@@ -8,10 +8,11 @@ from uuid import UUID
 
 import msgspec
 
+from gateway.contract.events import EventType
 from gateway.db.pool import Database
 from gateway.db.where import Where
 from gateway.errors import CursorExpired, FieldError, InvalidParams, NotFound
-from gateway.events.model import Event, EventFilter, EventType
+from gateway.events.model import Event, EventFilter
 
 #: seconds after which a reader that waits looks again, should a notification have been lost
 _POLL_INTERVAL = 5.0
@@ -118,6 +119,10 @@ class Feed:
         """Notifications may have been missed: every reader that waits looks again."""
         for organization_id in self._waiting:
             self.on_notify(organization_id)
+
+    @property
+    def shutting_down(self) -> bool:
+        return self._is_shutting_down
 
     def stop_waiting(self) -> None:
         """The process stops: readers that wait get what there is, now."""

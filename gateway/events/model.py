@@ -1,32 +1,14 @@
-"""Events and their types."""
+"""Events and filters."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from gateway.contract.events import EventType
 from gateway.errors import FieldError, InvalidParams
-
-
-class EventType(StrEnum):
-    """What happened."""
-
-    JOB_SUCCEEDED = "job.succeeded"
-    JOB_FAILED = "job.failed"
-    JOB_CANCELED = "job.canceled"
-    JOB_UNKNOWN = "job.unknown"
-    CONNECTOR_CREATED = "connector.created"
-    CONNECTOR_NEEDS_REAUTH = "connector.needs_reauth"
-    CONNECTOR_DELETED = "connector.deleted"
-    RECORD_CREATED = "record.created"
-    RECORD_UPDATED = "record.updated"
-    RECORD_DELETED = "record.deleted"
-    SCHEDULE_MISSED = "schedule.missed"
-    #: the gateway gave up on the receiver of a webhook
-    WEBHOOK_DISABLED = "webhook.disabled"
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -21,13 +21,13 @@ Random = Callable[[float, float], float]
 
 def retry_pause(attempts: int, uniform: Random = random.uniform) -> float:
     """Seconds until a delivery that failed so many times is tried again."""
-    pause = min(_FIRST_PAUSE * _GROWTH ** min(attempts - 1, 20), _LONGEST_PAUSE)
+    pause: float = min(_FIRST_PAUSE * _GROWTH ** min(attempts - 1, 20), _LONGEST_PAUSE)
     return pause * uniform(1 - _JITTER, 1 + _JITTER)
 
 
 def hold_pause(failures: int, uniform: Random = random.uniform) -> float:
     """Seconds for which nothing is sent to a receiver after so many turns in a row without a success."""
-    pause = min(_FIRST_HOLD * 2 ** min(failures - 1, 20), _LONGEST_HOLD)
+    pause: float = min(_FIRST_HOLD * 2 ** min(failures - 1, 20), _LONGEST_HOLD)
     return pause * uniform(1 - _JITTER, 1 + _JITTER)
 
 

@@ -10,7 +10,7 @@ from gateway.aio.clock import CLOCK
 from gateway.errors import GatewayError, UpstreamTimeout
 from gateway.events.retries import retry_after
 from gateway.events.signing import signed_headers
-from gateway.events.webhook import Attempt
+from gateway.events.webhook import DeliveryAttempt
 from gateway.telemetry.metrics import WEBHOOK_ATTEMPTS, WEBHOOK_SECONDS
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest
@@ -30,7 +30,7 @@ class Sender:
 
     async def send(
         self, webhook_id: UUID, url: str, message_id: str, body: bytes, signing_secrets: Sequence[str]
-    ) -> Attempt:
+    ) -> DeliveryAttempt:
         """Send it once; every failure is an attempt with an error."""
         at, started = CLOCK.now(), time.monotonic()
         headers = {
@@ -57,7 +57,7 @@ class Sender:
         outcome = "error" if status is None else f"{status // 100}xx"
         WEBHOOK_ATTEMPTS.add(outcome)
         WEBHOOK_SECONDS.observe(took)
-        return Attempt(at, round(took * 1000), status, kept, error, pause)
+        return DeliveryAttempt(at, round(took * 1000), status, kept, error, pause)
 
 
 async def _first_bytes(chunks: AsyncIterator[bytes]) -> str:

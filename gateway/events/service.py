@@ -10,14 +10,15 @@ from yarl import URL
 
 from gateway.aio.clock import CLOCK
 from gateway.audit.log import Audit
+from gateway.contract.events import EventType, WebhookStatus
 from gateway.errors import Conflict, FieldError, InvalidParams
 from gateway.events.feed import Feed
-from gateway.events.model import EventFilter, EventType
+from gateway.events.model import EventFilter
 from gateway.events.sender import Sender
 from gateway.events.signing import new_secret
 from gateway.events.store import WebhookStore
 from gateway.events.urls import url_fault
-from gateway.events.webhook import Attempt, Delivery, Webhook, WebhookStatus
+from gateway.events.webhook import Delivery, DeliveryAttempt, Webhook
 from gateway.identity.model import Caller
 
 #: webhooks of one organization
@@ -52,7 +53,7 @@ class Webhooks:
 
     async def create(self, caller: Caller, request: WebhookRequest) -> tuple[Webhook, str]:
         """A webhook for the events from now on, and its secret; raises InvalidParams, and Conflict for one too many."""
-        with self._audit.deed("webhook.create", caller, connector_id=request.connector_id) as entry:
+        with self._audit.record("webhook.create", caller, connector_id=request.connector_id) as entry:
             self._require_url(request.url)
             organization_id = caller.organization_id
             if await self._store.count(organization_id) >= MAX_WEBHOOKS:
@@ -87,7 +88,7 @@ class Webhooks:
 
     async def change(self, caller: Caller, webhook_id: UUID, change: Mapping[str, Any]) -> Webhook:
         """The webhook with these members changed; `status: active` enables it again. Raises NotFound, InvalidParams."""
-        with self._audit.deed("webhook.update", caller, target=str(webhook_id)):
+        with self._audit.record("webhook.update", caller, target=str(webhook_id)):
             columns = dict(change)
             if "url" in columns:
                 self._require_url(columns["url"])
@@ -99,12 +100,12 @@ class Webhooks:
 
     async def delete(self, caller: Caller, webhook_id: UUID) -> None:
         """Delete a webhook with its deliveries; raises NotFound."""
-        with self._audit.deed("webhook.delete", caller, target=str(webhook_id)):
+        with self._audit.record("webhook.delete", caller, target=str(webhook_id)):
             await self._store.delete(caller.organization_id, webhook_id, _workspaces(caller))
 
-    async def test(self, caller: Caller, webhook_id: UUID) -> Attempt:
+    async def test(self, caller: Caller, webhook_id: UUID) -> DeliveryAttempt:
         """Send an event of the type `webhook.test`, which is in no feed, now and once; raises NotFound."""
-        with self._audit.deed("webhook.test", caller, target=str(webhook_id)):
+        with self._audit.record("webhook.test", caller, target=str(webhook_id)):
             webhook = await self.get(caller, webhook_id)
             test_event = {"id": 0, "type": "webhook.test", "at": CLOCK.now(), "data": {"webhook_id": str(webhook.id)}}
             message_id = f"msg_{webhook.id.hex}_test_{uuid4().hex}"
@@ -115,7 +116,7 @@ class Webhooks:
 
     async def rotate(self, caller: Caller, webhook_id: UUID) -> tuple[str, datetime]:
         """Another secret, and until when deliveries are signed with the previous one too; raises NotFound."""
-        with self._audit.deed("webhook.rotate", caller, target=str(webhook_id)):
+        with self._audit.record("webhook.rotate", caller, target=str(webhook_id)):
             secret = new_secret()
             return secret, await self._store.rotate(await self.get(caller, webhook_id), secret, _OVERLAP)
 
@@ -127,13 +128,13 @@ class Webhooks:
 
     async def replay(self, caller: Caller, webhook_id: UUID, after: int) -> Webhook:
         """Deliver the events after that id again; raises NotFound, CursorExpired and InvalidParams."""
-        with self._audit.deed("webhook.replay", caller, target=str(webhook_id)):
+        with self._audit.record("webhook.replay", caller, target=str(webhook_id)):
             await self._feed.read(caller.organization_id, EventFilter(), after, 1)  # judges the cursor
             return await self._store.replay(caller.organization_id, webhook_id, _workspaces(caller), after)
 
     async def resend(self, caller: Caller, webhook_id: UUID, event_id: int) -> None:
         """Deliver one event again, at once; raises NotFound."""
-        with self._audit.deed("webhook.resend", caller, target=str(webhook_id)):
+        with self._audit.record("webhook.resend", caller, target=str(webhook_id)):
             await self._store.resend(caller.organization_id, webhook_id, _workspaces(caller), event_id)
 
     def _require_url(self, url: str) -> None:

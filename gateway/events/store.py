@@ -8,10 +8,11 @@ from uuid import UUID
 import msgspec
 
 from gateway.aio.clock import CLOCK
+from gateway.contract.events import EventType
 from gateway.db.pool import Connection, Database
 from gateway.db.where import Where
 from gateway.errors import NotFound
-from gateway.events.model import Event, EventType
+from gateway.events.model import Event
 from gateway.events.recording import add_event
 from gateway.events.webhook import Delivery, TurnResult, Webhook
 from gateway.vault.vault import Binding, Sealed, Vault
@@ -87,81 +88,6 @@ _CLAIM = f"""
         ORDER BY turn_at LIMIT $3 FOR NO KEY UPDATE OF webhooks SKIP LOCKED
     )
     RETURNING {_COLUMNS}, {_SEALED}
-"""
-_PENDING = 500
-
-_MEMBERS = Webhook.__struct_fields__
-_COLUMNS = ", ".join(f"webhooks.{name}" for name in _MEMBERS)
-_SEALED = "webhooks.key_id, webhooks.wrapped_key, webhooks.sealed"
-_INSERT = f"""
-    INSERT INTO webhooks (id, organization_id, client_id, is_callback, url, description, types, connector_id,
-                          workspace_name, entity, workspaces, include_record, key_id, wrapped_key, sealed, position)
-    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
-           COALESCE((SELECT last_id FROM event_feeds WHERE organization_id = $2), 0)
-    RETURNING {_COLUMNS}
-"""
-# A client limited to workspaces sees the webhooks of clients with the same limit or a narrower one.
-_VISIBLE = "organization_id = $1 AND id = $2 AND ($3::text[] IS NULL OR workspaces <@ $3)"
-_GET = f"SELECT {_COLUMNS} FROM webhooks WHERE {_VISIBLE}"
-_LIST = f"SELECT {_COLUMNS} FROM webhooks WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT {{limit}}"
-_COUNT = "SELECT count(*) FROM webhooks WHERE organization_id = $1"
-_UPDATE = f"UPDATE webhooks SET {{assignments}}, updated_at = clock_timestamp() WHERE {_VISIBLE} RETURNING {_COLUMNS}"
-_DELETE = f"DELETE FROM webhooks WHERE {_VISIBLE} RETURNING id"
-_OPEN = f"SELECT {_SEALED}, previous_until FROM webhooks WHERE organization_id = $1 AND id = $2"
-_SEAL = """
-    UPDATE webhooks
-    SET key_id = $3, wrapped_key = $4, sealed = $5, previous_until = now() + make_interval(secs => $6)
-    WHERE organization_id = $1 AND id = $2
-    RETURNING previous_until
-"""
-# The fence drops the results of a turn that began before: its events come again.
-_REPLAY = f"""
-    WITH dropped AS (
-        DELETE FROM webhook_deliveries
-        WHERE webhook_id = $2 AND organization_id = $1 AND status = 'pending' AND event_id > $4
-    )
-    UPDATE webhooks SET position = $4, fence = fence + 1, lease_until = NULL, held_until = '-infinity',
-        updated_at = clock_timestamp()
-    WHERE {_VISIBLE}
-    RETURNING {_COLUMNS}
-"""
-_RESEND = f"""
-    WITH resent AS (
-        UPDATE webhook_deliveries
-        SET status = 'pending', attempts = 0, first_attempt_at = NULL, next_attempt_at = now()
-        WHERE webhook_id = (SELECT id FROM webhooks WHERE {_VISIBLE}) AND event_id = $4
-        RETURNING webhook_id
-    )
-    UPDATE webhooks SET retry_at = now(), held_until = '-infinity', fence = fence + 1, lease_until = NULL,
-        updated_at = clock_timestamp()
-    FROM resent WHERE webhooks.id = resent.webhook_id
-    RETURNING webhooks.id
-"""
-_DELIVERY = """
-    event, status, attempts, first_attempt_at, attempted_at, next_attempt_at, response_status, duration_ms,
-    response_body, error
-"""
-_DELIVERIES = f"""
-    SELECT {_DELIVERY} FROM webhook_deliveries WHERE {{conditions}} ORDER BY event_id DESC LIMIT {{limit}}
-"""
-# Those that waited longest first, so that receivers with much to take do not keep others waiting.
-_CLAIM = f"""
-    UPDATE webhooks
-    SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1, turn_at = now()
-    WHERE id IN (
-        SELECT webhooks.id FROM webhooks LEFT JOIN event_feeds AS feed USING (organization_id)
-        WHERE status = 'active' AND held_until <= now() AND (lease_until IS NULL OR lease_until < now())
-          AND (retry_at <= now() OR NOT is_full AND (position < feed.last_id OR EXISTS (
-              SELECT FROM events
-              WHERE events.organization_id = webhooks.organization_id AND events.last_id IS NULL)))
-          AND EXISTS (SELECT FROM organizations WHERE organizations.id = organization_id AND disabled_at IS NULL)
-        ORDER BY turn_at LIMIT $3 FOR NO KEY UPDATE OF webhooks SKIP LOCKED
-    )
-    RETURNING {_COLUMNS}, {_SEALED}
-"""
-_NEXT_DUE = """
-    SELECT extract(epoch FROM min(GREATEST(held_until, LEAST(retry_at, lease_until))) - now())::float8 FROM webhooks
-    WHERE status = 'active' AND (retry_at IS NOT NULL OR held_until > now())
 """
 _PENDING = f"""
     SELECT {_DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'pending' ORDER BY event_id
@@ -261,8 +187,8 @@ class WebhookStore:
         self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None, change: Mapping[str, Any]
     ) -> Webhook:
         """Change these columns; raises NotFound."""
-        assignments = ", ".join(f"{name} = ${number}" for number, name in enumerate(change, 4))
-        query = _UPDATE.format(assignments=assignments or "id = id")
+        assignments = [f"{name} = ${number}" for number, name in enumerate(change, 4)]
+        query = _UPDATE.format(assignments=", ".join(assignments) or "id = id")
         return await self._one(query, organization_id, webhook_id, workspaces, *change.values())
 
     async def delete(self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None) -> None:

@@ -2,33 +2,16 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from uuid import UUID
 
 import msgspec
 
-from gateway.events.model import Event, EventFilter, EventType
+from gateway.contract.events import DeliveryStatus, EventType, WebhookStatus
+from gateway.events.model import Event, EventFilter
 from gateway.events.retries import hold_pause, is_given_up, retry_pause
 
 #: turns that fail with this status disable the webhook
 GONE = 410
-
-
-class WebhookStatus(StrEnum):
-    """Whether a webhook is delivered to."""
-
-    ACTIVE = "active"
-    DISABLED = "disabled"
-
-
-class DeliveryStatus(StrEnum):
-    """How a delivery stands."""
-
-    #: it is sent, or sent again, when it is due
-    PENDING = "pending"
-    SUCCEEDED = "succeeded"
-    #: the gateway gave up
-    FAILED = "failed"
 
 
 class Webhook(msgspec.Struct, frozen=True):
@@ -66,9 +49,10 @@ class Webhook(msgspec.Struct, frozen=True):
         callback = self.id if self.is_callback else None
         return EventFilter(self.types, self.connector_id, self.entity, workspaces, callback)
 
-    def message_id(self, event_id: int) -> str:
+    @staticmethod
+    def message_id_of(webhook_id: UUID, event_id: int) -> str:
         """The `webhook-id` of an event: the same for each attempt, and for no other webhook."""
-        return f"msg_{self.id.hex}_{event_id}"
+        return f"msg_{webhook_id.hex}_{event_id}"
 
 
 class Delivery(msgspec.Struct, frozen=True):
@@ -87,7 +71,7 @@ class Delivery(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-class Attempt(msgspec.Struct, frozen=True):
+class DeliveryAttempt(msgspec.Struct, frozen=True):
     """One request to a receiver and its answer."""
 
     at: datetime
@@ -136,7 +120,7 @@ def is_due(lane: Sequence[Delivery], now: datetime) -> bool:
     return due_at is None or due_at <= now
 
 
-def attempted(delivery: Delivery, attempt: Attempt, retry_seconds: float) -> Delivery:
+def attempted(delivery: Delivery, attempt: DeliveryAttempt, retry_seconds: float) -> Delivery:
     """The delivery after an attempt; a failed one is due again later, or given up."""
     first_attempt_at = delivery.first_attempt_at or attempt.at
     attempts = delivery.attempts + 1
@@ -168,7 +152,7 @@ def turn_result(
     lanes: Sequence[Sequence[Delivery]],
     stored: Collection[int],
     done: Mapping[int, Delivery],
-    attempts: Sequence[Attempt],
+    attempts: Sequence[DeliveryAttempt],
     position: int,
     now: datetime,
     retry_seconds: float,

@@ -7,10 +7,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.contract.events import EventType
 from gateway.db.notifications import NotificationListener
 from gateway.errors import CursorExpired, InvalidParams, NotFound
 from gateway.events.feed import Feed
-from gateway.events.model import EventFilter, EventType, event_types
+from gateway.events.model import EventFilter, event_types
 from gateway.events.pruning import prune_events
 from gateway.events.recording import add_event, add_record_events
 

@@ -1,0 +1,128 @@
+"""Events of an organization, webhooks and their deliveries."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from gateway.contract.members import ID, TIME, Id, PageOf, Time, Url, member
+
+_RECEIVER = "https://app.example.com/webhooks"
+_DATA = (
+    "Of a job: `job_id`, `status`, `entity`, `action`, `workspace_name`, `labels`. Of a connector: `connector_id`, "
+    "`name`, `kind`, `workspace_name`, `status`, `status_reason`. Of a record: `entity`, `record_id`, and `record` in "
+    "deliveries of webhooks that include it."
+)
+
+
+class EventType(StrEnum):
+    """What happened."""
+
+    JOB_SUCCEEDED = "job.succeeded"
+    JOB_FAILED = "job.failed"
+    JOB_CANCELED = "job.canceled"
+    JOB_UNKNOWN = "job.unknown"
+    CONNECTOR_CREATED = "connector.created"
+    CONNECTOR_NEEDS_REAUTH = "connector.needs_reauth"
+    CONNECTOR_DELETED = "connector.deleted"
+    RECORD_CREATED = "record.created"
+    RECORD_UPDATED = "record.updated"
+    RECORD_DELETED = "record.deleted"
+    SCHEDULE_MISSED = "schedule.missed"
+    #: the gateway stopped delivering to a webhook
+    WEBHOOK_DISABLED = "webhook.disabled"
+
+
+class WebhookStatus(StrEnum):
+    """Whether events are delivered."""
+
+    ACTIVE = "active"
+    DISABLED = "disabled"
+
+
+class DeliveryStatus(StrEnum):
+    """The state of a delivery."""
+
+    #: to be sent, or sent again
+    PENDING = "pending"
+    SUCCEEDED = "succeeded"
+    #: the gateway gave up
+    FAILED = "failed"
+
+
+class EventView(Struct, frozen=True):
+    """An event."""
+
+    id: Annotated[int, member("The event's id; ids grow within the organization.", 42)]
+    type: Annotated[EventType, member("What happened.", "record.updated")]
+    at: Annotated[Time, member("When it happened.", TIME)]
+    data: Annotated[dict[str, Any], member(_DATA, {"entity": "tickets", "record_id": "7"})]
+    connector_id: Annotated[Id | UnsetType, member("The connector, of events that have one.", ID)] = UNSET
+
+
+class EventPage(Struct, frozen=True):
+    """Events in their order."""
+
+    data: Annotated[list[EventView], member("The events.")]
+    next_cursor: Annotated[str, member("`after` of the next call, also where `data` is empty.", "42")]
+    latest_id: Annotated[int, member("The id of the newest event; 0 before the first.", 42)]
+
+
+class WebhookView(Struct, frozen=True):
+    """A subscription to events."""
+
+    id: Annotated[Id, member("The webhook's id.")]
+    url: Annotated[Url, member("The receiver.", _RECEIVER)]
+    types: Annotated[list[EventType], member("The types of events that are delivered.", ["record.updated"])]
+    status: Annotated[WebhookStatus, member("Whether events are delivered.", "active")]
+    created_at: Annotated[Time, member("When the webhook was created.")]
+    updated_at: Annotated[Time, member("When the webhook was changed.")]
+    status_reason: Annotated[str | None, member("Why the webhook is disabled.")] = None
+    connector_id: Annotated[Id | None, member("Only events of this connector.", ID)] = None
+    workspace_name: Annotated[str | None, member("Only events of this workspace.", "acme")] = None
+    entity: Annotated[str | None, member("Only records of this entity.", "tickets")] = None
+    include_record: Annotated[bool, member("Whether deliveries hold the record as the copy has it.", False)] = False
+    description: Annotated[str | None, member("What the webhook is for.")] = None
+    failing_since: Annotated[Time | None, member("Since when no delivery has succeeded.")] = None
+    is_callback: Annotated[bool, member("Whether it only gets jobs that name it in `callback_url`.", False)] = False
+    secret: Annotated[str | UnsetType, member("The signing secret; in the response to the creation only.")] = UNSET
+
+
+class WebhookPage(PageOf[WebhookView], frozen=True):
+    """Webhooks, the newest first."""
+
+
+class RotatedSecretView(Struct, frozen=True):
+    """A new signing secret."""
+
+    secret: Annotated[str, member("The signing secret, shown once.", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
+    previous_expires_at: Annotated[Time, member("Until when deliveries have a signature by the previous secret too.")]
+
+
+class WebhookTestView(Struct, frozen=True):
+    """One attempt to deliver an event of the type `webhook.test`."""
+
+    delivered: Annotated[bool, member("Whether the receiver answered 2xx.", True)]
+    duration_ms: Annotated[int, member("Milliseconds until the response.", 41)]
+    response_status: Annotated[int | None, member("The receiver's status.", 204)] = None
+    response_body: Annotated[str | None, member("The first KiB of the response.")] = None
+    error: Annotated[str | None, member("Why it failed.")] = None
+
+
+class DeliveryView(Struct, frozen=True):
+    """An event for one webhook, and the last attempt to deliver it."""
+
+    id: Annotated[str, member("The `webhook-id` header: the same for each attempt.", f"msg_{ID.replace('-', '')}_42")]
+    event: Annotated[EventView, member("The event.")]
+    status: Annotated[DeliveryStatus, member("The state of the delivery.", "succeeded")]
+    attempts: Annotated[int, member("How often it was sent.", 1)]
+    attempted_at: Annotated[Time | None, member("When it was last sent.", TIME)] = None
+    next_attempt_at: Annotated[Time | None, member("When it is sent next.")] = None
+    response_status: Annotated[int | None, member("The status of the last response.", 204)] = None
+    duration_ms: Annotated[int | None, member("Milliseconds until the last response.", 41)] = None
+    response_body: Annotated[str | None, member("The first KiB of the last response.")] = None
+    error: Annotated[str | None, member("Why the last attempt failed.")] = None
+
+
+class DeliveryPage(PageOf[DeliveryView], frozen=True):
+    """Deliveries, the newest event first."""

@@ -1,0 +1,57 @@
+"""A receiver of webhooks that verifies every delivery with two libraries, and answers as it is told."""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from standardwebhooks.webhooks import Webhook
+from svix.webhooks import Webhook as SvixWebhook
+
+#: the status, or a response, for a delivery
+Answer = Callable[[dict[str, Any]], int | web.Response]
+
+
+class Receiver:
+    """What arrived, by path, in its order."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        #: path → secret
+        self.secrets: dict[str, str] = {}
+        self.answers: dict[str, Answer] = {}
+        self.received: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self.ids: defaultdict[str, list[str]] = defaultdict(list)
+        self.headers: list[dict[str, str]] = []
+
+    async def handle(self, request: web.Request) -> web.Response:
+        body, headers = await request.read(), dict(request.headers)
+        if secret := self.secrets.get(request.path):
+            Webhook(secret).verify(body, headers)
+            SvixWebhook(secret).verify(body, headers)
+        event = msgspec.json.decode(body)
+        self.headers.append(headers)
+        answered = self.answers.get(request.path, lambda _: 204)(event)
+        response = answered if isinstance(answered, web.Response) else web.Response(status=answered, text="as told")
+        self.ids[request.path].append(headers["webhook-id"])
+        if 200 <= response.status < 300:
+            self.received[request.path].append(event)
+        return response
+
+
+@asynccontextmanager
+async def receiving() -> AsyncIterator[Receiver]:
+    """A receiver on a port of its own for as long as the block lasts."""
+    receiver, app = Receiver(), web.Application()
+    app.router.add_post("/{name:.*}", receiver.handle)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield receiver
+    finally:
+        await runner.cleanup()

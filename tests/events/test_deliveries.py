@@ -1,0 +1,445 @@
+"""Webhooks deliver every event at least once and in order, whatever receivers answer and whichever worker is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from uuid import UUID, uuid4
+
+import pytest
+from aiohttp import web
+from yarl import URL
+
+from gateway.aio.loops import every, running
+from gateway.audit.log import Audit
+from gateway.context_store.entities import register
+from gateway.context_store.layout import Layout
+from gateway.context_store.records import documents, upsert
+from gateway.contract.events import DeliveryStatus, EventType, WebhookStatus
+from gateway.db.notifications import NotificationListener
+from gateway.errors import InvalidParams, NotFound
+from gateway.events.deliverer import Deliverer
+from gateway.events.model import EventFilter, event_types
+from gateway.events.recording import add_event, add_record_events
+from gateway.events.sender import Sender
+from gateway.events.service import WebhookRequest, Webhooks
+from gateway.events.store import MAX_PENDING, WebhookStore
+from gateway.identity.model import Caller, Client
+from gateway.upstream.egress import EgressPolicy
+from gateway.upstream.transport import Transport
+from gateway.vault.vault import Vault
+from tests.events.receiver import Receiver, receiving
+from tests.harness.waiting import eventually
+
+CONNECTOR = UUID(int=7)
+RETRY_SECONDS = 3600
+soon = partial(eventually, within=20)
+VAULT = Vault([("k1", bytes(32))])
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with receiving() as opened:
+        yield opened
+
+
+@pytest.fixture
+def caller(organization_id):
+    return Caller(Client(uuid4(), "c", frozenset({organization_id}), frozenset({"read", "write"})), organization_id)
+
+
+@pytest.fixture
+async def sender(receiver) -> AsyncIterator[Sender]:
+    async with Transport(EgressPolicy.of([URL(receiver.url)])) as transport:
+        yield Sender(transport)
+
+
+@pytest.fixture
+def store(database) -> WebhookStore:
+    return WebhookStore(database, VAULT)
+
+
+@pytest.fixture
+def webhooks(database, store, feed, sender, receiver) -> Webhooks:
+    return Webhooks(Audit(database), store, feed, sender, [URL(receiver.url)])
+
+
+@pytest.fixture
+def subscribed(webhooks, caller, receiver):
+    """`await subscribed("/path", "record.*")`: a new webhook, whose deliveries the receiver verifies."""
+
+    async def subscribe(path: str = "/", *types: str, url: str | None = None, **members):
+        request = WebhookRequest(url or receiver.url + path, event_types(types or ("record.*",)), **members)
+        webhook, receiver.secrets[path] = await webhooks.create(caller, request)
+        return webhook
+
+    return subscribe
+
+
+@pytest.fixture
+def deliverer(database, store, feed, sender):
+    def new(name: str = "here") -> Deliverer:
+        return Deliverer(store, feed, sender, name, partial(documents, database), RETRY_SECONDS)
+
+    return new
+
+
+@pytest.fixture
+def working(deliverer, database_url):
+    """`async with working():` a worker delivers for as long as the block lasts."""
+
+    @asynccontextmanager
+    async def work(name: str = "here"):
+        opened, notifications = deliverer(name), NotificationListener(database_url)
+        notifications.subscribe({"events": opened.on_event, "webhook": opened.on_webhook}, opened.forget)
+        async with notifications.listening(), running(every(0, opened.deliver, name="deliveries")):
+            yield opened
+        await opened.close()
+
+    return work
+
+
+@pytest.fixture
+def changed(database, organization_id):
+    """`await changed("1", "2")`: these records were updated."""
+
+    async def change(*ids: str, entity: str = "tickets") -> None:
+        async with database.tenant(organization_id) as connection:
+            await add_record_events(connection, organization_id, CONNECTOR, entity, updated=ids)
+
+    return change
+
+
+@pytest.fixture
+def hurry(sql, organization_id):
+    """`await hurry()`: everything that waits to be retried is due."""
+
+    async def make_due() -> None:
+        await sql(
+            "UPDATE webhook_deliveries SET next_attempt_at = now() "
+            "WHERE organization_id = $1 AND next_attempt_at IS NOT NULL", organization_id,
+        )  # fmt: skip
+        await sql(
+            "UPDATE webhooks SET retry_at = now(), held_until = '-infinity', updated_at = clock_timestamp() "
+            "WHERE organization_id = $1", organization_id,
+        )  # fmt: skip
+
+    return make_due
+
+
+def ids_of(receiver, path="/"):
+    return [event["data"]["record_id"] for event in receiver.received[path]]
+
+
+async def test_each_event_is_delivered_once_to_a_receiver_that_takes_it(receiver, subscribed, working, changed):
+    await changed("before")
+    webhook = await subscribed()
+    async with working():
+        await changed("1", "2", "3")
+        await soon(lambda: len(receiver.received["/"]) == 3)
+
+    assert sorted(ids_of(receiver)) == ["1", "2", "3"]
+    event = receiver.received["/"][0]
+    assert event["type"] == "record.updated"
+    assert event["connector_id"] == str(CONNECTOR)
+    assert event["data"]["entity"] == "tickets"
+    assert receiver.ids["/"] == [f"msg_{webhook.id.hex}_{event['id']}" for event in receiver.received["/"]]
+
+
+async def test_events_of_one_record_arrive_in_their_order_and_others_do_not_wait_for_a_failing_one(
+    receiver, subscribed, working, changed, hurry
+):
+    await subscribed()
+    is_poisoned = True
+    receiver.answers["/"] = lambda event: 500 if is_poisoned and event["data"]["record_id"] == "bad" else 204
+    async with working():
+        await changed("bad")
+        await changed("bad", "good")
+        await changed("good", "bad")
+        await soon(lambda: ids_of(receiver) == ["good", "good"])
+        is_poisoned = False
+        await hurry()
+        await soon(lambda: len(receiver.received["/"]) == 5)
+
+    bad = [event["id"] for event in receiver.received["/"] if event["data"]["record_id"] == "bad"]
+    assert bad == sorted(bad)
+    assert len(set(receiver.ids["/"])) == 5
+
+
+@pytest.mark.parametrize("status", [301, 307, 400, 404, 429, 500, 503])
+async def test_a_delivery_that_is_not_answered_2xx_is_sent_again_with_the_same_id(
+    status, receiver, subscribed, working, changed, hurry, webhooks, caller
+):
+    webhook = await subscribed()
+    answers = iter([status, 204])
+    receiver.answers["/"] = lambda _: web.Response(
+        status=next(answers), text="no" * 2000, headers={"Location": "/else"}
+    )
+    async with working():
+        await changed("1")
+        await soon(lambda: len(receiver.ids["/"]) == 1)
+        (failed,) = await delivered_as(DeliveryStatus.PENDING, webhooks, caller, webhook)
+        await hurry()
+        (done,) = await delivered_as(DeliveryStatus.SUCCEEDED, webhooks, caller, webhook)
+
+    assert len(receiver.ids["/"]) == 2
+    assert len(set(receiver.ids["/"])) == 1
+    assert receiver.ids["/else"] == []
+    assert (failed.response_status, failed.attempts, len(failed.response_body)) == (status, 1, 1024)
+    assert failed.next_attempt_at > failed.attempted_at
+    assert (done.response_status, done.attempts, done.error) == (204, 2, None)
+
+
+async def delivered_as(status, webhooks, caller, webhook):
+    """The deliveries of a webhook, once one has that status."""
+    found = []
+
+    async def look():
+        found[:] = await webhooks.deliveries(caller, webhook.id, status, None, 100)
+        return bool(found)
+
+    await soon(look)
+    return list(found)
+
+
+async def test_retry_after_holds_the_receiver_s_other_events_too(receiver, subscribed, working, changed, sql, hurry):
+    webhook = await subscribed()
+    receiver.answers["/"] = lambda _: web.Response(status=429, headers={"Retry-After": "120"})
+    async with working():
+        await changed("1")
+        await soon(lambda: bool(receiver.ids["/"]))
+
+        async def is_held():
+            rows = await sql(
+                "SELECT held_until > now() + interval '100 seconds' FROM webhooks WHERE id = $1", webhook.id
+            )
+            return rows[0][0]
+
+        await soon(is_held)
+        await changed("2")
+        receiver.answers["/"] = lambda _: 204
+        assert len(receiver.ids["/"]) == 1
+        await hurry()
+        await soon(lambda: ids_of(receiver) == ["1", "2"])
+
+
+async def test_a_receiver_that_is_gone_disables_its_webhook_with_an_event(
+    receiver, subscribed, working, changed, webhooks, caller, feed, organization_id
+):
+    webhook = await subscribed()
+    receiver.answers["/"] = lambda _: 410
+    async with working():
+        await changed("1")
+        await disabled(webhooks, caller, webhook)
+
+    found = await webhooks.get(caller, webhook.id)
+    assert found.status_reason == "the receiver answered 410 Gone"
+    page = await feed.read(organization_id, EventFilter(types=[EventType.WEBHOOK_DISABLED]), None, 10)
+    assert page.events[0].data["webhook_id"] == str(webhook.id)
+
+
+async def disabled(webhooks, caller, webhook):
+    async def is_disabled():
+        return (await webhooks.get(caller, webhook.id)).status is WebhookStatus.DISABLED
+
+    await soon(is_disabled)
+
+
+async def test_a_webhook_without_a_success_for_too_long_is_disabled_and_continues_when_it_is_enabled(
+    receiver, subscribed, working, changed, webhooks, caller, sql, hurry
+):
+    webhook = await subscribed()
+    receiver.answers["/"] = lambda _: 500
+    async with working():
+        await changed("1")
+        await soon(lambda: len(receiver.ids["/"]) == 1)
+        await sql("UPDATE webhooks SET failing_since = now() - interval '2 hours' WHERE id = $1", webhook.id)
+        await hurry()
+        await disabled(webhooks, caller, webhook)
+        await changed("2")
+        receiver.answers["/"] = lambda _: 204
+        await webhooks.change(caller, webhook.id, {"status": WebhookStatus.ACTIVE})
+        await hurry()
+        await soon(lambda: sorted(ids_of(receiver)) == ["1", "2"])
+
+
+async def test_a_delivery_is_given_up_after_the_time_for_retries(
+    receiver, subscribed, working, changed, webhooks, caller, sql, hurry
+):
+    webhook = await subscribed()
+    receiver.answers["/"] = lambda event: 500 if event["data"]["record_id"] == "bad" else 204
+    async with working():
+        await changed("bad")
+        await delivered_as(DeliveryStatus.PENDING, webhooks, caller, webhook)
+        await changed("bad", "good")
+        await soon(lambda: ids_of(receiver) == ["good"])
+        await sql("UPDATE webhook_deliveries SET first_attempt_at = now() - interval '2 hours'")
+        await hurry()
+        (failed,) = await delivered_as(DeliveryStatus.FAILED, webhooks, caller, webhook)
+        receiver.answers["/"] = lambda _: 204
+        await hurry()
+        await soon(lambda: len(receiver.received["/"]) == 2)
+
+    assert failed.error == "the receiver answered 500"
+    assert ids_of(receiver) == ["good", "bad"]
+
+
+async def test_a_private_address_is_never_connected_to(subscribed, webhooks, caller, database, store, feed, receiver):
+    async with Transport(EgressPolicy()) as transport:
+        strict = Webhooks(Audit(database), store, feed, Sender(transport), [URL(receiver.url)])
+        webhook = await subscribed()
+
+        attempt = await strict.test(caller, webhook.id)
+
+    assert not attempt.is_success
+    assert attempt.error == "127.0.0.1 cannot be reached: its address is not on the public Internet"
+    assert receiver.ids["/"] == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://app.example.com/", "https://127.0.0.1/", "https://[::1]/", "https://10.0.0.1/", "https://localhost/",
+        "https://user:pass@app.example.com/", "https://app.example.com/#x", "ftp://app.example.com/", "app", "",
+        "https://app.example.com/ x", "https://app.example.com:99999/", "https://" + "a" * 2000 + ".com/",
+        "https://service.internal/",
+    ],
+)  # fmt: skip
+async def test_a_url_that_is_not_https_at_a_public_address_is_refused(url, webhooks, caller):
+    with pytest.raises(InvalidParams, match=r"^url "):
+        await webhooks.create(caller, WebhookRequest(url, event_types(["job.*"])))
+
+
+async def test_a_lost_worker_s_deliveries_are_made_by_another(receiver, subscribed, deliverer, working, changed, sql):
+    await subscribed()
+    await changed("1")
+    async with asyncio.timeout(10):
+        lost = deliverer("lost")
+        receiver.answers["/"] = lambda _: lost_turn.cancel() or 500
+        await lost.deliver()
+        (lost_turn,) = lost._turns
+        await asyncio.wait([lost_turn])
+    receiver.answers["/"] = lambda _: 204
+    await sql("UPDATE webhooks SET lease_until = now()")
+
+    async with working("another"):
+        await soon(lambda: ids_of(receiver) == ["1"])
+
+    assert len(receiver.ids["/"]) == 2
+    assert len(set(receiver.ids["/"])) == 1
+
+
+async def test_only_events_that_pass_the_filter_are_delivered(
+    receiver, subscribed, working, changed, database, organization_id
+):
+    await subscribed("/tickets", "record.updated", entity="tickets")
+    await subscribed("/elsewhere", connector_id=UUID(int=8))
+    await subscribed("/other", workspace_name="other")
+    await subscribed("/schedules", "schedule.*")
+    async with working():
+        await changed("1", entity="tickets")
+        await changed("2", entity="users")
+        async with database.tenant(organization_id) as connection:
+            await add_event(connection, organization_id, EventType.SCHEDULE_MISSED, {"schedule_id": "3"})
+        await changed("4", entity="tickets")
+        await soon(lambda: len(receiver.received["/tickets"]) == 2 and len(receiver.received["/schedules"]) == 1)
+
+    assert ids_of(receiver, "/tickets") == ["1", "4"]
+    assert (receiver.ids["/elsewhere"], receiver.ids["/other"]) == ([], [])
+
+
+async def test_a_replay_delivers_again_with_the_ids_of_the_first_time(
+    receiver, subscribed, working, changed, webhooks, caller
+):
+    webhook = await subscribed()
+    async with working():
+        await changed("1", "2")
+        await soon(lambda: len(receiver.received["/"]) == 2)
+        first = receiver.received["/"][0]["id"]
+        await webhooks.replay(caller, webhook.id, first - 1)
+        await soon(lambda: len(receiver.received["/"]) == 4)
+        await webhooks.resend(caller, webhook.id, first)
+        await soon(lambda: len(receiver.received["/"]) == 5)
+
+    assert len(set(receiver.ids["/"])) == 2
+    with pytest.raises(InvalidParams):
+        await webhooks.replay(caller, webhook.id, 99)
+    with pytest.raises(NotFound):
+        await webhooks.resend(caller, webhook.id, 99)
+
+
+async def test_a_rotated_secret_and_the_one_before_it_both_verify(
+    receiver, subscribed, working, changed, webhooks, caller, sql
+):
+    webhook = await subscribed()
+    old = receiver.secrets["/"]
+    new, _ = await webhooks.rotate(caller, webhook.id)
+    async with working():
+        await changed("1")
+        await soon(lambda: len(receiver.received["/"]) == 1)
+        receiver.secrets["/"] = new
+        await changed("2")
+        await soon(lambda: len(receiver.received["/"]) == 2)
+        await sql("UPDATE webhooks SET previous_until = now() WHERE id = $1", webhook.id)
+        await changed("3")
+        await soon(lambda: len(receiver.received["/"]) == 3)
+
+    assert old != new
+    assert [len(headers["webhook-signature"].split()) for headers in receiver.headers] == [2, 2, 1]
+
+
+async def test_a_delivery_may_hold_the_record_as_the_copy_has_it(
+    receiver, subscribed, working, database, sql, organization_id
+):
+    workspace = uuid4()
+    await sql("INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $2, 'acme')", workspace, organization_id)
+    connector = uuid4()
+    await sql(
+        "INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status) "
+        "VALUES ($1, $2, $3, 'support-desk', 'c', 'active')", connector, organization_id, workspace,
+    )  # fmt: skip
+    await subscribed("/", "record.*", include_record=True, workspace_name="acme")
+    async with working(), database.tenant(organization_id) as connection:
+        entity = await register(connection, connector, organization_id, "tickets", Layout())
+        await upsert(connection, entity, [("1", b'{"id":"1","subject":"printer"}')])
+        await soon(lambda: bool(receiver.received["/"]))
+
+    assert receiver.received["/"][0]["type"] == "record.created"
+    assert receiver.received["/"][0]["data"] == {
+        "entity": "tickets", "record_id": "1", "record": {"id": "1", "subject": "printer"},
+    }  # fmt: skip
+
+
+async def test_a_dead_receiver_s_backlog_stays_in_the_feed(receiver, subscribed, working, changed, sql):
+    webhook = await subscribed()
+    receiver.answers["/"] = lambda _: 500
+    await changed(*(str(number) for number in range(700)))
+    async with working():
+
+        async def is_full():
+            held = "UPDATE webhooks SET held_until = '-infinity', updated_at = clock_timestamp() WHERE id = $1"
+            return (await sql(f"{held} RETURNING is_full", webhook.id))[0]["is_full"]
+
+        await soon(is_full)
+
+    (row,) = await sql("SELECT count(*) AS kept FROM webhook_deliveries WHERE webhook_id = $1", webhook.id)
+    assert row["kept"] == MAX_PENDING
+    (row,) = await sql("SELECT position FROM webhooks WHERE id = $1", webhook.id)
+    assert row["position"] == MAX_PENDING
+
+
+async def test_clients_limited_to_workspaces_see_their_own_webhooks(webhooks, caller, receiver, subscribed):
+    everyone = await subscribed()
+    client = Client(
+        uuid4(), "limited", caller.client.organization_ids, caller.client.scopes, workspaces=frozenset({"acme"})
+    )
+    limited = Caller(client, caller.organization_id)
+    own, _ = await webhooks.create(limited, WebhookRequest(receiver.url, event_types(["job.*"])))
+
+    assert [each.id for each in await webhooks.find(limited, None, 10)] == [own.id]
+    assert {each.id for each in await webhooks.find(caller, None, 10)} == {own.id, everyone.id}
+    assert own.filter.workspaces == ["acme"]
+    with pytest.raises(NotFound):
+        await webhooks.get(limited, everyone.id)
+    with pytest.raises(NotFound):
+        await webhooks.delete(limited, everyone.id)
