@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Any
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from gateway.contract.members import ID, TIME, Id, PageOf, Time, Url, member
 
@@ -50,14 +50,14 @@ class DeliveryStatus(StrEnum):
     FAILED = "failed"
 
 
-class EventView(Struct, frozen=True):
+class EventView(Struct, frozen=True, omit_defaults=True):
     """An event."""
 
     id: Annotated[int, member("The event's id; ids grow within the organization.", 42)]
     type: Annotated[EventType, member("What happened.", "record.updated")]
     at: Annotated[Time, member("When it happened.", TIME)]
     data: Annotated[dict[str, Any], member(_DATA, {"entity": "tickets", "record_id": "7"})]
-    connector_id: Annotated[Id | UnsetType, member("The connector, of events that have one.", ID)] = UNSET
+    connector_id: Annotated[Id | None, member("The connector, of events that have one.", ID)] = None
 
 
 class EventPage(Struct, frozen=True):
@@ -85,7 +85,12 @@ class WebhookView(Struct, frozen=True):
     description: Annotated[str | None, member("What the webhook is for.")] = None
     failing_since: Annotated[Time | None, member("Since when no delivery has succeeded.")] = None
     is_callback: Annotated[bool, member("Whether it only gets jobs that name it in `callback_url`.", False)] = False
-    secret: Annotated[str | UnsetType, member("The signing secret; in the response to the creation only.")] = UNSET
+
+
+class CreatedWebhookView(WebhookView, frozen=True, kw_only=True):
+    """A new webhook."""
+
+    secret: Annotated[str, member("The signing secret, shown once.", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
 
 
 class WebhookPage(PageOf[WebhookView], frozen=True):

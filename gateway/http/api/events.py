@@ -7,7 +7,6 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import web
-from msgspec import UNSET
 from pydantic import BeforeValidator, Field
 
 from gateway.contract.events import EventPage, EventView
@@ -53,7 +52,7 @@ class EventQuery(EventStreamQuery):
 
 def event_view(event: Event) -> EventView:
     """The event as callers see it."""
-    connector_id = UNSET if event.connector_id is None else str(event.connector_id)
+    connector_id = None if event.connector_id is None else str(event.connector_id)
     return EventView(event.id, event.type, event.at, event.data, connector_id)
 
 

@@ -4,10 +4,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
 from aiohttp import web
-from msgspec import UNSET
+from msgspec.structs import asdict
 from pydantic import Field
 
 from gateway.contract.events import (
+    CreatedWebhookView,
     DeliveryPage,
     DeliveryStatus,
     DeliveryView,
@@ -86,7 +87,7 @@ class DeliveryQuery(QueryString):
     cursor: int | None = Field(None, ge=1, le=2**62, description="`next_cursor` of the page before")
 
 
-def webhook_view(webhook: Webhook, secret: str | None = None) -> WebhookView:
+def webhook_view(webhook: Webhook) -> WebhookView:
     """The webhook as callers see it."""
     return WebhookView(
         str(webhook.id),
@@ -103,7 +104,6 @@ def webhook_view(webhook: Webhook, secret: str | None = None) -> WebhookView:
         webhook.description,
         webhook.failing_since,
         webhook.is_callback,
-        UNSET if secret is None else secret,
     )
 
 
@@ -132,7 +132,7 @@ async def create_webhook(request: web.Request) -> web.Response:
     members = body.model_dump() | {"types": event_types(body.types)}
     webhook, secret = await request.app[SERVICES].webhooks.create(request[CALLER], WebhookRequest(**members))
     headers = {"Location": f"/api/v1/webhooks/{webhook.id}", "Cache-Control": "no-store"}
-    return json_response(webhook_view(webhook, secret), 201, headers)
+    return json_response(CreatedWebhookView(**asdict(webhook_view(webhook)), secret=secret), 201, headers)
 
 
 async def list_webhooks(request: web.Request) -> WebhookPage:

@@ -1,6 +1,7 @@
 """Events and webhooks."""
 
 from gateway.contract.events import (
+    CreatedWebhookView,
     DeliveryPage,
     EventPage,
     RotatedSecretView,
@@ -53,7 +54,7 @@ ROUTES: tuple[Route, ...] = (
         "Create a webhook",
         _TAG,
         body=webhooks.CreateWebhook,
-        response=WebhookView,
+        response=CreatedWebhookView,
         answers={201: "The webhook with its secret"},
         errors=(409,),
         sends={201: ("Location", "Cache-Control")},

@@ -1,0 +1,180 @@
+"""Events and webhooks over HTTP."""
+
+import asyncio
+import json
+from uuid import uuid4
+
+import pytest
+
+EVENTS, WEBHOOKS = "/api/v1/events", "/api/v1/webhooks"
+WEBHOOK = {"url": "https://app.example.com/hooks", "types": ["record.*"], "description": "records"}
+
+
+async def test_a_new_connector_is_an_event(api, support_desk):
+    page = (await api.get(EVENTS)).document()
+
+    (event,) = page["data"]
+    assert (event["type"], event["connector_id"]) == ("connector.created", support_desk.record["id"])
+    assert event["data"]["workspace_name"] == support_desk.record["workspace_name"]
+    assert (page["next_cursor"], page["latest_id"]) == (str(event["id"]), event["id"])
+
+
+async def test_the_feed_is_read_by_cursor_type_and_connector(api):
+    first, second = await api.connector(), await api.connector()
+    await api.call("DELETE", f"/api/v1/integrations/connectors/{first.record['id']}")
+
+    page = (await api.get(EVENTS, params={"limit": "2"})).document()
+    rest = (await api.get(EVENTS, params={"after": page["next_cursor"]})).document()
+    created = (await api.get(EVENTS, params={"types": "connector.created,job.*"})).document()
+    of_second = (await api.get(EVENTS, params={"connector_id": second.record["id"]})).document()
+
+    assert [event["type"] for event in page["data"] + rest["data"]] == [
+        "connector.created", "connector.created", "connector.deleted",
+    ]  # fmt: skip
+    assert [event["type"] for event in created["data"]] == ["connector.created", "connector.created"]
+    assert [event["connector_id"] for event in of_second["data"]] == [second.record["id"]]
+
+
+async def test_a_long_poll_ends_with_the_first_event(api, support_desk):
+    latest = (await api.get(EVENTS)).document()["latest_id"]
+    waiting = asyncio.create_task(api.get(EVENTS, params={"after": str(latest), "wait": "30"}))
+
+    await api.connector()
+
+    assert len((await asyncio.wait_for(waiting, 20)).document()["data"]) == 1
+
+
+async def test_another_organization_s_events_are_not_there(front, api, support_desk):
+    async with front.api() as other:
+        assert (await other.get(EVENTS)).document()["data"] == []
+
+
+async def test_a_stream_resumes_after_the_last_event_that_was_seen(api):
+    await api.connector()
+    await api.connector()
+
+    first = await streamed(api, 1)
+    rest = await streamed(api, 1, {"Last-Event-ID": str(first[0]["id"])})
+
+    assert [event["type"] for event in first + rest] == ["connector.created"] * 2
+    assert rest[0]["id"] > first[0]["id"]
+
+
+async def streamed(api, count, headers=None):
+    """The first events of the stream."""
+    events = []
+    async with (
+        asyncio.timeout(20),
+        api.session.get(f"{EVENTS}/stream", headers={**api.headers, **(headers or {})}) as response,
+    ):
+        assert response.headers["Content-Type"] == "text/event-stream"
+        async for line in response.content:
+            if line.startswith(b"data: "):
+                events.append(json.loads(line.removeprefix(b"data: ")))
+            if len(events) == count:
+                return events
+    raise AssertionError("the stream ended")
+
+
+@pytest.mark.parametrize("path", [EVENTS, f"{EVENTS}/stream"])
+async def test_a_cursor_that_is_too_old_says_where_the_feed_begins(front, api, support_desk, path):
+    await api.connector()
+    organization_id = (await front.services.identity.organizations())[-1].id
+    async with front.services.database.system() as connection:
+        await connection.execute("UPDATE event_feeds SET pruned_id = 0")
+    assert (await api.get(EVENTS)).status == 200
+    async with front.services.database.tenant(organization_id) as connection:
+        await connection.execute("DELETE FROM events WHERE last_id = 1")
+        await connection.execute("UPDATE event_feeds SET pruned_id = 1 WHERE organization_id = $1", organization_id)
+
+    refusal = await api.get(path, params={"after": "0"})
+
+    assert (refusal.status, refusal.json()["code"], refusal.json()["begins_after"]) == (410, "cursor_expired", 1)
+
+
+@pytest.mark.parametrize(
+    ("params", "status"),
+    [
+        ({"types": "job.ended"}, 422), ({"after": "99"}, 422), ({"after": "-1"}, 422), ({"wait": "301"}, 422),
+        ({"limit": "0"}, 422), ({"connector_id": "x"}, 422), ({"since": "1"}, 422),
+    ],
+)  # fmt: skip
+async def test_a_query_that_is_wrong_is_refused(api, params, status):
+    assert (await api.get(EVENTS, params=params)).status == status
+
+
+async def test_a_webhook_lives_from_its_creation_to_its_deletion(api):
+    created = (await api.post(WEBHOOKS, WEBHOOK)).document(201)
+    path = f"{WEBHOOKS}/{created['id']}"
+
+    assert created.pop("secret").startswith("whsec_")
+    assert created["types"] == ["record.created", "record.updated", "record.deleted"]
+    assert (await api.get(path)).document() == created
+    assert (await api.get(WEBHOOKS)).document() == {"data": [created], "next_cursor": None}
+
+    changed = (
+        await api.call("PATCH", path, json={"types": ["job.*"], "description": None, "status": "disabled"})
+    ).document()
+    assert (changed["description"], changed["status"], changed["status_reason"]) == (
+        None, "disabled", "disabled by its owner",
+    )  # fmt: skip
+    rotated = (await api.post(f"{path}/rotate")).document()
+    assert rotated["secret"].startswith("whsec_")
+    assert (await api.get(f"{path}/deliveries")).document() == {"data": [], "next_cursor": None}
+    assert (await api.post(f"{path}/replay", {"after": 0})).status == 202
+
+    assert (await api.call("DELETE", path)).status == 204
+    assert (await api.get(path)).status == 404
+
+
+async def test_a_test_event_tells_what_came_of_it(api):
+    created = (await api.post(WEBHOOKS, {**WEBHOOK, "url": "https://receiver.invalid/"})).document(201)
+
+    tried = (await api.post(f"{WEBHOOKS}/{created['id']}/test")).document()
+
+    assert (tried["delivered"], tried["response_status"]) == (False, None)
+    assert "receiver.invalid cannot be reached" in tried["error"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"url": "http://app.example.com/"}, {"url": "https://127.0.0.1/"}, {"types": []}, {"types": ["jobs"]},
+        {"types": None}, {"events": ["job.*"]}, {"connector_id": "x"}, {"include_record": "yes"},
+    ],
+)  # fmt: skip
+async def test_a_webhook_that_is_wrong_is_refused(api, change):
+    assert (await api.post(WEBHOOKS, {**WEBHOOK, **change})).status == 422
+
+
+async def test_pages_of_webhooks_follow_the_cursor(api):
+    ids = [(await api.post(WEBHOOKS, WEBHOOK)).document(201)["id"] for _ in range(3)]
+
+    first = (await api.get(WEBHOOKS, params={"limit": "2"})).document()
+    second = (await api.get(WEBHOOKS, params={"limit": "2", "cursor": first["next_cursor"]})).document()
+
+    assert [each["id"] for each in first["data"] + second["data"]] == ids[::-1]
+
+
+async def test_another_organization_s_webhook_does_not_exist(front, api):
+    created = (await api.post(WEBHOOKS, WEBHOOK)).document(201)
+    path = f"{WEBHOOKS}/{created['id']}"
+    async with front.api() as other:
+        nothing = (await other.get(f"{WEBHOOKS}/{uuid4()}")).json()
+        for answer in (
+            await other.get(path),
+            await other.call("PATCH", path, json={"description": "mine"}),
+            await other.post(f"{path}/rotate"),
+            await other.post(f"{path}/test"),
+            await other.get(f"{path}/deliveries"),
+            await other.post(f"{path}/replay", {"after": 0}),
+            await other.call("DELETE", path),
+        ):
+            assert (answer.status, answer.json()["detail"]) == (404, nothing["detail"])
+    assert (await api.get(path)).status == 200
+
+
+async def test_who_may_only_read_creates_no_webhook(front):
+    async with front.api(scopes=["read"]) as reader:
+        assert (await reader.post(WEBHOOKS, WEBHOOK)).status == 403
+        assert (await reader.get(WEBHOOKS)).status == 200
