@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.aio.clock import CLOCK
-from gateway.errors import CursorExpired, GatewayError, InvalidParams
+from gateway.errors import CursorExpired, GatewayError, InvalidParams, Unavailable
 from gateway.events.feed import Feed
 from gateway.events.model import Event
 from gateway.events.sender import TIMEOUT, Sender
@@ -102,9 +102,6 @@ class Deliverer:
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._turns.discard(task)
         self._woken.set()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            # The lease runs out, and the deliveries are made again.
-            log.error("a turn of deliveries failed", exc_info=error, extra={"turn": task.get_name()})
 
     async def close(self) -> None:
         """Stop; deliveries without a result are made again by another worker."""
@@ -115,6 +112,15 @@ class Deliverer:
             await self._store.release(self._worker)
 
     async def _turn(self, claimed: ClaimedWebhook) -> None:
+        try:
+            await self._delivered(claimed)
+        except Exception:
+            log.exception("a turn of deliveries failed", extra={"webhook": str(claimed.webhook.id)})
+            # Without PostgreSQL the lease runs out.
+            with contextlib.suppress(Unavailable):
+                await self._store.give_back(claimed.webhook)
+
+    async def _delivered(self, claimed: ClaimedWebhook) -> None:
         webhook = claimed.webhook
         pending = await self._store.pending(webhook)
         events, position = await self._new_events(webhook, MAX_PENDING - len(pending))

@@ -92,6 +92,9 @@ _CLAIM = f"""
 _PENDING = f"""
     SELECT {_DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'pending' ORDER BY event_id
 """
+_GIVE_BACK = """
+    UPDATE webhooks SET lease_until = NULL, held_until = now() + interval '1 second' WHERE id = $1 AND fence = $2
+"""
 _SUBSCRIBED = "SELECT DISTINCT organization_id FROM webhooks WHERE status = 'active'"
 _RELEASE = "UPDATE webhooks SET lease_until = NULL WHERE worker = $1 AND lease_until IS NOT NULL"
 _FINISH = f"""
@@ -258,14 +261,19 @@ class WebhookStore:
         async with self._database.system() as connection:
             await connection.execute(_RELEASE, worker)
 
+    async def give_back(self, webhook: Webhook) -> None:
+        """End the lease of a turn that failed; the webhook is due again after a moment."""
+        async with self._database.system() as connection:
+            await connection.execute(_GIVE_BACK, webhook.id, webhook.fence)
+
     async def pending(self, webhook: Webhook) -> Sequence[Delivery]:
         """Deliveries that are to be sent, the oldest event first."""
-        async with self._database.tenant(webhook.organization_id) as connection:
+        async with self._database.system() as connection:
             return [_delivery(row) for row in await connection.fetch(_PENDING, webhook.id)]
 
     async def finish(self, webhook: Webhook, result: TurnResult) -> bool:
         """Store what a turn did and end its lease; False where the lease was lost, and nothing is stored."""
-        async with self._database.tenant(webhook.organization_id) as connection, connection.transaction():
+        async with self._database.system() as connection, connection.transaction():
             if await connection.fetchval(_HOLD_FENCE, webhook.id, webhook.fence) is None:
                 return False
             if result.deliveries:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gateway.audit.log import Audit
+from gateway.contract.events import EventType
 from gateway.contract.kinds import Effect
 from gateway.db.pool import Connection, Database
 from gateway.errors import GatewayError
-from gateway.events.model import EventType
 from gateway.events.recording import add_event
 from gateway.jobs.model import NewJob, moment
 from gateway.jobs.store import JobStore

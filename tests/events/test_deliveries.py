@@ -43,6 +43,12 @@ async def receiver() -> AsyncIterator[Receiver]:
         yield opened
 
 
+@pytest.fixture(autouse=True)
+async def no_webhooks_left(sql):
+    yield
+    await sql("DELETE FROM webhooks")
+
+
 @pytest.fixture
 def caller(organization_id):
     return Caller(Client(uuid4(), "c", frozenset({organization_id}), frozenset({"read", "write"})), organization_id)
@@ -252,7 +258,7 @@ async def test_a_webhook_without_a_success_for_too_long_is_disabled_and_continue
     receiver.answers["/"] = lambda _: 500
     async with working():
         await changed("1")
-        await soon(lambda: len(receiver.ids["/"]) == 1)
+        await delivered_as(DeliveryStatus.PENDING, webhooks, caller, webhook)
         await sql("UPDATE webhooks SET failing_since = now() - interval '2 hours' WHERE id = $1", webhook.id)
         await hurry()
         await disabled(webhooks, caller, webhook)
