@@ -14,7 +14,6 @@ TAGS = {
     "Discovery": "Kinds, operations, tools and documents for agents.",
     "Events": "What happened: the ends of jobs, the states of connectors, changes of records.",
     "Webhooks": "Deliveries of events to receivers, by Standard Webhooks.",
-    "Discovery": "What there is to call: kinds, operations, tools and documents for agents.",
     "Clients": "Programs and people that may act for the organization.",
     "Audit": "Who did what, when and with which outcome.",
     "Agents": "The Model Context Protocol, and the authorization of agents' hosts.",
