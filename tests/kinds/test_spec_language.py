@@ -81,6 +81,23 @@ def test_every_shipped_kind_is_sound(folder):
     assert errors(folder) == []
 
 
+def test_an_upload_of_a_file_in_base64_is_sound_and_one_of_text_is_not(example):
+    document = yaml.safe_load(EXAMPLE[SHIPMENTS])
+    content = {"type": "string", "contentEncoding": "base64", "description": "the bytes"}
+    label = {"type": "object", "description": "a label", "properties": {"content": content}}
+    document["actions"]["create"] |= {"content_type": "multipart/form-data"}
+    document["actions"]["create"]["params"]["label"] = label
+    (example / "shipments.yaml").write_text(yaml.safe_dump(document, sort_keys=False), "utf-8")
+    sound = errors(example)
+    content.pop("contentEncoding")
+    (example / "shipments.yaml").write_text(yaml.safe_dump(document, sort_keys=False), "utf-8")
+
+    [found] = errors(example)
+
+    assert sound == []
+    assert "params.label.properties.content: is sent as bytes: write `contentEncoding: base64`" in found
+
+
 def test_the_pages_examples_of_paging_and_graphql_are_sound(example):
     blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
     [paging] = [block["paging"] for block in blocks if list(block) == ["paging"]]
@@ -185,6 +202,7 @@ MISTAKES = [
     ),
     (SHIPMENTS, "{type: string, maxLength: 40,", "{type: string, style: forms,", 28, "style is one of form"),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {as: address.shop, ", 37, "lies within address, which address is"),
+    (SHIPMENTS, "    find_by", "    content_type: multipart/form-data\n    find_by", 33, "an upload has no file"),
     (SHIPMENTS, "POST /v2", "SEND /v2", 29, "a request is a method and a path"),
     (
         SHIPMENTS,

@@ -1,13 +1,13 @@
 """What is wrong with single operations of a spec."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from gateway.contract.kinds import Effect
 from gateway.errors import InvalidParams
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Kind, Operation, Placement
-from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, without_meaning
+from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolved, without_meaning
 from gateway.kinds.rule_names import known_rules
 from gateway.kinds.spec import FORM, MULTIPART, Action, is_json, media_type
 from gateway.kinds.suggestions import did_you_mean
@@ -109,6 +109,8 @@ def _body(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         for member in ("constant_body", "request_body", "graphql", "content_type"):
             if getattr(action, member):
                 yield (member,), f"a {operation.method} has no body; drop it"
+    if kind_of_body in MULTIPART:
+        yield from _files(operation, in_body)
     outer = {placement.wire: placement.name for placement in in_body} | dict.fromkeys(
         action.constant_body, "a constant"
     )
@@ -117,6 +119,23 @@ def _body(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         for above in (".".join(parts[:end]) for end in range(1, len(parts))):
             if above in outer and not isinstance(action.constant_body.get(above), dict):
                 yield ("params", placement.name, "as"), f"lies within {above}, which {outer[above]} is already"
+
+
+def _files(operation: Operation, in_body: Sequence[Placement]) -> Iterator[PlacedError]:
+    """An upload has a file, whose `content` is base64 by its schema."""
+    schemas = {
+        placement.name: resolved(operation.spec, operation.action.params[placement.name]) for placement in in_body
+    }
+    contents = {
+        name: resolved(operation.spec, schema["properties"]["content"])
+        for name, schema in schemas.items()
+        if "content" in schema.get("properties", {})
+    }
+    if not contents:
+        yield ("content_type",), "an upload has no file: write a param that is an object with `content` and `filename`"
+    for name, content in contents.items():
+        if content.get("contentEncoding") != "base64":
+            yield ("params", name, "properties", "content"), "is sent as bytes: write `contentEncoding: base64`"
 
 
 def _graphql(kind: Kind, operation: Operation) -> Iterator[PlacedError]:

@@ -20,7 +20,10 @@ _ASSERTIONS = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     *("minItems", "maxItems", "uniqueItems", "required", "minProperties", "maxProperties", "dependentRequired"),
 )
-_ANNOTATIONS = ("$ref", "title", "description", "default", "examples", "deprecated")
+_ANNOTATIONS = (
+    *("$ref", "title", "description", "default", "examples", "deprecated"),
+    *("contentEncoding", "contentMediaType", "readOnly", "writeOnly"),
+)
 KEYWORDS = (*_ONE_SCHEMA, *_SCHEMAS_BY_NAME, *_LISTS_OF_SCHEMAS, *_ASSERTIONS, *_ANNOTATIONS)
 
 
@@ -67,9 +70,13 @@ def without_meaning(
     """A param and the members within it that say nothing of what they mean; a definition's own words count."""
     for at, part in parts(schema):
         is_named = at[-2:-1] == ("properties",) if at else is_param
-        named = spec.definitions.get(str(part.get("$ref", "")).removeprefix("#/$defs/"), {})
-        if is_named and not str(part.get("description", named.get("description", ""))).strip():
+        if is_named and not str(resolved(spec, part).get("description", "")).strip():
             yield (*place, *at), "has no description; say in a few words what it means"
+
+
+def resolved(spec: ConnectorSpec, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema with the definition that it refers to."""
+    return {**spec.definitions.get(str(schema.get("$ref", "")).removeprefix("#/$defs/"), {}), **schema}
 
 
 def references(schema: Mapping[str, Any]) -> Iterator[str]:
