@@ -22,6 +22,7 @@ from gateway.audit.log import Audit
 from gateway.batches.inputs import BatchInputs
 from gateway.batches.service import Batches
 from gateway.connect_links.service import ConnectLinks
+from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.connectors.service import ConnectorService
 from gateway.connectors.store import ConnectorStore
@@ -46,6 +47,7 @@ from gateway.identity.console_sessions import ConsoleSessions
 from gateway.identity.people import People
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
+from gateway.jobs.access import JobAccess
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.processes import process_name
@@ -114,7 +116,7 @@ class Stores:
     request_log: RequestLog
     identity: IdentityStore
     connector_store: ConnectorStore
-    jobs: JobStore
+    job_store: JobStore
     files: StoredFiles
 
 
@@ -124,7 +126,7 @@ class Engine(Stores):
 
     upstreams: Upstreams
     oauth: OAuth
-    connectors: ConnectorResolver
+    resolver: ConnectorResolver
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,8 @@ class Services(WorkerServices):
 
     tokens: Tokens
     clients: Clients
+    connectors: ConnectorAccess
+    jobs: JobAccess
     #: what strangers try, counted by address
     attempts: Attempts
     connector_service: ConnectorService
@@ -235,7 +239,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
             request_log=request_log,
             identity=IdentityStore(database),
             connector_store=ConnectorStore(database, vault),
-            jobs=JobStore(database, settings.job_retention, sealing=sealing),
+            job_store=JobStore(database, settings.job_retention, sealing=sealing),
             files=StoredFiles(open_blobs(settings), database, settings.max_file_bytes),
         )
 
@@ -270,9 +274,9 @@ async def open_engine(stores: Stores) -> AsyncIterator[Engine]:
                 is_embedded=settings.embedded,
             )
         )
-        connectors = ConnectorResolver(stores.connector_store, stores.catalog, upstreams, oauth.authorizers)
-        stores.notifications.subscribe({"connector": connectors.on_notify}, connectors.invalidate_all)
-        yield Engine(**vars(stores), upstreams=upstreams, oauth=oauth, connectors=connectors)
+        resolver = ConnectorResolver(stores.connector_store, stores.catalog, upstreams, oauth.authorizers)
+        stores.notifications.subscribe({"connector": resolver.on_notify}, resolver.invalidate_all)
+        yield Engine(**vars(stores), upstreams=upstreams, oauth=oauth, resolver=resolver)
 
 
 @asynccontextmanager
@@ -281,7 +285,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
     settings, database, notifications = engine.settings, engine.database, engine.notifications
     async with AsyncExitStack() as stack:
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
-        waiters, feed = JobWaiters(engine.jobs), Feed(database)
+        waiters, feed = JobWaiters(engine.job_store), Feed(database)
         sender = await stack.enter_async_context(_sender(settings))
         webhook_store = WebhookStore(database, engine.vault)
         read_records = partial(documents, database)
@@ -297,7 +301,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
         # A cancellation that the runner missed reaches it with the next heartbeat.
         notifications.subscribe({"cancel": runner.on_notify}, None)
         context_store = ContextStore(derived_key(engine.key_list, "context store cursors"))
-        copy_search = CopySearch(engine.audit, engine.connectors, database, context_store)
+        copy_search = CopySearch(engine.audit, engine.resolver, database, context_store)
         quota = JobQuota(database, settings.organization_jobs)
         execution = _execution(engine, wakeup, waiters, runner, cache, quota)
         schedule_store = ScheduleStore(database, engine.vault)
@@ -315,9 +319,9 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             execution=execution,
             batches=Batches(
                 engine.audit,
-                engine.connectors,
+                engine.resolver,
                 execution,
-                engine.jobs,
+                engine.job_store,
                 BatchInputs(database, engine.sealing),
                 engine.sealing,
                 wakeup,
@@ -328,16 +332,16 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             context_store=context_store,
             copy_search=copy_search,
             exports=Exports(
-                engine.audit, database, engine.connectors, copy_search, execution, engine.jobs, engine.files
+                engine.audit, database, engine.resolver, copy_search, execution, engine.job_store, engine.files
             ),
             schedule_store=schedule_store,
-            due_runs=DueRuns(engine.audit, engine.catalog, database, schedule_store, engine.jobs, wakeup),
+            due_runs=DueRuns(engine.audit, engine.catalog, database, schedule_store, engine.job_store, wakeup),
             deletion=Deletion(
                 engine.audit,
                 database,
                 engine.connector_store,
                 engine.identity,
-                engine.jobs,
+                engine.job_store,
                 JobRemoval(database, settings.job_retention, engine.sealing),
                 engine.files,
                 engine.oauth.authorizers,
@@ -349,8 +353,8 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
                 database,
                 engine.catalog,
                 engine.connector_store,
-                engine.connectors,
-                engine.jobs,
+                engine.resolver,
+                engine.job_store,
                 wakeup,
                 Intervals(settings.sync_every),
                 is_automatic=settings.synchronize,
@@ -373,8 +377,8 @@ def _execution(
     settings = engine.settings
     return Execution(
         engine.audit,
-        engine.connectors,
-        engine.jobs,
+        engine.resolver,
+        engine.job_store,
         wakeup,
         waiters,
         runner,
@@ -403,10 +407,12 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
             **vars(jobs),
             tokens=tokens,
             attempts=attempts,
+            connectors=ConnectorAccess(jobs.connector_store, jobs.identity),
+            jobs=JobAccess(jobs.job_store, jobs.job_waiters, jobs.identity),
             clients=Clients(audit, jobs.identity, is_embedded=settings.embedded),
             connector_service=connector_service,
             schedules=Schedules(
-                audit, jobs.catalog, jobs.connector_store, jobs.schedule_store, jobs.jobs, jobs.quota, jobs.wakeup
+                audit, jobs.catalog, jobs.connector_store, jobs.schedule_store, jobs.job_store, jobs.quota, jobs.wakeup
             ),
             connect_links=ConnectLinks(
                 audit,

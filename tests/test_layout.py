@@ -137,6 +137,21 @@ def test_a_library_is_named_where_it_belongs(library: str):
     assert {module for module in naming if not module.startswith(tuple(LIBRARIES[library]))} == set()
 
 
+#: where requests of callers come in: they translate, and call use cases
+SURFACES = ("gateway.http.api", "gateway.http.console", "gateway.agents.tools")
+#: members of `Services` that are stores
+STORES = {"connector_store", "job_store", "schedule_store"}
+
+
+@pytest.mark.parametrize("module", sorted(module for module in MODULES if module.startswith(SURFACES)))
+def test_surfaces_call_use_cases_and_no_store(module: str):
+    tree = ast.parse(MODULES[module].read_text("utf-8"))
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+    assert used & STORES == set()
+    assert {name for name in imports()[module] if name.endswith(".store") or name == "gateway.db.pool"} == set()
+
+
 _SERVER_LIBRARIES = {"asyncpg", "redis", "arq", "aiohttp.web"}
 
 

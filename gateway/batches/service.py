@@ -81,7 +81,7 @@ class Batches:
         RateLimited and IdempotencyMismatch. `is_new` is false where the idempotency key stands for an earlier job.
         """
         with self._audit.record("batch", caller, connector_id=call.connector_id) as entry:
-            resolved = await self._connectors.get(caller.organization_id, call.connector_id)
+            resolved = await self._connectors.get_for(caller, call.connector_id)
             resolved.require_active()
             key = self._sealing.new_key(caller.organization_id, uuid4())
             try:

@@ -45,7 +45,7 @@ async def _serve(
 
     async with AsyncExitStack() as stack:
         if in_process is None:
-            answer = await _bridge(stack, kind, tools, url, organization)
+            answer = await _bridge(stack, kind, tools, url, workspace, organization)
         else:
             answer = await _local(stack, in_process, upstream)
         try:
@@ -56,8 +56,14 @@ async def _serve(
 
 
 async def _bridge(
-    stack: AsyncExitStack, kind: str | None, tools: str | None, url: str | None, organization: str | None
+    stack: AsyncExitStack,
+    kind: str | None,
+    tools: str | None,
+    url: str | None,
+    workspace: str | None,
+    organization: str | None,
 ) -> Any:
+    """What passes messages on to the gateway; with a workspace only its connectors can be seen and used."""
     from gateway.client.mcp import StdioBridge
     from gateway.client.retries import RetryPolicy
     from gateway.client.session import ApiRequest, Session
@@ -67,8 +73,11 @@ async def _bridge(
     session = await stack.enter_async_context(Session(settings, RetryPolicy()))
     if kind is not None:  # a wrong name fails at the start, where a person sees it
         await session.fetch(ApiRequest("GET", f"/api/v1/integrations/connector-types/{quote(kind, safe='')}"))
+    query = {"tools": tools, "workspace": workspace or os.environ.get("GATEWAY_WORKSPACE")}
     return StdioBridge(
-        session, "/mcp" if kind is None else f"/mcp/{kind}", {} if tools is None else {"tools": tools}
+        session,
+        "/mcp" if kind is None else f"/mcp/{kind}",
+        {name: value for name, value in query.items() if value},
     ).answer
 
 

@@ -302,17 +302,27 @@ def disable_organization(organization_id: UUID) -> None:
 @click.option(
     "--redirect-url", "redirect_urls", multiple=True, help="Allowed redirect URL after OAuth consent; repeatable."
 )
+@click.option(
+    "--workspace", "workspaces", multiple=True, help="The only workspaces that the client may see; repeatable."
+)
 def create_client(
-    name: str, organization_ids: tuple[UUID, ...], scopes: tuple[str, ...], redirect_urls: tuple[str, ...]
+    name: str,
+    organization_ids: tuple[UUID, ...],
+    scopes: tuple[str, ...],
+    redirect_urls: tuple[str, ...],
+    workspaces: tuple[str, ...],
 ) -> None:
     """Create a client. Its secret is printed once."""
     from gateway.identity.tokens import hashed, new_secret
 
     secret = new_secret()
     client_id = _with_store(
-        lambda store: store.create_client(name, organization_ids, hashed(secret), scopes, redirect_urls)
+        lambda store: store.create_client(
+            name, organization_ids, hashed(secret), scopes, redirect_urls, list(workspaces) or None
+        )
     )
-    _print({"client_id": str(client_id), "client_secret": secret, "name": name, "scopes": list(scopes)})
+    limits = {"workspaces": list(workspaces)} if workspaces else {}
+    _print({"client_id": str(client_id), "client_secret": secret, "name": name, "scopes": list(scopes), **limits})
 
 
 @client.command("update")

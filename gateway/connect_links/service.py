@@ -8,7 +8,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from gateway.audit.log import Audit
-from gateway.connect_links.store import ConnectSession, ConnectSessionStore
+from gateway.connect_links.model import ConnectSession
+from gateway.connect_links.store import ConnectSessionStore
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.service import ConnectorService, VerifiedCredentials, credentials_change
 from gateway.connectors.store import ConnectorStore
@@ -93,6 +94,7 @@ class ConnectLinks:
         redirect_url: str | None,
         seconds: int,
     ) -> ConnectLink:
+        caller.require_own_workspace(workspace_name)
         kinds = tuple(dict.fromkeys(self._catalog.kind(each).name for each in connector_types or self._catalog.kinds))
         faults: list[FieldError] = []
         if redirect_url is not None:

@@ -1,10 +1,10 @@
 """Connect sessions in PostgreSQL: a token is kept as its hash and is good for one connector."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from gateway.connect_links.model import ConnectSession
 from gateway.contract.connectors import SessionStatus
 from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, NotFound
@@ -29,25 +29,6 @@ _SET_FLOW = f"UPDATE connect_sessions SET flow_id = $3 WHERE {_IS_OPEN} AND expi
 # application is asked, so its end is not looked at again.
 _COMPLETE = f"UPDATE connect_sessions SET completed_at = now(), connector_id = $3 WHERE {_IS_OPEN} RETURNING flow_id"
 _PRUNE = "DELETE FROM connect_sessions WHERE expires_at < now() - interval '7 days'"
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectSession:
-    """What a link lets a person do, and what came of it."""
-
-    id: UUID
-    organization_id: UUID
-    client_id: UUID
-    workspace_name: str
-    kinds: tuple[str, ...]
-    redirect_url: str | None
-    #: the connector that is authorized again, in place
-    reauthorizes: UUID | None
-    #: the consent under way
-    flow_id: UUID | None
-    expires_at: datetime
-    status: SessionStatus
-    connector_id: UUID | None
 
 
 class ConnectSessionStore:

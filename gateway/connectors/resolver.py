@@ -18,6 +18,7 @@ from gateway.connectors.model import ConnectorRecord, SealedSecret
 from gateway.connectors.store import ConnectorStore
 from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import ConnectorNotReady, InvalidCredentials
+from gateway.identity.model import Caller
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.auth import Authorizer, headers_for
@@ -135,6 +136,12 @@ class ConnectorResolver:
             self._cached.move_to_end(connector_id)
             return cached
         return await self._resolving((organization_id, connector_id))
+
+    async def get_for(self, caller: Caller, connector_id: UUID) -> ResolvedConnector:
+        """The connector, if the caller may see its workspace; raises NotFound."""
+        resolved = await self.get(caller.organization_id, connector_id)
+        caller.require_workspace(resolved.record.workspace_name, "connector")
+        return resolved
 
     def kind_of(self, organization_id: UUID, connector_id: UUID) -> str | None:
         """The kind of a connector at hand, for logs: nothing is asked for it."""

@@ -178,6 +178,7 @@ class ConnectorService:
         changed = {"workspace_name", "connector_type", "name", *_members("credentials", request.credentials)}
         changed |= _members("environment", request.environment)
         with self._audit.record("connector.create", caller, changed=changed) as entry:
+            caller.require_own_workspace(request.workspace_name)
             record, is_new = await self._created(caller.organization_id, request)
             entry.connector_id, entry.target, entry.kind = record.id, str(record.id), record.kind
         return record, is_new

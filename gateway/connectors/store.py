@@ -1,7 +1,7 @@
 """Connector records and their sealed credentials in PostgreSQL; the tenant is an argument of every look-up."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Any, Unpack
@@ -52,6 +52,7 @@ _LIST = f"""
       AND ($4::text IS NULL OR connectors.status = $4)
       AND ($5::timestamptz IS NULL OR (connectors.created_at, connectors.id) > ($5, $6::uuid))
       AND ($8::text IS NULL OR connectors.name = $8)
+      AND ($9::text[] IS NULL OR workspaces.name = ANY ($9))
     ORDER BY connectors.created_at, connectors.id
     LIMIT $7
 """
@@ -246,17 +247,18 @@ class ConnectorStore:
         organization_id: UUID,
         *,
         workspace_name: str | None = None,
+        workspaces: Collection[str] | None = None,
         name: str | None = None,
         kind: str | None = None,
         status: str | None = None,
         after: tuple[datetime, UUID] | None = None,
         limit: int | None = None,
     ) -> Sequence[ConnectorRecord]:
-        """Records in the order of their creation; all that match without a limit."""
+        """Records in the order of their creation; all that match without a limit. `workspaces` are the only ones."""
         created_at, connector_id = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(
-                _LIST, organization_id, workspace_name, kind, status, created_at, connector_id, limit, name
+                _LIST, organization_id, workspace_name, kind, status, created_at, connector_id, limit, name, workspaces
             )
         return [_record(row) for row in rows]
 

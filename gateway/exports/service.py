@@ -64,7 +64,7 @@ class Exports:
         return outcome
 
     async def _new_job(self, caller: Caller, call: OperationCall) -> NewJob:
-        resolved = await self.connectors.get(caller.organization_id, call.connector_id)
+        resolved = await self.connectors.get_for(caller, call.connector_id)
         new = new_export(resolved.connector.kind, call, caller.organization_id, resolved.record.workspace_name)
         resolved.require_active()
         return replace(new, client_id=caller.client_id, token_hash=call.token_hash)

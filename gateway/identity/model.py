@@ -1,6 +1,6 @@
 """Who calls, and for whom."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.errors import InsufficientScope, OrganizationForbidden, OrganizationRequired
+from gateway.errors import InsufficientScope, NotFound, OrganizationForbidden, OrganizationRequired
 
 
 @lru_cache(maxsize=1024)
@@ -54,7 +54,7 @@ class Client:
     disabled_at: datetime | None = None
     #: whether it stands for a person who signs in by the operator's provider, and so has no secret
     is_person: bool = False
-    #: names of the only workspaces that its token reaches; None is all
+    #: names of the only workspaces that the client may see; None is all
     workspaces: frozenset[str] | None = None
     #: the URL that its token is good for alone (RFC 8707); None is everything
     resource: str | None = None
@@ -82,6 +82,28 @@ class Caller(msgspec.Struct, frozen=True):
     @property
     def client_id(self) -> UUID:
         return self.client.id
+
+    def limited_to(self, workspace_name: str) -> "Caller":
+        """The caller with one of its workspaces only."""
+        own = self.client.workspaces
+        one = frozenset({workspace_name})
+        return Caller(replace(self.client, workspaces=one if own is None else own & one), self.organization_id)
+
+    def sees(self, workspace_name: str | None) -> bool:
+        """Whether the client may see what belongs to a workspace; most clients are not limited to any."""
+        allowed = self.client.workspaces
+        return allowed is None or workspace_name in allowed
+
+    def require_workspace(self, workspace_name: str | None, resource: str) -> None:
+        """Raise NotFound, as for a resource that does not exist, unless the client may see its workspace."""
+        if not self.sees(workspace_name):
+            raise NotFound(f"there is no such {resource}")
+
+    def require_own_workspace(self, workspace_name: str) -> None:
+        """Raise InsufficientScope unless the client may create something in the workspace."""
+        if not self.sees(workspace_name):
+            allowed = ", ".join(sorted(self.client.workspaces or ()))
+            raise InsufficientScope(f"the client is limited to the workspaces {allowed}; it has no {workspace_name!r}")
 
     def require(self, scope: Scope) -> None:
         """Raise InsufficientScope unless the client has it."""

@@ -31,14 +31,14 @@ _NOTIFY_CLIENTS = """
 """
 
 _INSERT_CLIENT = """
-    INSERT INTO clients (id, name, secret_hashes, scopes, redirect_urls) VALUES ($1, $2, $3, $4, $5)
+    INSERT INTO clients (id, name, secret_hashes, scopes, redirect_urls, workspaces) VALUES ($1, $2, $3, $4, $5, $6)
 """
 _GRANT_ORGANIZATION = "INSERT INTO client_organizations (client_id, organization_id) VALUES ($1, $2)"
 
 # Disabled organizations drop out here, so that no token reaches them.
 _CLIENTS = """
     SELECT clients.id, clients.name, clients.secret_hashes, clients.scopes, clients.redirect_urls,
-           clients.created_at, clients.disabled_at,
+           clients.created_at, clients.disabled_at, clients.workspaces,
            EXISTS (SELECT FROM people WHERE people.client_id = clients.id) AS is_person,
            COALESCE(array_agg(organizations.id) FILTER (WHERE organizations.id IS NOT NULL), '{}') AS organization_ids
     FROM clients
@@ -145,9 +145,16 @@ class StoredToken:
             client,
             organization_ids=client.organization_ids & {self.organization_id},
             scopes=client.scopes & set(self.scopes),
-            workspaces=None if self.workspaces is None else frozenset(self.workspaces),
+            workspaces=_both(client.workspaces, self.workspaces),
             resource=self.resource,
         )
+
+
+def _both(own: frozenset[str] | None, granted: Sequence[str] | None) -> frozenset[str] | None:
+    """The workspaces that both the client and the grant allow; None is all."""
+    if own is None or granted is None:
+        return own if granted is None else frozenset(granted)
+    return own & frozenset(granted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +200,13 @@ class IdentityStore:
         secret_hash: bytes,
         scopes: Sequence[str],
         redirect_urls: Sequence[str] = (),
+        workspaces: Sequence[str] | None = None,
     ) -> UUID:
+        """A new client; `workspaces` are the names of the only ones that it may see."""
         client_id = uuid4()
         async with self._database.system() as connection, connection.transaction():
             await self.insert_client(
-                connection, client_id, name, organization_ids, [secret_hash], scopes, redirect_urls
+                connection, client_id, name, organization_ids, [secret_hash], scopes, redirect_urls, workspaces
             )
         return client_id
 
@@ -210,9 +219,10 @@ class IdentityStore:
         secret_hashes: Sequence[bytes],
         scopes: Sequence[str],
         redirect_urls: Sequence[str] = (),
+        workspaces: Sequence[str] | None = None,
     ) -> None:
         """Add a client in the caller's own transaction; raises NotFound."""
-        await connection.execute(_INSERT_CLIENT, client_id, name, secret_hashes, scopes, redirect_urls)
+        await connection.execute(_INSERT_CLIENT, client_id, name, secret_hashes, scopes, redirect_urls, workspaces)
         try:
             await connection.executemany(_GRANT_ORGANIZATION, [(client_id, each) for each in organization_ids])
         except asyncpg.ForeignKeyViolationError as error:
@@ -319,5 +329,6 @@ def _client(row: Any) -> StoredClient:
         created_at=row["created_at"],
         disabled_at=row["disabled_at"],
         is_person=row["is_person"],
+        workspaces=None if row["workspaces"] is None else frozenset(row["workspaces"]),
     )
     return StoredClient(client, tuple(row["secret_hashes"]))

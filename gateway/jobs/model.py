@@ -1,6 +1,7 @@
 """A job, its states, and how callers see it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -127,3 +128,26 @@ class StoredJob(JobSummary, frozen=True):
 def moment(value: datetime | None) -> str | None:
     """A time as callers see it: RFC 3339 in UTC."""
     return None if value is None else value.isoformat().replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """One numbered change of a job."""
+
+    number: int
+    event: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs a list shows."""
+
+    statuses: Sequence[str] | None = None
+    connector_id: UUID | None = None
+    workspace_name: str | None = None
+    #: names of the only workspaces; None is all
+    workspaces: Collection[str] | None = None
+    entity: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None

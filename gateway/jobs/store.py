@@ -16,7 +16,7 @@ from gateway.db.retries import retry_until_available
 from gateway.db.where import Where
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
-from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobSummary, NewJob, StoredJob
+from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobChange, JobFilter, JobSummary, NewJob, StoredJob
 from gateway.jobs.rows import (
     COLUMNS,
     INSERTED_COLUMNS,
@@ -147,27 +147,6 @@ class AcceptedJob:
     is_mismatch: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class JobChange:
-    """One numbered change of a job."""
-
-    number: int
-    event: str
-    data: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobFilter:
-    """Which jobs a list shows."""
-
-    statuses: Sequence[str] | None = None
-    connector_id: UUID | None = None
-    workspace_name: str | None = None
-    entity: str | None = None
-    created_after: datetime | None = None
-    created_before: datetime | None = None
-
-
 class JobStore:
     """What callers do with jobs; `retention` is the seconds that a finished job's result is kept.
 
@@ -280,6 +259,7 @@ class JobStore:
         where.add("organization_id = {} AND NOT is_inline", organization_id)
         where.add("connector_id = {}", filter_.connector_id)
         where.add("workspace_name = {}", filter_.workspace_name)
+        where.add("workspace_name = ANY ({}::text[])", filter_.workspaces)
         where.add("entity = {}", filter_.entity)
         where.add("created_at >= {}", filter_.created_after)
         where.add("created_at < {}", filter_.created_before)

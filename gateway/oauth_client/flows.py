@@ -33,7 +33,8 @@ from gateway.kinds.catalog import Catalog, Kind
 from gateway.oauth_client import callback, consent_request
 from gateway.oauth_client.apps import RegisteredApps
 from gateway.oauth_client.consent_request import ConsentRequest
-from gateway.oauth_client.store import Flow, FlowState, FlowStore
+from gateway.oauth_client.model import Flow
+from gateway.oauth_client.store import FlowState, FlowStore
 from gateway.upstream.auth import StaticAuthorizer, headers_for
 from gateway.upstream.oauth_tokens.client import TokenClient
 from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, consent_url, endpoint, oauth_of
@@ -166,8 +167,10 @@ class Flows:
     async def _completed(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
         """The request with what the connector that is authorized again brings; raises NotFound and InvalidParams."""
         if requested.connector_id is None:
+            caller.require_own_workspace(requested.workspace_name)
             return requested
         record = await self._connectors.get(caller.organization_id, requested.connector_id)
+        caller.require_workspace(record.workspace_name, "connector")
         pairs = {
             "connector_type": (kind, record.kind),
             "workspace_name": (requested.workspace_name, record.workspace_name),

@@ -1,8 +1,7 @@
 """Consents under way, in PostgreSQL: a state is kept as its hash and is good once."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,10 +13,8 @@ from gateway.contract.oauth import FlowStatus
 from gateway.db.pool import Connection, Database
 from gateway.db.pruning import prune
 from gateway.errors import NotFound
+from gateway.oauth_client.model import LIFETIME, Flow
 from gateway.vault.vault import Binding, Sealed, Vault
-
-#: seconds that a user has for the consent
-LIFETIME = 600
 
 _INSERT = f"""
     INSERT INTO oauth_flows (id, organization_id, client_id, workspace_id, kind, name, redirect_url, environment,
@@ -71,29 +68,6 @@ _PRUNE = """
     )
     DELETE FROM oauth_flows USING ended WHERE oauth_flows.id = ended.id
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """A consent, and all that its answer is bound to."""
-
-    id: UUID
-    organization_id: UUID
-    client_id: UUID
-    workspace_id: UUID
-    kind: str
-    name: str | None
-    redirect_url: str
-    environment: Mapping[str, str]
-    app_client_id: str
-    #: PKCE; None where the application knows none
-    verifier: str | None = field(repr=False)
-    #: where the application asks the user
-    authorization_url: str = field(repr=False)
-    #: the caller's own, which comes back with the browser
-    state: str | None = field(repr=False)
-    #: the connector that is authorized again, in place
-    reauthorizes: UUID | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ _INSERT_TOKEN = """
 """
 _LIST_GRANTS = """
     SELECT agent_grants.id, agent_grants.client_id, clients.name AS client_name, host_id, host_name,
-           agent_grants.scopes, workspaces, resource, agent_grants.created_at,
+           agent_grants.scopes, agent_grants.workspaces, resource, agent_grants.created_at,
            (SELECT max(expires_at) FROM agent_refresh_tokens
             WHERE grant_id = agent_grants.id AND used_at IS NULL) AS expires_at
     FROM agent_grants JOIN clients ON clients.id = agent_grants.client_id

@@ -42,7 +42,8 @@ class CopySearch:
         """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
         with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
             caller.require(Scope.READ)
-            resolved, _, query = await self._prepared(caller.organization_id, call)
+            resolved = await self._connectors.get_for(caller, call.connector_id)
+            _, query = _prepared(resolved, call)
             entry.kind = resolved.record.kind
             page = await self._found(resolved, call, query)
         result = msgspec.json.encode({"data": selected_records(page.data, call.selection), "meta": _meta(page)})
@@ -52,27 +53,26 @@ class CopySearch:
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The search as it would be run, `[{entity, action, params}]`; raises UnknownAction and InvalidQuery."""
         caller.require(Scope.READ)
-        _, params, query = await self._prepared(caller.organization_id, call)
+        params, query = _prepared(await self._connectors.get_for(caller, call.connector_id), call)
         return [{"entity": call.entity, "action": SEARCH_ACTION, "params": {**params, "limit": query.limit}}]
 
     async def page(self, organization_id: UUID, call: OperationCall) -> SearchPage:
         """The page that the call's params ask for; raises UnknownAction and InvalidQuery."""
-        resolved, _, query = await self._prepared(organization_id, call)
+        resolved = await self._connectors.get(organization_id, call.connector_id)
+        _, query = _prepared(resolved, call)
         return await self._found(resolved, call, query)
 
     async def _found(self, resolved: ResolvedConnector, call: OperationCall, query: Query) -> SearchPage:
         async with self._database.tenant(resolved.record.organization_id) as connection:
             return await self._context_store.search(connection, resolved.record.id, call.entity, query)
 
-    async def _prepared(
-        self, organization_id: UUID, call: OperationCall
-    ) -> tuple[ResolvedConnector, Mapping[str, Any], Query]:
-        """The connector, the params under declared names, and the query that they are."""
-        resolved = await self._connectors.get(organization_id, call.connector_id)
-        params, query = prepared_search(resolved.connector.kind, call)
-        if resolved.record.status is ConnectorStatus.DISABLED:
-            resolved.require_active()
-        return resolved, params, query
+
+def _prepared(resolved: ResolvedConnector, call: OperationCall) -> tuple[Mapping[str, Any], Query]:
+    """The params under declared names, and the query that they are; raises ConnectorNotReady for a disabled one."""
+    prepared = prepared_search(resolved.connector.kind, call)
+    if resolved.record.status is ConnectorStatus.DISABLED:
+        resolved.require_active()
+    return prepared
 
 
 def prepared_search(kind: Kind, call: OperationCall) -> tuple[Mapping[str, Any], Query]:

@@ -89,6 +89,7 @@ class Deletion:
     async def _accept_connector(self, caller: Caller, connector_id: UUID, request_id: str | None) -> StoredJob:
         organization_id = caller.organization_id
         record = await self.connectors.get(organization_id, connector_id)
+        caller.require_workspace(record.workspace_name, "connector")
         new = NewJob(
             uuid4(),
             organization_id,
@@ -119,6 +120,7 @@ class Deletion:
             await self.identity.lock_workspace(connection, organization_id, workspace_id)
             await self.connectors.mark_all_deleted(connection, organization_id, workspace_id, job_id)
             name = await self.identity.mark_workspace_deleted(connection, organization_id, workspace_id, job_id)
+            caller.require_workspace(name, "workspace")
             new = NewJob(
                 job_id,
                 organization_id,

@@ -174,14 +174,14 @@ class Execution:
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""
-        resolved = await self._connectors.get(caller.organization_id, call.connector_id)
+        resolved = await self._connectors.get_for(caller, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         caller.require(_SCOPE_OF[engine_call.effect])
         return resolved.connector.preview(engine_call)
 
     async def _prepare(self, caller: Caller, call: OperationCall, entry: Entry) -> PreparedExecution:
         """What is to run, and that the caller may run it; raises what is wrong with the call."""
-        resolved = await self._connectors.get(caller.organization_id, call.connector_id)
+        resolved = await self._connectors.get_for(caller, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         _describe(entry, resolved, engine_call)
         caller.require(_SCOPE_OF[engine_call.effect])
@@ -336,6 +336,14 @@ class Execution:
         lines = self._jobs.lines(job, results.stored_parts(job, head))
         chunks = [chunk async for chunk in results.document(head, lines)]
         return results.answer_of(head, msgspec.Raw(b"".join(chunks)))
+
+    async def keep(self, new: NewJob, answer: OperationResult) -> StoredJob:
+        """Store a response as the result of a job, which any process can read until it expires."""
+        job = (await self._jobs.accept(new, claimed_by=self._runner.worker)).job
+        ready: asyncio.Future[OperationResult] = asyncio.get_running_loop().create_future()
+        ready.set_result(answer)
+        self._runner.adopt(job, ready)
+        return job
 
     async def cancel(self, caller: Caller, job: JobSummary) -> JobSummary:
         """The job, canceled, or asked to stop where it runs; raises JobNotCancelable where it has ended."""

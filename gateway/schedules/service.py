@@ -13,7 +13,7 @@ from gateway.audit.log import Audit
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.store import ConnectorStore
 from gateway.contract.kinds import Effect
-from gateway.errors import ConnectorNotReady, FieldError, InvalidParams, NotFound
+from gateway.errors import ConnectorNotReady, FieldError, InvalidParams
 from gateway.identity.model import Caller, Scope
 from gateway.jobs.model import StoredJob
 from gateway.jobs.quota import JobQuota
@@ -123,9 +123,7 @@ class Schedules:
 
     async def _connector(self, caller: Caller, connector_id: UUID) -> ConnectorRecord:
         record = await self.connectors.get(caller.organization_id, connector_id)
-        workspaces = caller.client.workspaces
-        if workspaces is not None and record.workspace_name not in workspaces:
-            raise NotFound("there is no such connector")
+        caller.require_workspace(record.workspace_name, "connector")
         return record
 
     def _checked(self, caller: Caller, schedule: Schedule, definition: Definition) -> Schedule:

@@ -10,6 +10,9 @@ from gateway.errors import Forbidden, Unavailable
 #: where the provider sends browsers back to
 CALLBACK_PATH = "/sign-in/callback"
 
+#: seconds that a person may take to sign in
+LIFETIME = 600
+
 
 #: ASCII letters alone
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)

@@ -1,9 +1,7 @@
 """Sign-ins that are under way at the provider; each is taken up once."""
 
 from gateway.db.pool import Database
-
-#: seconds that a person may take to sign in
-LIFETIME = 600
+from gateway.sign_in.model import LIFETIME
 
 _INSERT = """
     INSERT INTO provider_sign_ins (state_hash, sealed, expires_at)

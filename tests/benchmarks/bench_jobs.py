@@ -72,7 +72,7 @@ class Bench:
     async def accept(self, task: str) -> UUID:
         """As the front end does it: stored, then notified of."""
         new = NewJob(id=uuid4(), organization_id=self.organization_id, task=task, params={"a": 1})
-        job = (await self.services.jobs.accept(new)).job
+        job = (await self.services.job_store.accept(new)).job
         await self.services.wakeup.notify(job.id, job.attempt)
         return job.id
 
@@ -149,7 +149,7 @@ async def _fair(bench: Bench, flood: int, others: int) -> list[Figure]:
         await eventually(lambda: bench.our_database.fetchval(_RUNNING))
         for _ in range(others):
             new = NewJob(id=uuid4(), organization_id=bench.organization_id, connector_id=uuid4(), task="no_op")
-            job = (await bench.services.jobs.accept(new)).job
+            job = (await bench.services.job_store.accept(new)).job
             await bench.services.wakeup.notify(job.id, job.attempt)
             await asyncio.sleep(1 / OTHERS_A_SECOND)
         await eventually(lambda: bench.our_database.fetchval(_OTHERS_RUN))

@@ -14,7 +14,8 @@ from gateway.audit.log import Audit, EntryFilter
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Connection, Database
 from gateway.identity.store import IdentityStore
-from gateway.jobs.store import JobFilter, JobStore
+from gateway.jobs.model import JobFilter
+from gateway.jobs.store import JobStore
 from gateway.monitoring.statistics import read_in_hand
 from gateway.vault.vault import Vault
 

@@ -64,7 +64,7 @@ class FailingWorld:
         new = NewJob(
             uuid4(), self.organization_id, connector_id=connector_id, entity="tickets", action="update", effect=effect
         )
-        accepted = await self.services.jobs.accept(new, claimed_by=self.services.runner.worker)
+        accepted = await self.services.job_store.accept(new, claimed_by=self.services.runner.worker)
         with pytest.raises(GatewayError):
             await self.services.runner.run(accepted.job, work)
         return new.id

@@ -11,7 +11,8 @@ import pytest
 from gateway.contract.jobs import JobStatus
 from gateway.db.pool import Database
 from gateway.errors import NotFound, Unavailable
-from gateway.jobs.store import IdempotencyKey, JobFilter, JobStore
+from gateway.jobs.model import JobFilter
+from gateway.jobs.store import IdempotencyKey, JobStore
 from tests.harness.postgres_relay import postgres_relay
 from tests.jobs.conftest import RETENTION, SHARES
 

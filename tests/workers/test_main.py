@@ -75,8 +75,8 @@ async def test_a_job_of_a_task_that_the_worker_does_not_know_stays_queued_and_ho
     services: WorkerServices,
 ):
     organization_id = (await services.identity.create_organization(uuid4().hex)).id
-    newer = await services.jobs.accept(NewJob(uuid4(), organization_id, task="of a newer version"))
-    known = await services.jobs.accept(
+    newer = await services.job_store.accept(NewJob(uuid4(), organization_id, task="of a newer version"))
+    known = await services.job_store.accept(
         NewJob(uuid4(), organization_id, task=DELETE_WORKSPACE.name, params={"workspace_id": str(uuid4())})
     )
     stopping = asyncio.Event()
@@ -85,7 +85,7 @@ async def test_a_job_of_a_task_that_the_worker_does_not_know_stays_queued_and_ho
     async with asyncio.timeout(PATIENCE):
         while not (done := await services.job_waiters.done(organization_id, known.job.id, 5)).is_done:
             pass
-    left = await services.jobs.get(organization_id, newer.job.id)
+    left = await services.job_store.get(organization_id, newer.job.id)
 
     stopping.set()
     await working

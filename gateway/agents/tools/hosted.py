@@ -20,7 +20,7 @@ from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
 from gateway.jobs.stored_files.blobs import read_all
-from gateway.jobs.stored_files.store import StoredFile
+from gateway.jobs.stored_files.model import StoredFile
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
 from gateway.operation_search.index import OperationIndex
@@ -54,11 +54,6 @@ class HostedCaller:
     def organization_id(self) -> UUID:
         return self.caller.organization_id
 
-    def may_see(self, workspace_name: str | None) -> bool:
-        """Whether what was granted reaches a workspace."""
-        allowed = self.caller.client.workspaces
-        return allowed is None or workspace_name in allowed
-
     @property
     def principal(self) -> str:
         """What sealed states are bound to."""
@@ -78,17 +73,17 @@ class HostedBackend:
 
     async def connectors(self, caller: HostedCaller) -> Sequence[ConnectorInfo]:
         caller.caller.require(Scope.READ)
-        records = await self._services.connector_store.find(caller.organization_id)
-        return [_info(record) for record in records if _may_use(caller, record)]
+        records = await self._services.connectors.find(caller.caller)
+        return [_info(record) for record in records if record.status is not ConnectorStatus.DISABLED]
 
     async def connector(self, caller: HostedCaller, name: str) -> ConnectorInfo | None:
         """As it was opened last, so that a warm call looks nothing up."""
         caller.caller.require(Scope.READ)
         try:
-            resolved = await self._services.connectors.get(caller.organization_id, UUID(name))
+            resolved = await self._services.resolver.get_for(caller.caller, UUID(name))
         except (ValueError, GatewayError):
             return None
-        return _info(resolved.record) if _may_use(caller, resolved.record) else None
+        return None if resolved.record.status is ConnectorStatus.DISABLED else _info(resolved.record)
 
     async def execute(self, caller: HostedCaller, call: AgentCall) -> OperationResult | JobSummary:
         operation_call = self._call(caller, call)
@@ -115,8 +110,7 @@ class HostedBackend:
         )
 
     async def save(self, caller: HostedCaller, call: AgentCall, answer: OperationResult) -> str:
-        """As the result of a job that has nothing left to do: any process answers for it, until it expires."""
-        services = self._services
+        """Store a long response as the result of a job that has nothing left to do; its id."""
         new = NewJob(
             id=uuid4(),
             organization_id=caller.organization_id,
@@ -130,31 +124,22 @@ class HostedBackend:
             effect=Effect.READ,
             request_id=caller.request_id,
         )
-        job = (await services.jobs.accept(new, claimed_by=services.runner.worker)).job
-        ready: asyncio.Future[OperationResult] = asyncio.get_running_loop().create_future()
-        ready.set_result(answer)
-        services.runner.adopt(job, ready)
-        return str(job.id)
+        return str((await self._services.execution.keep(new, answer)).id)
 
     async def part(self, caller: HostedCaller, result_id: str, offset: int, limit: int | None) -> Part:
         caller.caller.require(Scope.READ)
         services = self._services
-        job = await _visible_job(services, caller, _job_id(result_id))
-        job = await services.job_waiters.done(caller.organization_id, job.id, _POLL_INTERVAL)
-        head = results.completed(results.require_result(job, await services.jobs.head(job)), job, caller.base_url)
+        job = await services.jobs.done(caller.caller, _job_id(result_id), _POLL_INTERVAL)
+        result = await services.jobs.result(job, caller.base_url)
+        head = result.head
         if job.action == "download":
             file = StoredFile.of(head["result"])
             async with services.files.open(file) as blob:
                 media_type = file.headers.get("Content-Type", "application/octet-stream")
                 return await part_of_file(file.size, media_type, offset, limit, lambda part: read_all(blob, [part]))
-        lines = services.jobs.lines(job, results.stored_parts(job, head))
         if head["collected"] == results.ROOT:
-            return await part_of_records(lines, offset, limit)
-        return await part_of_text(results.document(head, lines), offset, limit)
-
-
-def _may_use(caller: HostedCaller, record: ConnectorRecord) -> bool:
-    return record.status is not ConnectorStatus.DISABLED and caller.may_see(record.workspace_name)
+            return await part_of_records(result.lines, offset, limit)
+        return await part_of_text(results.document(head, result.lines), offset, limit)
 
 
 def _info(record: ConnectorRecord) -> ConnectorInfo:
@@ -175,10 +160,10 @@ class HostedJobs:
 
     async def get(self, caller: HostedCaller, job_id: UUID) -> JobSummary:
         caller.caller.require(Scope.READ)
-        return await _visible_job(self._services, caller, job_id)
+        return await self._services.jobs.get(caller.caller, job_id)
 
     async def changed(self, caller: HostedCaller, job: JobSummary, seconds: float) -> JobSummary:
-        return await self._services.job_waiters.changed(job.organization_id, job.id, job.version, seconds)
+        return await self._services.jobs.changed(caller.caller, job.id, job.version, seconds)
 
     async def cancel(self, caller: HostedCaller, job: JobSummary) -> JobSummary:
         return await self._services.execution.cancel(caller.caller, job)
@@ -207,7 +192,7 @@ class HostedJobs:
         allowed = caller.caller.client.workspaces
         if allowed is not None:
             return min(allowed) if allowed else _WORKSPACE
-        workspaces = await self._services.identity.workspaces(caller.organization_id, None, None, 2)
+        workspaces = await self._services.connectors.workspaces(caller.caller, limit=2)
         return workspaces[0].name if len(workspaces) == 1 else _WORKSPACE
 
     async def is_connected(self, caller: HostedCaller, link_id: str, seconds: float) -> bool:
@@ -219,14 +204,6 @@ class HostedJobs:
                 await asyncio.sleep(_POLL_INTERVAL)
             session = await links.get(caller.caller, UUID(link_id))
         return session.status is SessionStatus.COMPLETED
-
-
-async def _visible_job(services: Services, caller: HostedCaller, job_id: UUID) -> JobSummary:
-    """The job; raises NotFound for one of a workspace that was not granted, as for another organization's."""
-    job = await services.jobs.get(caller.organization_id, job_id)
-    if not caller.may_see(job.workspace_name):
-        raise NotFound("there is no such job")
-    return job
 
 
 def _job_id(text: str) -> UUID:

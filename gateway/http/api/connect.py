@@ -8,8 +8,8 @@ from aiohttp import web
 from pydantic import Field
 from yarl import URL
 
+from gateway.connect_links.model import ConnectSession
 from gateway.connect_links.service import MAX_SECONDS
-from gateway.connect_links.store import ConnectSession
 from gateway.contract.connectors import ConnectLinkView, ConnectSessionView, SessionStatus
 from gateway.contract.oauth import FlowStatus
 from gateway.errors import GatewayError, InvalidCredentials, InvalidParams

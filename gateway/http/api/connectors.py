@@ -161,8 +161,8 @@ async def list_connectors(request: web.Request) -> ConnectorPage:
     if query.definition_id is not None:
         named = kinds.get(query.definition_id, "")
         kind = named if kind in (None, named) else ""
-    records = await services.connector_store.find(
-        caller.organization_id,
+    records = await services.connectors.find(
+        caller,
         workspace_name=query.workspace_name,
         kind=kind,
         status=query.status,
@@ -177,7 +177,7 @@ async def list_connectors(request: web.Request) -> ConnectorPage:
 async def get_connector(request: web.Request) -> web.Response:
     """One connector, without its credentials."""
     services = request.app[SERVICES]
-    record = await services.connector_store.get(request[CALLER].organization_id, path_id(request, "connector_id"))
+    record = await services.connectors.get(request[CALLER], path_id(request, "connector_id"))
     headers = _ending_headers(record, services.catalog)
     return json_response(connector_view(record, services.catalog), headers=headers)
 
@@ -187,7 +187,7 @@ async def change_connector(request: web.Request) -> Connector:
     The old credentials stay until the application has accepted the new ones.
     """
     body, caller, services = await read_body(request, ChangeConnector), request[CALLER], request.app[SERVICES]
-    record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
+    record = await services.connectors.get(caller, path_id(request, "connector_id"))
     status = None if body.status is None else ConnectorStatus(body.status)
     changed = await services.connector_service.change(
         caller, record, name=body.name, credentials=body.credentials, status=status
@@ -207,7 +207,7 @@ async def delete_connector(request: web.Request) -> web.Response:
 async def check_connector(request: web.Request) -> Health:
     """Calls the kind's health check: `healthy`, or `unhealthy` with the reason."""
     caller, services = request[CALLER], request.app[SERVICES]
-    opened = await services.connectors.get(caller.organization_id, path_id(request, "connector_id"))
+    opened = await services.resolver.get_for(caller, path_id(request, "connector_id"))
     opened.require_active()
     try:
         await opened.connector.check()
@@ -220,7 +220,7 @@ async def check_connector(request: web.Request) -> Health:
 async def inspect_connector(request: web.Request) -> InspectionView:
     """Whether the connector is ready, its operations and the state of its copies."""
     caller, services = request[CALLER], request.app[SERVICES]
-    record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
+    record = await services.connectors.get(caller, path_id(request, "connector_id"))
     kind = services.catalog.kind(record.kind)
     operations = [
         UsableEntityView(entity, kind.actions_of(entity), spec.description)
@@ -239,9 +239,7 @@ async def list_workspaces(request: web.Request) -> WorkspacePage:
     """The organization's workspaces by name, with the number of their connectors."""
     query, caller, services = read_query(request, WorkspaceQuery), request[CALLER], request.app[SERVICES]
     limit = query.limit or 1000
-    workspaces = await services.identity.workspaces(
-        caller.organization_id, query.name_contains, read_cursor(query.cursor), limit + 1
-    )
+    workspaces = await services.connectors.workspaces(caller, query.name_contains, read_cursor(query.cursor), limit + 1)
     page = workspaces[:limit]
     data = [WorkspaceView(str(each.id), each.name, each.connectors, each.created_at) for each in page]
     next_cursor = cursor_of((page[-1].name, page[-1].id)) if len(workspaces) > len(page) else None

@@ -25,7 +25,7 @@ class SynchronizeBody(Body):
 async def context_store_status(request: web.Request) -> ContextStoreView:
     """The state of each entity's copy: number of records, last and next synchronization, last error."""
     caller, services = request[CALLER], request.app[SERVICES]
-    record = await services.connector_store.get(caller.organization_id, path_id(request, "connector_id"))
+    record = await services.connectors.get(caller, path_id(request, "connector_id"))
     return ContextStoreView(await services.synchronization.freshness(record))
 
 
@@ -35,7 +35,7 @@ async def synchronize(request: web.Request) -> web.Response:
     """
     caller, services = request[CALLER], request.app[SERVICES]
     body = await read_body(request, SynchronizeBody) if request.can_read_body else SynchronizeBody()
-    opened = await services.connectors.get(caller.organization_id, path_id(request, "connector_id"))
+    opened = await services.resolver.get_for(caller, path_id(request, "connector_id"))
     opened.require_active()
     job = await services.synchronization.request(opened.record, body.entities, caller, is_full=body.full)
     return accepted_response(request, job)

@@ -16,7 +16,7 @@ from gateway.http.responses import envelope
 from gateway.http.streaming import caller_present, send
 from gateway.jobs.model import JobSummary
 from gateway.jobs.stored_files.blobs import read_all
-from gateway.jobs.stored_files.store import StoredFile
+from gateway.jobs.stored_files.model import StoredFile
 from gateway.operations.call import OperationCall
 from gateway.upstream.download import ACTION
 from gateway.upstream.http_ranges.json_chunks import ChunkRequest, chunk, empty_chunk, file_params, wants_chunk
@@ -69,8 +69,7 @@ async def stored_file(request: web.Request, job: JobSummary, document: Mapping[s
 
 
 async def _range_of(request: web.Request, job: JobSummary) -> str | None:
-    work = await request.app[SERVICES].jobs.get_stored(job.organization_id, job.id)
-    return work.params.get("range_header")
+    return (await request.app[SERVICES].jobs.params(job)).get("range_header")
 
 
 async def _stream(request: web.Request, call: OperationCall) -> web.StreamResponse:

@@ -1,7 +1,7 @@
 """Jobs: list, read, wait, cancel, retry, and read the result."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 from uuid import UUID
 
 import msgspec
@@ -27,10 +27,9 @@ from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.http.responses import answer_of, cursor_of, json_response, read_time_cursor
 from gateway.identity.model import Caller
-from gateway.identity.tokens import hashed
 from gateway.jobs import results
-from gateway.jobs.model import JobSummary, url_of
-from gateway.jobs.store import JobFilter
+from gateway.jobs.access import JobResult
+from gateway.jobs.model import JobFilter, JobSummary, url_of
 from gateway.jobs.tasks import EXPORT
 from gateway.upstream.download import ACTION as DOWNLOAD
 from gateway.upstream.responses import NO_HEADERS, NULL
@@ -134,12 +133,12 @@ async def follower(request: web.Request, token: str) -> Caller | None:
     resource = request.match_info.route.resource
     if not is_sdk(request) or request.method != "GET" or resource is None or resource.canonical != RESULT_PATH:
         return None
-    services = request.app[SERVICES]
-    promised = await services.jobs.follower(path_id(request, "job_id"), hashed(token), CHAIN_SECONDS)
-    stored = await services.identity.client(promised[0]) if promised else None
-    if promised is None or stored is None or stored.client.disabled_at is not None:
+    jobs = request.app[SERVICES].jobs
+    found = await jobs.follower(path_id(request, "job_id"), token, CHAIN_SECONDS)
+    if found is None:
         return None
-    return stored.client.caller(request.headers.get("X-Organization-Id") or str(promised[1]))
+    client, organization_id = found
+    return client.caller(request.headers.get("X-Organization-Id") or str(organization_id))
 
 
 async def list_jobs(request: web.Request) -> JobPage:
@@ -149,12 +148,12 @@ async def list_jobs(request: web.Request) -> JobPage:
         query.status,
         query.connector_id,
         query.workspace_name,
-        query.entity,
-        query.created_after,
-        query.created_before,
+        entity=query.entity,
+        created_after=query.created_after,
+        created_before=query.created_before,
     )
     before = read_time_cursor(query.cursor)
-    jobs = await request.app[SERVICES].jobs.find(caller.organization_id, job_filter, before, query.limit + 1)
+    jobs = await request.app[SERVICES].jobs.find(caller, job_filter, before, query.limit + 1)
     page = jobs[: query.limit]
     next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(jobs) > len(page) else None
     return JobPage([job_view(request, job) for job in page], next_cursor)
@@ -169,9 +168,9 @@ async def get_job(request: web.Request) -> web.Response:
     wait = query.wait if query.wait is not None else preferences.wait
     etag_version = _version_of(request.headers.get("If-None-Match", ""))
     if wait:
-        job = await services.job_waiters.changed(caller.organization_id, job_id, etag_version, wait)
+        job = await services.jobs.changed(caller, job_id, etag_version, wait)
     else:
-        job = await services.jobs.get(caller.organization_id, job_id)
+        job = await services.jobs.get(caller, job_id)
     headers = {"ETag": f'"{job.version}"', **preferences.applied}
     if not job.is_done:
         headers["Retry-After"] = str(_RETRY_AFTER)
@@ -190,7 +189,7 @@ async def cancel_job(request: web.Request) -> web.Response:
     `job_not_cancelable` if the job has ended.
     """
     caller, services = request[CALLER], request.app[SERVICES]
-    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    job = await services.jobs.get(caller, path_id(request, "job_id"))
     return json_response(job_view(request, await services.execution.cancel(caller, job)), 202)
 
 
@@ -200,7 +199,7 @@ async def retry_job(request: web.Request) -> web.Response:
     """
     caller, services = request[CALLER], request.app[SERVICES]
     confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
-    job = await services.jobs.get(caller.organization_id, path_id(request, "job_id"))
+    job = await services.jobs.get(caller, path_id(request, "job_id"))
     return accepted_response(
         request, await services.execution.retry(caller, job, confirm=confirm, request_id=request[REQUEST_ID])
     )
@@ -215,7 +214,7 @@ async def job_result(request: web.Request) -> web.StreamResponse:
     preferences = preferences_of(request)
     job_id = path_id(request, "job_id")
     wait = query.wait if query.wait is not None else (preferences.wait or 0)
-    job = await services.job_waiters.done(caller.organization_id, job_id, wait)
+    job = await services.jobs.done(caller, job_id, wait)
     if not job.is_done:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
@@ -227,17 +226,13 @@ async def result_response(
     request: web.Request, job: JobSummary, headers: Mapping[str, str] = NO_HEADERS
 ) -> web.StreamResponse:
     """The result of a job that is done, as a stream; raises the error that it ended with."""
-    services = request.app[SERVICES]
-    stored = await services.jobs.head(job)
-    partial = results.partial_result(job, stored)
-    if partial is not None:
-        return await _partial(request, job, results.completed(partial, job, request.app[LINK_BASE]))
-    head = results.completed(results.require_result(job, stored), job, request.app[LINK_BASE])
+    result = await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
+    if result.is_partial:
+        return await _partial(request, job, result)
     if job.action == DOWNLOAD or job.task == EXPORT.name:
-        return await stored_file(request, job, head["result"])
+        return await stored_file(request, job, result.head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
-    lines = services.jobs.lines(job, results.stored_parts(job, head))
-    chunks = results.records(head, lines) if as_lines else _document(request, job, head, lines)
+    chunks = results.records(result.head, result.lines) if as_lines else _document(request, job, result)
     content_type = "application/x-ndjson" if as_lines else "application/json"
     return await _streamed(request, chunks, content_type, headers=headers)
 
@@ -247,27 +242,25 @@ async def head_job_result(request: web.Request) -> web.StreamResponse:
     return await job_result(request)
 
 
-async def _document(
-    request: web.Request, job: JobSummary, head: Mapping[str, Any], lines: AsyncIterator[str]
-) -> AsyncIterator[bytes]:
+async def _document(request: web.Request, job: JobSummary, result: JobResult) -> AsyncIterator[bytes]:
     """The envelope of an inline answer around the stored result."""
     yield _NULL_RESULT.removesuffix(b"null")
-    async for chunk in results.document(head, lines):
+    async for chunk in results.document(result.head, result.lines):
         yield chunk
     took = (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else 0.0
-    answer = results.answer_of(head, NULL)
+    answer = results.answer_of(result.head, NULL)
     document = msgspec.json.encode(answer_of(request, str(job.connector_id), answer, round(took * 1000)))
     yield document.removeprefix(_NULL_RESULT)
 
 
-async def _partial(request: web.Request, job: JobSummary, head: Mapping[str, Any]) -> web.StreamResponse:
+async def _partial(request: web.Request, job: JobSummary, result: JobResult) -> web.StreamResponse:
     """The error that the job ended with, and as its `result` what was done before."""
     error = results.error_of(job)
     members = msgspec.json.encode(problem(error, request[REQUEST_ID]))[:-1]
 
     async def chunks() -> AsyncIterator[bytes]:
         yield members + b',"result":'
-        async for chunk in results.document(head, request.app[SERVICES].jobs.lines(job, job.parts)):
+        async for chunk in results.document(result.head, result.lines):
             yield chunk
         yield b"}"
 

@@ -12,7 +12,7 @@ from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.aio.remembered import Remembered
 from gateway.errors import Forbidden
 from gateway.http.bodies import QueryString, read_query
-from gateway.http.keys import SERVICES
+from gateway.http.keys import CALLER, SERVICES
 from gateway.services import Services
 
 if TYPE_CHECKING:
@@ -23,8 +23,14 @@ ENDPOINT: web.AppKey[Remembered["McpEndpoint"]] = web.AppKey("mcp_endpoint")
 ORIGINS = web.AppKey("mcp_origins", frozenset[str])
 
 
-class McpQuery(QueryString):
-    """Which tools."""
+class KindQuery(QueryString):
+    """Which connectors the tools reach."""
+
+    workspace: str | None = Field(None, max_length=200, description="only connectors of this workspace")
+
+
+class McpQuery(KindQuery):
+    """Which tools, and which connectors they reach."""
 
     tools: str | None = Field(
         None, max_length=2000, description="patterns such as team-chat.*.list, separated by commas; `*` is any text"
@@ -53,17 +59,19 @@ async def mcp(request: web.Request) -> web.StreamResponse:
     `?tools=` a tool for each operation that matches one of the patterns, separated by commas.
     """
     query = read_query(request, McpQuery)
-    return await _answer(request, None if query.tools is None else tuple(query.tools.split(",")))
+    return await _answer(request, query, None if query.tools is None else tuple(query.tools.split(",")))
 
 
 async def mcp_of_kind(request: web.Request) -> web.StreamResponse:
     """The Model Context Protocol with one tool for each operation of a kind."""
     kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
-    return await _answer(request, (f"{kind.name}.*",))
+    return await _answer(request, read_query(request, KindQuery), (f"{kind.name}.*",))
 
 
-async def _answer(request: web.Request, patterns: tuple[str, ...] | None) -> web.StreamResponse:
+async def _answer(request: web.Request, query: KindQuery, patterns: tuple[str, ...] | None) -> web.StreamResponse:
     if not is_origin_allowed(request, request.app[ORIGINS]):
         raise Forbidden(f"pages of {request.headers['Origin']} may not call; GATEWAY_MCP_ORIGINS allows more")
+    if query.workspace is not None:
+        request[CALLER] = request[CALLER].limited_to(query.workspace)
     endpoint = await request.app[ENDPOINT]()
     return await endpoint.answer(request, patterns)

@@ -19,7 +19,7 @@ from gateway.identity.tokens import new_secret
 from gateway.oauth_client.apps import OwnApp
 from gateway.oauth_client.consent_request import ConsentRequest, require_oauth
 from gateway.oauth_client.flows import RedirectResult
-from gateway.oauth_client.store import LIFETIME, Flow
+from gateway.oauth_client.model import LIFETIME, Flow
 
 log = logging.getLogger(__name__)
 

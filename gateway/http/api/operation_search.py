@@ -96,12 +96,12 @@ def _kind(services: Services, name: str | None) -> str | None:
 
 async def _connectors(request: web.Request, connector_id: UUID | None) -> Mapping[str, Sequence[ConnectorRecord]]:
     """The caller's connectors by kind, or the one that is asked for; raises NotFound."""
-    organization_id, store = request[CALLER].organization_id, request.app[SERVICES].connector_store
+    caller, known = request[CALLER], request.app[SERVICES].connectors
     if connector_id is not None:
-        record = await store.get(organization_id, connector_id)
+        record = await known.get(caller, connector_id)
         return {record.kind: [record]}
     by_kind: dict[str, list[ConnectorRecord]] = defaultdict(list)
-    for record in await store.first_of_each_kind(organization_id, _CONNECTORS_SHOWN):
+    for record in await known.first_of_each_kind(caller, _CONNECTORS_SHOWN):
         by_kind[record.kind].append(record)
     return by_kind
 

@@ -19,11 +19,11 @@ _LIMIT = 100
 
 async def list_connectors(request: web.Request) -> web.Response:
     """GET /console/connectors."""
-    services, organization_id = request.app[SERVICES], request[CALLER].organization_id
+    services = request.app[SERVICES]
     after = read_time_cursor(request.query.get("cursor"))
-    records = await services.connector_store.find(organization_id, after=after, limit=_LIMIT + 1)
+    records = await services.connectors.find(request[CALLER], after=after, limit=_LIMIT + 1)
     page = records[:_LIMIT]
-    workspaces = await services.identity.workspaces(organization_id, None, None, _LIMIT)
+    workspaces = await services.connectors.workspaces(request[CALLER], limit=_LIMIT)
     return console_page(
         request,
         "connectors.html",
@@ -78,7 +78,7 @@ async def check_connector(request: web.Request) -> web.Response:
     await read_console_form(request)
     record = await _record(request)
     try:
-        opened = await request.app[SERVICES].connectors.get(record.organization_id, record.id)
+        opened = await request.app[SERVICES].resolver.get_for(request[CALLER], record.id)
         opened.require_active()
         await opened.connector.check()
     except GatewayError as error:
@@ -108,7 +108,7 @@ async def _record(request: web.Request) -> ConnectorRecord:
     connector_id = path_id(request, "connector_id")
     if AUDIT in request:
         request[AUDIT].connector_id = connector_id
-    return await request.app[SERVICES].connector_store.get(request[CALLER].organization_id, connector_id)
+    return await request.app[SERVICES].connectors.get(request[CALLER], connector_id)
 
 
 async def _shown(

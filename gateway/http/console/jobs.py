@@ -13,11 +13,10 @@ from gateway.http.bodies import path_id
 from gateway.http.console.page import console_page, see_other
 from gateway.http.console.schema_form import table_of
 from gateway.http.console.session import read_console_form
-from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.http.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, read_time_cursor
 from gateway.jobs import results
-from gateway.jobs.model import JobSummary
-from gateway.jobs.store import JobFilter
+from gateway.jobs.model import JobFilter, JobSummary
 from gateway.jobs.tasks import is_retryable
 
 _PAGE = "/console/jobs"
@@ -30,7 +29,7 @@ async def list_jobs(request: web.Request) -> web.Response:
     status = request.query.get("status", "")
     job_filter = JobFilter([status] if status in set(JobStatus) else None)
     before = read_time_cursor(request.query.get("cursor"))
-    jobs = await request.app[SERVICES].jobs.find(request[CALLER].organization_id, job_filter, before, _LIMIT + 1)
+    jobs = await request.app[SERVICES].jobs.find(request[CALLER], job_filter, before, _LIMIT + 1)
     page = jobs[:_LIMIT]
     return console_page(
         request,
@@ -68,7 +67,7 @@ async def retry_job(request: web.Request) -> web.Response:
 
 
 async def _job(request: web.Request) -> JobSummary:
-    return await request.app[SERVICES].jobs.get(request[CALLER].organization_id, path_id(request, "job_id"))
+    return await request.app[SERVICES].jobs.get(request[CALLER], path_id(request, "job_id"))
 
 
 async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
@@ -88,14 +87,12 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
 
 async def _result(request: web.Request, job: JobSummary) -> tuple[list[str], list[list[str]], bool]:
     """The first records of a result as a table; a file has none."""
-    store = request.app[SERVICES].jobs
     try:
-        stored = await store.head(job)
-        head = results.partial_result(job, stored) or results.require_result(job, stored)
+        result = await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
     except GatewayError:
         return [], [], False
     records: list[Any] = []
-    async for line in results.records(head, store.lines(job, results.stored_parts(job, head))):
+    async for line in results.records(result.head, result.lines):
         records += [msgspec.json.decode(each) for each in line.splitlines() if each.strip()]
         if len(records) > _RECORDS:
             break

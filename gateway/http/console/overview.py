@@ -9,8 +9,7 @@ from gateway.aio.clock import CLOCK
 from gateway.contract.connectors import ConnectorStatus
 from gateway.http.console.page import console_page
 from gateway.http.keys import CALLER, READINESS, SERVICES
-from gateway.jobs.model import moment
-from gateway.jobs.store import JobFilter
+from gateway.jobs.model import JobFilter, moment
 from gateway.monitoring.organization_health import organization_checks
 from gateway.monitoring.statistics import read_in_hand, read_own_copies
 
@@ -30,9 +29,8 @@ async def overview(request: web.Request) -> web.Response:
     span = request.query.get("span", "hour")
     back, step = _SPANS.get(span, _SPANS["hour"])
     usage = await services.audit.usage(caller.organization_id, CLOCK.now() - back, step)
-    store = services.connector_store
     in_hand = await read_in_hand(services.database, caller.organization_id)
-    recent = await services.jobs.find(caller.organization_id, JobFilter(), None, 8)
+    recent = await services.jobs.find(caller, JobFilter(), None, 8)
     plots = {
         "at": [round(point.at.timestamp()) for point in usage],
         "calls": [point.calls for point in usage],
@@ -40,8 +38,8 @@ async def overview(request: web.Request) -> web.Response:
         "p50_ms": [point.p50_ms for point in usage],
         "p95_ms": [point.p95_ms for point in usage],
     }
-    counts = await store.count(caller.organization_id)
-    attention = await store.find(caller.organization_id, status=ConnectorStatus.NEEDS_REAUTH, limit=_ATTENTION)
+    counts = await services.connectors.count(caller)
+    attention = await services.connectors.find(caller, status=ConnectorStatus.NEEDS_REAUTH, limit=_ATTENTION)
     return console_page(
         request,
         "overview.html",

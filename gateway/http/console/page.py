@@ -46,11 +46,11 @@ def console_page(
 
 async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> list[ConnectorRecord]:
     """The oldest connectors of each kind, and the one that is chosen, in the order of their creation."""
-    store, organization_id = request.app[SERVICES].connector_store, request[CALLER].organization_id
-    offered = {record.id: record for record in await store.first_of_each_kind(organization_id, _CHOICES)}
+    connectors, caller = request.app[SERVICES].connectors, request[CALLER]
+    offered = {record.id: record for record in await connectors.first_of_each_kind(caller, _CHOICES)}
     if chosen_id is not None and chosen_id not in offered:
         with contextlib.suppress(NotFound):
-            offered[chosen_id] = await store.get(organization_id, chosen_id)
+            offered[chosen_id] = await connectors.get(caller, chosen_id)
     return sorted(offered.values(), key=lambda record: (record.created_at, record.id))
 
 

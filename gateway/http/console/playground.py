@@ -46,7 +46,7 @@ async def run_operation(request: web.Request) -> web.Response:
     """POST /console/playground: run the operation, or show what it would send."""
     fields, services = await read_console_form(request), request.app[SERVICES]
     entry = entry_of(services.catalog, fields.get("operation", ""))
-    record = await services.connector_store.get(request[CALLER].organization_id, _connector_id(fields))
+    record = await services.connectors.get(request[CALLER], _connector_id(fields))
     params: dict[str, Any] = {}
     try:
         params = params_of(entry.schema, fields)

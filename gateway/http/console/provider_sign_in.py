@@ -11,7 +11,7 @@ from gateway.http.cookies import host_cookie
 from gateway.http.keys import PAGES, SERVICES
 from gateway.http.responses import html_response
 from gateway.identity.tokens import new_secret
-from gateway.sign_in.store import LIFETIME
+from gateway.sign_in.model import LIFETIME
 
 if TYPE_CHECKING:
     from gateway.sign_in.service import ProviderSignIn

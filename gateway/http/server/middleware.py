@@ -239,6 +239,6 @@ def _subject(request: web.Request) -> dict[str, str]:
     if pending.what is not None:
         context["operation"] = pending.what
     if caller is not None:
-        kind = request.app[SERVICES].connectors.kind_of(caller.organization_id, pending.connector_id)
+        kind = request.app[SERVICES].resolver.kind_of(caller.organization_id, pending.connector_id)
         context |= {} if kind is None else {"kind": kind}
     return context

@@ -1,15 +1,15 @@
 """Stored downloads: a job's file, kept under its job's name until the job's result expires."""
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from gateway.db.pool import Database
 from gateway.errors import UpstreamTooLarge
 from gateway.jobs.stored_files.blobs import Blob, Blobs
+from gateway.jobs.stored_files.model import StoredFile
 from gateway.upstream.http_ranges.integrity import File
 
 # A blob is kept while the very run that writes it holds the job, and then for as long as the job's result.
@@ -19,30 +19,6 @@ _VOUCHED_FOR = """
       AND (status = 'running' OR (status = 'succeeded' AND result IS NOT NULL))
 """
 _STORED_HEADERS = ("Content-Type", "Content-Disposition", "Content-Encoding", "Last-Modified")
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """What a job's row says of its file."""
-
-    blob: str
-    size: int
-    sha256: str
-    #: the headers that the application gave it, made safe; a member of the job's result, under this name
-    labels: Mapping[str, str]
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "StoredFile":
-        return cls(**document)
-
-    def document(self) -> dict[str, Any]:
-        """As plain data; `of` is the way back."""
-        return asdict(self)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Its headers, with the checksum as its entity tag: whatever has this tag is this file, byte for byte."""
-        return {**self.labels, "ETag": f'"{self.sha256}"'}
 
 
 class Progress(Protocol):

@@ -10,7 +10,8 @@ import pytest
 from gateway.db.pool import Database
 from gateway.errors import JobCanceled, ResultExpired, UpstreamTooLarge
 from gateway.jobs.stored_files.blobs import FolderBlobs, read_all
-from gateway.jobs.stored_files.store import StoredFile, StoredFiles
+from gateway.jobs.stored_files.model import StoredFile
+from gateway.jobs.stored_files.store import StoredFiles
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.ranges import Slice
 

@@ -1,0 +1,62 @@
+"""Connectors as a caller sees them: those of its organization, and of its workspaces if it is limited to some."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from gateway.connectors.model import ConnectorRecord
+from gateway.connectors.store import ConnectorStore
+from gateway.contract.connectors import ConnectorStatus
+from gateway.identity.model import Caller
+from gateway.identity.store import IdentityStore, Workspace
+
+
+class ConnectorAccess:
+    """Look-ups of connectors and workspaces. What the caller may not see answers as if it did not exist (NotFound)."""
+
+    def __init__(self, store: ConnectorStore, identity: IdentityStore) -> None:
+        self._store = store
+        self._identity = identity
+
+    async def get(self, caller: Caller, connector_id: UUID) -> ConnectorRecord:
+        """The record of a connector."""
+        record = await self._store.get(caller.organization_id, connector_id)
+        caller.require_workspace(record.workspace_name, "connector")
+        return record
+
+    async def find(
+        self,
+        caller: Caller,
+        *,
+        workspace_name: str | None = None,
+        kind: str | None = None,
+        status: str | None = None,
+        after: tuple[datetime, UUID] | None = None,
+        limit: int | None = None,
+    ) -> Sequence[ConnectorRecord]:
+        """Records in the order of their creation; without a limit all that match."""
+        return await self._store.find(
+            caller.organization_id,
+            workspace_name=workspace_name,
+            workspaces=caller.client.workspaces,
+            kind=kind,
+            status=status,
+            after=after,
+            limit=limit,
+        )
+
+    async def first_of_each_kind(self, caller: Caller, limit: int) -> Sequence[ConnectorRecord]:
+        """At most `limit` records of each kind, the oldest first."""
+        records = await self._store.first_of_each_kind(caller.organization_id, limit)
+        return [record for record in records if caller.sees(record.workspace_name)]
+
+    async def count(self, caller: Caller) -> dict[ConnectorStatus, int]:
+        """The number of the organization's connectors by status."""
+        return await self._store.count(caller.organization_id)
+
+    async def workspaces(
+        self, caller: Caller, name_contains: str | None = None, after: tuple[str, UUID] | None = None, limit: int = 1000
+    ) -> Sequence[Workspace]:
+        """The caller's workspaces by name."""
+        found = await self._identity.workspaces(caller.organization_id, name_contains, after, limit)
+        return [workspace for workspace in found if caller.sees(workspace.name)]

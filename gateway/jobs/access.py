@@ -1,0 +1,84 @@
+"""Jobs as a caller sees them: those of its organization, and of its workspaces if it is limited to some."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from gateway.errors import NotFound
+from gateway.identity.model import Caller, Client
+from gateway.identity.store import IdentityStore
+from gateway.identity.tokens import hashed
+from gateway.jobs import results
+from gateway.jobs.model import JobChange, JobFilter, JobSummary
+from gateway.jobs.store import JobStore
+from gateway.jobs.waiters import JobWaiters
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """A stored result: what stands around the records, and the records as lines of JSON, a part at a time."""
+
+    head: Mapping[str, Any]
+    lines: AsyncIterator[str]
+    #: whether the job ended before it was done, so that this is what was done until then
+    is_partial: bool
+
+
+class JobAccess:
+    """Look-ups of jobs. What the caller may not see answers as if it did not exist (NotFound)."""
+
+    def __init__(self, store: JobStore, waiters: JobWaiters, identity: IdentityStore) -> None:
+        self._store = store
+        self._waiters = waiters
+        self._identity = identity
+
+    async def get(self, caller: Caller, job_id: UUID) -> JobSummary:
+        """The job as it is now."""
+        return _seen(caller, await self._store.get(caller.organization_id, job_id))
+
+    async def changed(self, caller: Caller, job_id: UUID, version: int | None, seconds: float) -> JobSummary:
+        """The job as soon as it is past that version or done, or as it is after `seconds`."""
+        return _seen(caller, await self._waiters.changed(caller.organization_id, job_id, version, seconds))
+
+    async def done(self, caller: Caller, job_id: UUID, seconds: float) -> JobSummary:
+        """The job as soon as it is done, or as it is after `seconds`."""
+        return _seen(caller, await self._waiters.done(caller.organization_id, job_id, seconds))
+
+    async def find(
+        self, caller: Caller, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
+    ) -> Sequence[JobSummary]:
+        """Jobs that match, newest first."""
+        narrowed = replace(filter_, workspaces=caller.client.workspaces)
+        return await self._store.find(caller.organization_id, narrowed, before, limit)
+
+    async def events(self, job: JobSummary, after: int) -> Sequence[JobChange]:
+        """The changes of a job after that number, oldest first."""
+        return await self._store.events(job, after)
+
+    async def result(self, job: JobSummary, base_url: str) -> JobResult:
+        """The result of a job that is done; raises the error that the job ended with, and ResultExpired."""
+        stored = await self._store.head(job)
+        partial = results.partial_result(job, stored)
+        head = results.completed(partial or results.require_result(job, stored), job, base_url)
+        parts = results.stored_parts(job, head) if partial is None else job.parts
+        return JobResult(head, self._store.lines(job, parts), partial is not None)
+
+    async def params(self, job: JobSummary) -> Mapping[str, Any]:
+        """The params that the job was accepted with."""
+        return (await self._store.get_stored(job.organization_id, job.id)).params
+
+    async def follower(self, job_id: UUID, token: str, seconds: int) -> tuple[Client, UUID] | None:
+        """The client and organization that the job was accepted for under this token less than `seconds` ago."""
+        promised = await self._store.follower(job_id, hashed(token), seconds)
+        stored = await self._identity.client(promised[0]) if promised else None
+        if promised is None or stored is None or stored.client.disabled_at is not None:
+            return None
+        return stored.client, promised[1]
+
+
+def _seen(caller: Caller, job: JobSummary) -> JobSummary:
+    if not caller.sees(job.workspace_name):
+        raise NotFound("there is no such job")
+    return job

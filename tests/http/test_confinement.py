@@ -1,0 +1,150 @@
+"""A client that is limited to workspaces sees nothing else, by every way in."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+
+from gateway.identity.tokens import hashed, new_secret
+from tests.harness.caller import Api
+from tests.harness.in_process import EVERY_SCOPE, FrontEnd
+
+CONNECTORS = "/api/v1/integrations/connectors"
+MCP = {"MCP-Protocol-Version": "2025-11-25", "Accept": "application/json, text/event-stream"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A client of the workspace `own`, and what there is in the workspace `other`."""
+
+    confined: Api
+    whole: Api
+    own_connector: str
+    other_connector: str
+    other_job: str
+    other_schedule: str
+    other_workspace: str
+
+
+@pytest.fixture
+async def setting(front: FrontEnd) -> AsyncIterator[Setting]:
+    organization_id, secret = await front.organization(), new_secret()
+    client_id = await front.services.identity.create_client(
+        "confined", [organization_id], hashed(secret), EVERY_SCOPE, workspaces=["own"]
+    )
+    async with (
+        front.api(organization_id) as whole,
+        Api.of(front.base_url, str(client_id), secret) as confined,
+    ):
+        own, other = await whole.connector(workspace_name="own"), await whole.connector(workspace_name="other")
+        job = await other.send("tickets", "list", {"per_page": 1}, headers={"Prefer": "respond-async"})
+        schedule = await whole.post(
+            "/api/v1/schedules",
+            {
+                "name": "s",
+                "connector_id": other.record["id"],
+                "entity": "tickets",
+                "action": "list",
+                "cron": "0 6 * * *",
+            },
+        )
+        workspaces = (await whole.get("/api/v1/workspaces")).json()["data"]
+        yield Setting(
+            confined,
+            whole,
+            own.record["id"],
+            other.record["id"],
+            job.json()["job"]["id"],
+            schedule.json()["id"],
+            next(each["id"] for each in workspaces if each["name"] == "other"),
+        )
+
+
+BODY = {"entity": "tickets", "action": "list", "params": {"per_page": 1}}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", f"{CONNECTORS}/{{connector}}", None),
+        ("PATCH", f"{CONNECTORS}/{{connector}}", {"name": "mine"}),
+        ("DELETE", f"{CONNECTORS}/{{connector}}", None),
+        ("POST", f"{CONNECTORS}/{{connector}}/check", None),
+        ("GET", f"{CONNECTORS}/{{connector}}/inspect", None),
+        ("POST", f"{CONNECTORS}/{{connector}}/execute", BODY),
+        ("POST", f"{CONNECTORS}/{{connector}}/execute", {**BODY, "dry_run": True}),
+        ("POST", f"{CONNECTORS}/{{connector}}/execute", {"entity": "tickets", "action": "context_store_search",
+                                                         "params": {"query": {}}}),
+        ("POST", f"{CONNECTORS}/{{connector}}/execute", {**BODY, "output": {"file": "csv"}}),
+        ("POST", f"{CONNECTORS}/{{connector}}/batch", {"operations": [BODY]}),
+        ("GET", f"{CONNECTORS}/{{connector}}/download/attachments?attachment_id=2", None),
+        ("GET", f"{CONNECTORS}/{{connector}}/context-store", None),
+        ("POST", f"{CONNECTORS}/{{connector}}/context-store/sync", {}),
+        ("GET", "/api/v1/operations?query=tickets&connector_id={connector}", None),
+        ("GET", "/api/v1/jobs/{job}", None),
+        ("GET", "/api/v1/jobs/{job}/events", None),
+        ("GET", "/api/v1/jobs/{job}/result", None),
+        ("POST", "/api/v1/jobs/{job}/cancel", None),
+        ("POST", "/api/v1/jobs/{job}/retry", None),
+        ("GET", "/api/v1/schedules/{schedule}", None),
+        ("DELETE", "/api/v1/workspaces/{workspace}", None),
+    ],
+)  # fmt: skip
+async def test_what_is_in_another_workspace_does_not_exist(setting: Setting, method: str, path: str, body):
+    url = path.format(
+        connector=setting.other_connector,
+        job=setting.other_job,
+        schedule=setting.other_schedule,
+        workspace=setting.other_workspace,
+    )
+
+    answer = await setting.confined.call(method, url, json=body)
+
+    assert (answer.status, answer.json()["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (CONNECTORS, {"workspace_name": "other", "connector_type": "Support-Desk", "name": "n", "credentials": {}}),
+        (f"{CONNECTORS}/oauth/initiate", {"workspace_name": "other", "connector_type": "Team-Chat",
+                                          "redirect_url": "https://app.example/landed"}),
+        ("/api/v1/connect/sessions", {"workspace_name": "other"}),
+    ],
+)  # fmt: skip
+async def test_nothing_is_created_in_another_workspace(setting: Setting, path: str, body):
+    answer = await setting.confined.post(path, body)
+
+    assert answer.status == 403
+    assert "limited to the workspaces own" in answer.json()["detail"]
+
+
+async def test_lists_show_its_own_workspaces_only(setting: Setting):
+    connectors = (await setting.confined.get(CONNECTORS)).json()["data"]
+    workspaces = (await setting.confined.get("/api/v1/workspaces")).json()["data"]
+    jobs = (await setting.confined.get("/api/v1/jobs")).json()["data"]
+    schedules = (await setting.confined.get("/api/v1/schedules")).json()["data"]
+
+    assert [each["id"] for each in connectors] == [setting.own_connector]
+    assert [each["name"] for each in workspaces] == ["own"]
+    assert (jobs, schedules) == ([], [])
+
+
+async def test_its_own_connector_works(setting: Setting):
+    answer = await setting.confined.post(f"{CONNECTORS}/{setting.own_connector}/execute", BODY)
+
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("query", ["", "?workspace=own"])
+async def test_agents_reach_connectors_of_the_workspace_only(setting: Setting, query: str):
+    api = setting.whole if query else setting.confined
+
+    async def read(connector: str) -> str:
+        arguments = {"operation": "support-desk.tickets.list", "params": {"per_page": 1}, "connector": connector}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read", "arguments": arguments}}
+        answer = await api.post(f"/mcp{query}", call, headers=MCP)
+        return str(answer.json()["result"])
+
+    assert "'isError': True" in await read(setting.other_connector)
+    assert "'isError': True" not in await read(setting.own_connector)
