@@ -10,12 +10,8 @@ from gateway.errors import NotFound, Unavailable
 from gateway.http.api.jobs import job_view
 from gateway.http.bodies import path_id
 from gateway.http.keys import CALLER, SERVICES
-<<<<<<< HEAD
 from gateway.http.server_sent_events import KEEP_ALIVE, ServerSentEvent, last_event_id, stream_events
 from gateway.jobs.model import JobSummary
-=======
-from gateway.jobs.model import JobChange, JobSummary
->>>>>>> 03b3f1e (Clients may be limited to workspaces; handlers, console and agents' tools call use cases and no store)
 
 #: seconds between two attempts to read the job while PostgreSQL is away
 _RETRY_INTERVAL = 0.5
@@ -28,13 +24,8 @@ async def job_events(request: web.Request) -> web.StreamResponse:
     stream continues after that event, without gap or repeat; 204 when there are no more events.
     """
     services, job_id = request.app[SERVICES], path_id(request, "job_id")
-<<<<<<< HEAD
-    job = await services.jobs.get(request[CALLER].organization_id, job_id)
-    last_event = last_event_id(request) or 0
-=======
     job = await services.jobs.get(request[CALLER], job_id)
-    last_event = _last_event(request)
->>>>>>> 03b3f1e (Clients may be limited to workspaces; handlers, console and agents' tools call use cases and no store)
+    last_event = last_event_id(request) or 0
     if job.is_done and last_event >= job.version:
         # 204 keeps an EventSource from connecting again (WHATWG HTML §9.2.3).
         return web.Response(status=204)
