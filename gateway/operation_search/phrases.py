@@ -9,6 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from heapq import nlargest
 
 from gateway.operation_search.everyday import GROUPS
 from gateway.operation_search.verbs import ACTIONS_OF_VERB
@@ -19,6 +20,10 @@ Owner = tuple[str, ...]
 
 #: how much less verbs say than nouns, and groups than the words in them
 _VERB, _GROUP = 0.8, 0.5
+#: the cosine below which a phrase does not vote
+_FAR = 0.1
+#: components that a vector has at most, the largest: the others of a long question change little, and cost time
+_COMPONENTS = 20
 #: the power of a vote, and of the number of phrases that an owner's votes are divided by
 _VOTE, _CROWD = 2.2, 0.3
 
@@ -54,13 +59,14 @@ class Phrases:
     def closeness(self, terms: Mapping[str, float]) -> Closeness:
         """How close a question, as stems and their weights, comes to each owner that it has a word of."""
         vector = self._vector(terms)
-        cosines: dict[int, float] = defaultdict(float)
+        cosines = [0.0] * len(self._phrases)
         for term, component in vector.items():
             for place, other in self._containing.get(term, ()):
                 cosines[place] += component * other
         votes: dict[Owner, float] = defaultdict(float)
         best: dict[Owner, float] = defaultdict(float)
-        for place, cosine in cosines.items():
+        close = [(place, cosine) for place, cosine in enumerate(cosines) if cosine > _FAR]
+        for place, cosine in close:
             owner = self._phrases[place][0]
             votes[owner] += cosine**_VOTE
             best[owner] = max(best[owner], cosine)
@@ -81,6 +87,7 @@ class Phrases:
             for component in (term, *GROUPS.get(term, ())):
                 if component in self.rarity:
                     vector[component] = max(vector.get(component, 0.0), weight * self.rarity[component])
+        vector = dict(nlargest(_COMPONENTS, vector.items(), key=lambda each: each[1]))
         length = math.sqrt(sum(component * component for component in vector.values())) or 1.0
         return {term: component / length for term, component in vector.items()}
 
