@@ -1,7 +1,7 @@
-"""Whether a search found what was asked for, or only what comes closest to it.
+"""Whether an operation does the task, or the search found only operations that come close.
 
 A linear rule over four measures. Its weights were fitted by logistic regression on questions with and without an answer
-(`python -m tests.operation_search.evaluation`); they say which share of the measures speaks for "no such operation".
+(`python -m tests.operation_search.evaluation`). A positive sum means "no such operation".
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from gateway.operation_search.questions import Question
 from gateway.operation_search.verbs import OTHER
 from gateway.operation_search.words import CONDITION_WORDS, stems
 
-#: the fit from which an action does what is wanted, and the certainty from which a verb commands
+#: the least fit of an action that does the task, and the least weight of a verb that commands
 _DOES, _COMMANDS = 0.5, 0.5
-#: how rare a word is taken for that the index does not have
+#: the rarity assumed for a word that the index does not have
 _UNKNOWN = 7.0
-#: how many of the operations found speak for a word
+#: the words of this many leading operations count as known
 _FIRST = 5
 #: the weights of the measures, and the constant
 _MISSING, _ELSEWHERE, _UNSAID, _WEAK, _CONSTANT = 7.2, 2.1, 3.7, 1.1, -2.7
@@ -27,21 +27,20 @@ _MISSING, _ELSEWHERE, _UNSAID, _WEAK, _CONSTANT = 7.2, 2.1, 3.7, 1.1, -2.7
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What speaks for an operation."""
+    """The measures of one operation for one question."""
 
     known: Known
-    #: how much speaks for it, whatever application is named
+    #: the strength before the application in the question is considered
     plain: float
-    #: how much speaks for it
+    #: the strength
     strength: float
-    #: how well its action does what is wanted
+    #: the fit of its action
     fit: float
     score: float
 
 
 def is_found(question: Question, found: Sequence[Evidence], named: frozenset[str], corpus: Corpus) -> bool:
-    """Whether the first of `found`, which is sorted, does what is asked for; `named` are the kinds that the question
-    names."""
+    """Whether the first operation of `found`, sorted by score, does the task; `named` are the kinds in the question."""
     doubt = (
         _CONSTANT
         + _MISSING * _missing_action(question, found)
@@ -53,19 +52,19 @@ def is_found(question: Question, found: Sequence[Evidence], named: frozenset[str
 
 
 def subject(found: Sequence[Evidence]) -> Evidence:
-    """The operation that most speaks for, whatever its action: its entity is what the question is about."""
+    """The strongest operation, whatever its action; the question is about its entity."""
     return max(found, key=lambda each: each.strength)
 
 
 def wants_write(question: Question) -> bool:
-    """Whether something is to be changed: by a command that means nothing else, or by the name of a new thing."""
+    """Whether the question asks for a change: by a command that means one, or by naming a new thing."""
     writes = (verb for verb in question.verbs.values() if verb.meanings <= WRITES or OTHER in verb.meanings)
     commanded = question.is_command and any(verb.weight >= _COMMANDS for verb in writes)
     return commanded or (question.is_new and not question.is_asking)
 
 
 def _missing_action(question: Question, found: Sequence[Evidence]) -> float:
-    """How much less speaks for operations that do what is wanted than for others, where a change is wanted."""
+    """How much weaker the operations with a fitting action are than the strongest one, if a change is wanted."""
     if not wants_write(question):
         return 0.0
     about = subject(found)
@@ -76,13 +75,13 @@ def _missing_action(question: Question, found: Sequence[Evidence]) -> float:
 
 
 def _noun(evidence: Evidence) -> tuple[str, ...]:
-    """What an entity's records are called, in its kind: that of `project_sections` is that of `sections`."""
+    """The kind and the noun of an entity: `project_sections` and `sections` have the same."""
     kind, entity_id, _ = evidence.known.owner
     return kind, *stems(entity_id.replace("_", " "))[-1:]
 
 
 def _elsewhere(question: Question, found: Sequence[Evidence], named: frozenset[str]) -> float:
-    """How much less speaks for the kinds that are named than for others."""
+    """How much weaker the operations of the named kinds are than those of others."""
     if not named or not question.head:
         return 0.0
     there = max((each.plain for each in found if each.known.owner[0] in named), default=0.0)
@@ -90,7 +89,7 @@ def _elsewhere(question: Question, found: Sequence[Evidence], named: frozenset[s
 
 
 def _unsaid(question: Question, found: Sequence[Evidence], corpus: Corpus) -> float:
-    """The share of the question's words that are said of none of the first entities, rare ones counting more."""
+    """The share of the question's words that the leading entities do not have; rare words count more."""
     entities = {(each.known.owner[0], each.known.owner[1]) for each in found[:_FIRST]}
     said = frozenset().union(*(corpus.vocabularies[key] for key in entities))
     total = missing = question.unknown * _UNKNOWN

@@ -1,4 +1,4 @@
-"""What the search knows of each operation: phrases, words, verbs, and the ids that it takes."""
+"""The index data of each operation: phrases, words, verbs, and the ids that it takes."""
 
 import re
 from collections import Counter, defaultdict
@@ -21,7 +21,7 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of one operation."""
+    """The index data of one operation."""
 
     entry: OperationEntry
     owner: Owner
@@ -96,7 +96,7 @@ class Corpus:
         }
 
     def _vocabularies(self) -> dict[EntityKey, set[str]]:
-        """By entity, every stem and group of everyday words that is said of it, of its operations and of its kind."""
+        """By entity, the stems and groups of everyday words of itself, of its operations and of its kind."""
         of_kinds: dict[str, set[str]] = defaultdict(set)
         for kind, terms in self.kind_phrases:
             of_kinds[kind] |= terms

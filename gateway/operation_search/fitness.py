@@ -1,4 +1,4 @@
-"""How well an action does what a question wants, from 0 to 1: by its verbs, and where it has none by its form."""
+"""The fit of an action, from 0 to 1: how well it does what the verbs of a question, or else its form, ask for."""
 
 from collections.abc import Mapping
 
@@ -7,20 +7,20 @@ from gateway.operation_search.verbs import OTHER, affinity
 
 WRITES = frozenset(["create", "update", "delete"])
 
-#: what actions are worth where no verb tells: in a question, elsewhere, and for a new thing
+#: the fit of actions without a verb: in a question, elsewhere, and for a new thing
 _ASKING: Mapping[str, float] = {"list": 1, "api_search": 0.75, "context_store_search": 0.7, "get": 0.6}
 _TELLING: Mapping[str, float] = {"list": 0.6, "api_search": 0.5, "context_store_search": 0.45, "get": 0.4}
 _NEW: Mapping[str, float] = {"create": 0.7, "get": 0.4, "api_search": 0.4, "list": 0.3, "context_store_search": 0.25}
-#: what a get and lists are worth by the number of records
+#: the fit of reads by the number of records
 _BY_NUMBER: Mapping[Number, Mapping[str, float]] = {
     Number.ONE: {"get": 1, "list": 0.5, "api_search": 0.4, "context_store_search": 0.35},
     Number.MANY: {"get": 0.5, "list": 1},
 }
-#: what an action is worth that was not asked for: in a question, elsewhere, for a new thing, beside a command
+#: the fit of an action that was not asked for: in a question, elsewhere, for a new thing, beside a command
 _UNASKED_IN_QUESTION, _UNASKED, _UNASKED_FOR_NEW, _REFUSED = 0.1, 0.2, 0.3, 0.1
-#: what a write is worth that how things ought to be may call for, and what is left of one about many records
+#: the fit of a write for a demand ("newcomers should read …"), and the factor for one about many records
 _DEMANDED, _OF_MANY = 0.5, 0.5
-#: how much a phrase of the action makes up for a missing verb, and what is left of it for an unasked write
+#: the fit of an action without a verb, per cosine of its closest phrase, and the factor for an unasked write
 _PHRASE, _PHRASE_OF_WRITE = 0.3, 0.5
 #: the cosine from which a phrase of the action holds its verb in the same sense
 _SAME_SENSE = 0.55
@@ -54,7 +54,7 @@ def _by_verb(
 
 
 def _by_form(question: Question, action: str) -> float:
-    """What an action is worth by the look of the question: an id, a plural, an article."""
+    """The fit by the form of the question: an id, a plural, an article."""
     if question.is_new and not question.is_asking:
         return _NEW.get(action, _UNASKED_FOR_NEW)
     worth = _ASKING if question.is_asking else _TELLING

@@ -1,9 +1,9 @@
-"""The operations that fit a task in plain words, best first; built once, asked in some milliseconds.
+"""The operations that do a task in plain words, best first; built once, searched in a few milliseconds.
 
-What speaks for an operation is how close the question comes to its phrases, to those of its entity and of the other
-operations of its entity, and which words of its description, params and fields it has. That is weighed by how well the
-action does what the question wants, by the application that the question names, and by the id that it names. No model,
-no state.
+The strength of an operation is the similarity of the question to its phrases, to those of its entity and to those of
+the entity's other operations, plus the words that it shares with the description, params and fields. The score is the
+strength weighed by the fit of the action (`fitness`), by the application and by the id that the question names. No
+model, no state.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ from gateway.operation_search.spelling import Spelling
 from gateway.operation_search.verbs import ACTIONS_OF_VERB, affinity
 from gateway.operation_search.words import stem
 
-#: operations of which the fit is judged: those that most speaks for
+#: the fit is computed for this many operations, the strongest
 _CONSIDERED = 80
 
 
@@ -40,24 +40,24 @@ class Weights:
     siblings: float = 0.3
     text: float = 0.15
     kind_words: float = 0.3
-    #: what of a list's phrases counts for the search of the copy, which has none
+    #: the share of a list's phrases that counts for the search of the copy, which has no phrases
     copy: float = 0.6
     #: how much of the score depends on the action's fit
     fit: float = 0.7
-    #: what other kinds keep where an application is named, and where words of other kinds are
+    #: factors for the other kinds, if the question names an application or has words of a kind
     other_application: float = 0.1
     other_kind: float = 0.6
-    #: for an operation that takes the id in the question, what of that counts for the id of something aside, and what
-    #: operations keep that take no such id
+    #: added for an operation that takes the id in the question; the share of it for the id of another thing; the
+    #: factor for operations that take no such id
     takes_id: float = 0.3
     takes_id_aside: float = 0.3
     takes_no_id: float = 0.8
-    #: the fit of a get for what is told of the record whose id is named
+    #: the fit of a get if the question asks for fields of the record whose id it names
     get_by_id: float = 0.9
-    #: a search of the copy, and a get, for a set that is narrowed
+    #: factors for the fit of a search of the copy and of a get, if the question has a condition
     copy_of_condition: float = 1.8
     get_of_condition: float = 0.6
-    #: a kind that has a connector, against an equal
+    #: the factor for kinds that have a connector
     connected: float = 1.3
 
 
@@ -80,9 +80,9 @@ class OperationIndex:
         connected: Collection[str] = (),
         among: Collection[str] | None = None,
     ) -> Findings:
-        """What fits, best first; `kind`, `effect` and `among` (names of kinds) leave out the rest.
+        """The operations that do the task, best first; `kind`, `effect` and `among` (names of kinds) restrict them.
 
-        Kinds in `connected` come first among equals. A text that says nothing finds nothing.
+        Kinds in `connected` are preferred. A text without known words finds nothing.
         """
         bare, named = self._corpus.applications.taken_from(text)
         question = question_of(bare, self.spelling_of)
@@ -99,7 +99,7 @@ class OperationIndex:
         return Findings((), matches, what_is_missing(question, found, kinds, self._corpus))
 
     def spelling_of(self, word: str, is_name: bool) -> str | None:
-        """The word as the index spells it; None for one that says nothing here. A name is not corrected."""
+        """The word as the index spells it, None if the index does not have it. Names are not corrected."""
         term = stem(word)
         if term in self._corpus.phrases.rarity or term in self._corpus.texts_with or term in ACTIONS_OF_VERB:
             return word
@@ -110,7 +110,7 @@ class OperationIndex:
 
 
 class _View:
-    """All operations as one question sees them."""
+    """Computes the evidence of operations for one question."""
 
     def __init__(self, corpus: Corpus, weights: Weights, question: Question, named: frozenset[str]) -> None:
         self._corpus = corpus
@@ -126,11 +126,11 @@ class _View:
         self._spoken_of = set() if named else {kind for kind, words in corpus.kind_phrases if words <= terms}
         self._referred = self._entities_referred_to()
         noun = question.reference.noun if question.reference else None
-        #: what is asked for besides the record whose id is named
+        #: the stems asked for besides the noun before the id
         self._besides = frozenset(term for term in question.head if term != noun and term in corpus.phrases.rarity)
 
     def evidence(self, operations: Iterable[Known], most: int) -> list[Evidence]:
-        """What speaks for those operations that most speaks for; nothing speaks for most of them."""
+        """The evidence for the strongest operations, at most `most`."""
         plain = ((known, self._strength(known)) for known in operations)
         strengths = [(known, each, each * self._share_of_kind(known.owner[0])) for known, each in plain if each]
         strongest = nlargest(most, strengths, key=lambda each: each[2])
@@ -185,7 +185,7 @@ class _View:
         return {key: weight for key, weight in entities.items() if not self._named or key[0] in self._named}
 
     def _by_id(self, known: Known, strength: float, fit: float) -> tuple[float, float]:
-        """Strength and fit where the question names an id."""
+        """The strength and the fit, if the question names an id."""
         if not self._referred or self._question.reference is None:
             return strength, fit
         weights, owner, is_aside = self._weights, known.owner, self._question.reference.is_aside
@@ -202,14 +202,14 @@ class _View:
         return strength, fit
 
     def _is_told_by(self, known: Known) -> bool:
-        """Whether what is asked for stands in the record that a get answers."""
+        """Whether the question asks for fields of the record that a get answers."""
         verbs = self._question.verbs.values()
         if self._question.is_command and max((affinity(verb.meanings, "get") for verb in verbs), default=1) < 0.6:
             return False
         return self._besides <= known.text | self._corpus.terms_of(known.owner)
 
     def _by_condition(self, action: str, fit: float) -> float:
-        """The fit where the question narrows a set."""
+        """The fit, if the question has a condition."""
         if not self._question.has_condition:
             return fit
         if action == SEARCH_ACTION and self._question.number is not Number.ONE:

@@ -1,4 +1,4 @@
-"""The sentence that says what is missing where no operation does what is asked for."""
+"""The message for a task that no operation does."""
 
 from collections.abc import Sequence
 
@@ -41,14 +41,14 @@ def _has_no_operation(kind: Kind) -> str:
 
 
 def _is_named(question: Question, about: Evidence) -> bool:
-    """Whether the question names the entity, by its own name or by a synonym."""
+    """Whether the question has the entity's name or a synonym."""
     entity = about.known.entry.entity
     names = (about.known.entry.entity_id.replace("_", " "), *entity.synonyms)
     return any(terms and set(terms) <= question.terms.keys() for terms in map(stems, names))
 
 
 def _that_does(question: Question, actions: Sequence[str]) -> str:
-    """What is wanted, as far as it is certain, and where the entity has no action for it."""
+    """The wanted action, if it is certain and the entity does not have it."""
     if not wants_write(question):
         return "for this with"
     certain = sorted(question.verbs.values(), key=lambda verb: -verb.weight)

@@ -1,4 +1,4 @@
-"""Phrases by which things are known, and how close a question comes to those of each.
+"""The phrases of kinds, entities and actions, and their similarity to a question.
 
 A phrase and a question are vectors over stems, and over the groups of everyday words that the stems are in; a component
 is as large as the stem is rare among the phrases (inverse document frequency). Each phrase votes for its owner by a
@@ -15,14 +15,14 @@ from gateway.operation_search.everyday import GROUPS
 from gateway.operation_search.verbs import ACTIONS_OF_VERB
 from gateway.operation_search.words import stems
 
-#: what a phrase speaks of: (kind,), (kind, entity) or (kind, entity, action)
+#: the owner of a phrase: (kind,), (kind, entity) or (kind, entity, action)
 Owner = tuple[str, ...]
 
-#: how much less verbs say than nouns, and groups than the words in them
+#: factors for the rarity of verbs, and of groups of everyday words
 _VERB, _GROUP = 0.8, 0.5
 #: the cosine below which a phrase does not vote
 _FAR = 0.1
-#: components that a vector has at most, the largest: the others of a long question change little, and cost time
+#: a vector keeps its largest components; further ones of a long question change little and cost time
 _COMPONENTS = 20
 #: the power of a vote, and of the number of phrases that an owner's votes are divided by
 _VOTE, _CROWD = 2.2, 0.3
@@ -30,7 +30,7 @@ _VOTE, _CROWD = 2.2, 0.3
 
 @dataclass(frozen=True, slots=True)
 class Closeness:
-    """How close a question comes to owners."""
+    """The similarity of a question to owners."""
 
     #: the sum of the votes of an owner's phrases
     votes: Mapping[Owner, float]
@@ -57,7 +57,7 @@ class Phrases:
         return iter(self._phrases)
 
     def closeness(self, terms: Mapping[str, float]) -> Closeness:
-        """How close a question, as stems and their weights, comes to each owner that it has a word of."""
+        """The similarity of a question, given as stems with weights, to each owner that shares a word with it."""
         vector = self._vector(terms)
         cosines = [0.0] * len(self._phrases)
         for term, component in vector.items():
