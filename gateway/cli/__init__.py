@@ -8,6 +8,7 @@ from gateway.cli.lazy import Lazy, LazyGroup
 SECTIONS = {
     "Call applications": (
         Lazy("call", "gateway.cli.call:call", "Run one operation: gateway call support-desk tickets list per_page=2"),
+        Lazy("batch", "gateway.cli.batch:batch", "Run many operations as one job: gateway batch close.ndjson"),
         Lazy("find", "gateway.cli.find:find", "Find the operation for a task: gateway find close a ticket"),
         Lazy("search", "gateway.cli.search:search", "Search the synchronized copy of records."),
         Lazy("download", "gateway.cli.download:download", "Download a file; resumes an interrupted download."),

@@ -1,11 +1,13 @@
 """`Gateway`: every call that an agent, a script or the command line makes."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from os import PathLike
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
+
+import msgspec
 
 from gateway.aio.paging import records_of
 from gateway.client.apps import Apps
@@ -145,6 +147,38 @@ class Gateway:
         body = _body(entity, action, params, select_fields=select, exclude_fields=exclude, intent=intent, labels=labels)
         headers = {"Prefer": "respond-async", **_key(idempotency_key)}
         return accepted(self._session, await self._execute(connector, body, headers))
+
+    async def batch(
+        self,
+        connector: str | Connector,
+        operations: Iterable[Mapping[str, Any]],
+        *,
+        concurrency: int | None = None,
+        stop_on_error: bool = False,
+        steps: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Have many operations run as one job, at most 100,000: each `{entity, action, params?, id?}`.
+
+        All are checked first; InvalidParams names the faulty ones. `records()` of the job gives a result for each:
+        `{index, id?, status, result?, error?}`. With `steps` at most 20 run in order, and a param may be
+        `{"$from": "<id>.<path>"}`, a value of an earlier one's result.
+        """
+        found = await self.connectors.resolve(connector)
+        options: dict[str, Any] = {"concurrency": concurrency, "stop_on_error": True if stop_on_error else None}
+        given = {name: value for name, value in options.items() if value is not None}
+        # Under the key a batch that was accepted before, and has ended, answers its result: its job is looked up.
+        headers = {"Prefer": "respond-async", **_key(idempotency_key)}
+        path = f"{_CONNECTORS}/{found.id}/batch"
+        if steps:
+            body = {"operations": list(operations), "steps": True, **given}
+            reply = await self._session.fetch(ApiRequest("POST", path, body=body, headers=headers))
+        else:
+            lines = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
+            reply = await self._session.fetch(ApiRequest("POST", path, given, lines=lines, headers=headers))
+        if reply.status == 202:
+            return accepted(self._session, reply)
+        return await self.jobs.get(reply.headers["Location"].rsplit("/", 1)[-1])
 
     async def pages(
         self,

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -42,6 +43,8 @@ class ApiRequest:
     wait: float = 0.0
     #: changes nothing although it is a POST
     is_read: bool = False
+    #: a body of one JSON document a line, in place of `body`
+    lines: bytes | None = None
 
     @property
     def is_safe(self) -> bool:
@@ -163,7 +166,7 @@ class Session:
                 call.method,
                 self.settings.base_url.joinpath(call.path.lstrip("/"), encoded=True),
                 params={name: str(value) for name, value in call.query.items() if value is not None},
-                data=None if call.body is None else msgspec.json.encode(call.body),
+                data=_data(call),
                 headers=self._headers(call, token),
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=_IDLE + call.wait),
@@ -187,6 +190,8 @@ class Session:
         headers = {"Accept": "application/json", "User-Agent": "gateway-client"}
         if call.body is not None:
             headers["Content-Type"] = "application/json"
+        elif call.lines is not None:
+            headers["Content-Type"] = "application/x-ndjson"
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         if self.settings.organization_id is not None:
@@ -200,6 +205,13 @@ class Session:
                 connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._http
+
+
+def _data(call: ApiRequest) -> BytesIO | bytes | None:
+    """The body; lines as a file, which aiohttp sends in pieces."""
+    if call.lines is not None:
+        return BytesIO(call.lines)
+    return None if call.body is None else msgspec.json.encode(call.body)
 
 
 def _reason(error: aiohttp.ClientConnectorError) -> str:

@@ -5,7 +5,7 @@ import hashlib
 import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,8 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.db.notifications import WRITTEN, notify
+from gateway.aio.batching import Batcher
+from gateway.db.notifications import WRITTEN, notify_all
 from gateway.db.pool import Database
 from gateway.db.retries import retry_until_available
 from gateway.errors import Unavailable
@@ -88,6 +89,8 @@ class ResponseCache:
 
     def __init__(self, database: Database, max_bytes: int, is_current: Callable[[], bool]) -> None:
         self._database = database
+        #: topics and subjects of notifications: those of one moment go out together
+        self._announce: Batcher[tuple[str, str], None] = Batcher(self._announce_all)
         self._max_bytes = max_bytes
         self._is_current = is_current
         #: by connector, the writes under way in all processes, and until when each counts as such
@@ -194,7 +197,7 @@ class ResponseCache:
         PostgreSQL takes it; until then it counts as under way.
         """
         subject = f"{connector_id}:{uuid4().hex}"
-        await notify(self._database, WRITING, subject)
+        await self._announce((WRITING, subject))
         self.on_writing(subject)
         try:
             yield
@@ -202,8 +205,12 @@ class ResponseCache:
             self.on_notify(subject)
             await self._announce_end(subject)
 
+    async def _announce_all(self, changes: Sequence[tuple[str, str]]) -> Sequence[None]:
+        await notify_all(self._database, changes)
+        return [None] * len(changes)
+
     async def _announce_end(self, subject: str) -> None:
-        announce = partial(notify, self._database, WRITTEN, subject)
+        announce = partial(self._announce, (WRITTEN, subject))
         try:
             await announce()
         except Unavailable:

@@ -26,8 +26,8 @@ from tests.benchmarks.report import Report
 HERE = Path(__file__).parent
 REPORT = HERE / "REPORT.md"
 SUITES = (
-    "execute", "downloads", "jobs", "search", "find", "growth", "thousands", "bulk", "freshness", "overload", "agents",
-    "pages", "reads",
+    "execute", "downloads", "jobs", "search", "find", "growth", "thousands", "bulk", "batches", "freshness", "overload",
+    "agents", "pages", "reads",
 )  # fmt: skip
 
 

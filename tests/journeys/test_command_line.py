@@ -169,3 +169,32 @@ async def test_tools_are_printed_in_the_format_that_is_asked_for(command, desk):
     assert [tool["name"] for tool in json.loads(asked)] == ["support-desk__tickets__get"]
     assert json.loads(offline)[0] == json.loads(asked)[0]
     assert set(json.loads(asked)[0]) == {"name", "description", "input_schema"}
+
+
+def written(folder, *ticket_ids):
+    """A file with a read of each ticket on a line."""
+    file = folder / "batch.ndjson"
+    lines = [
+        json.dumps({"entity": "tickets", "action": "get", "params": {"ticket_id": number}}) for number in ticket_ids
+    ]
+    file.write_text("\n".join(lines))
+    return str(file)
+
+
+async def test_a_batch_runs_a_file_of_operations(command, desk, tmp_path):
+    code, out, err = await command("batch", written(tmp_path, 1, 2), "-o", "ndjson", "--fail-on-partial")
+    table = await command("batch", written(tmp_path, 1, 999_999_999), "-c", "support-desk", "-o", "table")
+    partial = await command("batch", written(tmp_path, 1, 999_999_999), "--fail-on-partial")
+    faulty = await command("batch", written(tmp_path, 1, "x"))
+    (tmp_path / "none.json").write_text("[]")
+    empty = await command("batch", str(tmp_path / "none.json"))
+
+    assert code == 0, err
+    assert [json.loads(line)["result"]["id"] for line in out.splitlines()] == [1, 2]
+    assert (table[0], partial[0]) == (0, 6)
+    assert "failed" in table[1]
+    assert "1 of 2 operations done, 1 failed" in partial[2]
+    assert faulty[0] == 1
+    assert "line 2" in faulty[2]
+    assert empty[0] == 2
+    assert "has no operations" in empty[2]

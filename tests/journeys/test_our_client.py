@@ -230,3 +230,30 @@ async def test_a_program_without_a_loop_does_the_same(account):
             return len(tickets), len(list(job.records()))
 
     assert await asyncio.to_thread(journey) == (50, 5)
+
+
+def reads(*ticket_ids: int) -> list[dict[str, object]]:
+    return [{"id": f"t{number}", "entity": "tickets", "action": "get", "params": {"ticket_id": number}}
+            for number in ticket_ids]  # fmt: skip
+
+
+async def test_a_batch_is_a_job_whose_records_are_the_results(gateway, desk):
+    key = uuid4().hex
+    job = await gateway.batch(desk, reads(1, 999_999_999, 2), concurrency=2, idempotency_key=key)
+    results = [each async for each in job.records()]
+    again = await gateway.batch(desk, reads(1, 999_999_999, 2), concurrency=2, idempotency_key=key)
+    with pytest.raises(errors.InvalidParams, match=r"line 2: tickets\.get: ticket_id is 'x'"):
+        await gateway.batch(desk, [*reads(1), *reads("x")])  # type: ignore[arg-type]
+
+    assert [(each["id"], each["status"]) for each in results] == [
+        ("t1", "succeeded"), ("t999999999", "failed"), ("t2", "succeeded"),
+    ]  # fmt: skip
+    assert (again.id, again.is_done) == (job.id, True)
+
+
+async def test_steps_of_a_batch_refer_to_each_other(gateway, desk):
+    steps = [*reads(3), {"entity": "tickets", "action": "get", "params": {"ticket_id": {"$from": "t3.id"}}}]
+
+    answer = await (await gateway.batch(desk, steps, steps=True)).result()
+
+    assert [each["result"]["id"] for each in answer.result["results"]] == [3, 3]

@@ -123,7 +123,9 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
         return chained(job, 0)
     if preferences.wait and not preferences.respond_async:
         job = await services.job_waiters.done(job.organization_id, job.id, preferences.wait)
-    return await result_response(request, job, headers) if job.is_done else accepted_response(request, job, headers)
+    if not job.is_done:
+        return accepted_response(request, job, headers)
+    return await result_response(request, job, {**headers, "Location": f"/api/v1/jobs/{job.id}"})
 
 
 async def _received(request: web.Request) -> tuple[BatchOptions, int, AsyncIterator[ReceivedOperation]]:

@@ -79,11 +79,17 @@ ROUTES: tuple[Route, ...] = (
         errors=_ERRORS,
         reads=("Prefer", "Idempotency-Key", "X-ADP-Agent-SDK"),
         sends={
-            200: ("Preference-Applied", "Idempotency-Replayed"),
+            200: ("Location", "Preference-Applied", "Idempotency-Replayed"),
             202: (*ACCEPTED_HEADERS, "Idempotency-Replayed"),
             303: ("Location",),
         },
         audit="batch",
+        command="gateway batch close.ndjson --connector support-desk",
+        python=(
+            'reads = [{"entity": "tickets", "action": "get", "params": {"ticket_id": number}} for number in (1, 2)]\n'
+            'job = await gateway.batch("support-desk", reads)\n'
+            "async for result in job.records():\n    print(result)"
+        ),
     ),
     Route(
         "GET",

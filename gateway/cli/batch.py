@@ -1,0 +1,111 @@
+"""`gateway batch`: many operations of one connector as one job."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
+from gateway.cli.failures import EXIT_CODES, Exit, complain, note
+from gateway.cli.output import Format, format_of, format_option, write, write_stream
+from gateway.cli.progress import follow
+from gateway.cli.words import printable
+from gateway.client import Connector, Gateway, Job
+
+_COLUMNS = ("index", "id", "status", "error")
+_FILE_HELP = """\b
+FILE has one operation a line (NDJSON), or is a JSON array of them; - reads stdin:
+  {"entity": "tickets", "action": "update", "params": {"ticket_id": 1, "ticket": {"status": "solved"}}}
+An operation may have an id, which its result carries.
+"""
+
+
+@click.command(epilog=f"{_FILE_HELP}\n{EXIT_CODES}")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
+@connector_option("Connector, or its kind; not needed where the workspace has one connector.")
+@click.option("--concurrency", type=click.IntRange(1, 100), metavar="N", help="Operations that run at a time.")
+@click.option("--stop-on-error", is_flag=True, help="After the first operation that does not succeed, send no more.")
+@click.option("--steps", is_flag=True, help='Run up to 20 operations in order; params may be {"$from": "<id>.<path>"}.')
+@click.option("--fail-on-partial", is_flag=True, help="Exit code 6 unless every operation succeeds.")
+@click.option("--async", "is_async", is_flag=True, help="Print the job without waiting for it.")
+@click.option("--idempotency-key", metavar="KEY", help="A repeated batch with the same key is not run again.")
+@format_option
+@gateway_options
+def batch(fail_on_partial: bool, **options: Any) -> None:
+    """Run the operations of FILE as one job and print a result for each.
+
+    \b
+    gateway batch close.ndjson -c support-desk
+    gateway batch close.ndjson -c support-desk -o ndjson > results.ndjson
+    """
+    job, partial = run(_batch(**options))
+    if partial is not None:
+        complain(printable(partial))
+    if (job.is_done and job.status != "succeeded") or (fail_on_partial and partial is not None):
+        raise SystemExit(Exit.JOB)
+
+
+async def _batch(
+    file: Path,
+    connector: str | None,
+    concurrency: int | None,
+    stop_on_error: bool,
+    steps: bool,
+    is_async: bool,
+    idempotency_key: str | None,
+    output_format: str | None,
+    **where: Any,
+) -> tuple[Job, str | None]:
+    """The job, and its message unless every operation succeeded."""
+    operations = _operations(file)
+    async with open_gateway(**where) as gateway:
+        found = await _connector(gateway, connector)
+        options: dict[str, Any] = {"concurrency": concurrency, "stop_on_error": stop_on_error, "steps": steps}
+        job = await gateway.batch(found, operations, idempotency_key=idempotency_key, **options)
+        if is_async:
+            write({"id": job.id, "status": job.status}, format_of(output_format))
+            note(f"follow it with: gateway jobs watch {job.id}")
+            return job, None
+        job = await follow(job)
+        if job.status != "succeeded":
+            return job, f"the job is {job.status}: {job.view.message or ''}"
+        await write_stream(_rows(job, format_of(output_format)), format_of(output_format), _COLUMNS)
+        is_whole = job.view.message == f"{len(operations):,} of {len(operations):,} operations done"
+        return job, None if is_whole else job.view.message
+
+
+async def _connector(gateway: Gateway, name: str | None) -> Connector:
+    if name is not None:
+        return await gateway.connectors.resolve(name)
+    found = await gateway.connectors.list()
+    if len(found) != 1:
+        raise click.UsageError(f"the workspace has {len(found)} connectors; name one with --connector")
+    return found[0]
+
+
+async def _rows(job: Job, output: Format) -> AsyncIterator[dict[str, Any]]:
+    """A result for each operation; a table has no room for more of an error than its sentence."""
+    async for line in job.records():
+        if output is Format.TABLE and "error" in line:
+            line = {**line, "error": line["error"]["detail"]}
+        yield line
+
+
+def _operations(file: Path) -> list[dict[str, Any]]:
+    """The operations of a file; raises BadParameter."""
+    try:
+        with click.open_file(str(file), "rb") as opened:
+            text = opened.read()
+        if text.lstrip()[:1] == b"[":
+            found = msgspec.json.decode(text, type=list[dict[str, Any]])
+        else:
+            found = msgspec.json.Decoder(dict[str, Any]).decode_lines(text)
+    except OSError as error:
+        raise click.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint="FILE") from error
+    except msgspec.DecodeError as error:
+        raise click.BadParameter(f"{file} is neither NDJSON nor a JSON array: {error}", param_hint="FILE") from error
+    if not found:
+        raise click.BadParameter(f"{file} has no operations", param_hint="FILE")
+    return found

@@ -1,0 +1,173 @@
+"""A storm over batches: afterwards every operation has one result, and what the application did agrees with it.
+
+python -m tests.faults.batches [--seed 1] [--batches 20] [--operations 400] [--faults 20]
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from tests.faults.arena import Arena, arena, ticket
+from tests.faults.strikes import Strikes
+from tests.harness.caller import Api, ConnectorApi, UnexpectedStatus
+
+BATCHES, OPERATIONS, FAULTS = 20, 400, 20
+#: seconds after which a request is given up and made again, and in which all batches end
+_ANSWERED, _PATIENCE = 20.0, 300.0
+_TRANSIENT = (aiohttp.ClientError, UnexpectedStatus, TimeoutError)
+
+
+@dataclass
+class BatchReport:
+    """What a storm over batches came to."""
+
+    batches: int = 0
+    operations: int = 0
+    strikes: Counter[str] = field(default_factory=Counter)
+    #: batches and operations by how they ended
+    states: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=Counter)
+    #: operations without a result, writes that the application got twice, results that are not true
+    lost: int = 0
+    doubled: int = 0
+    untrue: int = 0
+    seconds: float = 0.0
+
+    @property
+    def is_clean(self) -> bool:
+        return not (self.lost or self.doubled or self.untrue)
+
+    def table(self) -> str:
+        """The report as lines of text."""
+        rows = {
+            "batches": f"{self.batches} of {self.operations // max(1, self.batches)} operations",
+            "faults": ", ".join(f"{count} {name}" for name, count in sorted(self.strikes.items())),
+            "batches ended": ", ".join(f"{count} {name}" for name, count in sorted(self.states.items())),
+            "operations ended": ", ".join(f"{count} {name}" for name, count in sorted(self.statuses.items())),
+            "lost, doubled, untrue": f"{self.lost}, {self.doubled}, {self.untrue}",
+            "seconds": f"{self.seconds:.0f}",
+        }
+        return "\n".join(f"{name:<24}{value}" for name, value in rows.items())
+
+
+def operations_of(batch: str, size: int) -> list[dict[str, Any]]:
+    """Creates, which must not be sent twice, between reads and updates, which may."""
+
+    def operation(number: int) -> dict[str, Any]:
+        match number % 4:
+            case 0:
+                return {"action": "get", "params": {"ticket_id": number + 1}}
+            case 1:
+                return {"action": "update", "params": {"ticket_id": number, "ticket": {"subject": batch}}}
+            case _:
+                return {"action": "create", "params": ticket(f"{batch}-{number}")}
+
+    return [{"id": f"{batch}-{number}", "entity": "tickets", **operation(number)} for number in range(size)]
+
+
+@dataclass
+class BatchStorm:
+    """One run."""
+
+    gateway: Arena
+    batches: int
+    size: int
+    faults: int
+    seed: int
+    report: BatchReport = field(default_factory=BatchReport)
+
+    async def run(self) -> BatchReport:
+        started = time.monotonic()
+        strikes = Strikes(self.gateway, self.seed)
+        async with self.gateway.desk() as desk:
+            async with asyncio.TaskGroup() as storming:
+                storming.create_task(strikes.some(self.faults))
+                jobs = [storming.create_task(self._submit(desk, f"b{number}")) for number in range(self.batches)]
+            for number, job in enumerate(jobs):
+                self._judge(f"b{number}", *await self._ended(job.result()))
+        self.report.strikes = Counter(strike.fault.name for strike in strikes.all)
+        self.report.doubled = sum(count > 1 for count in self.gateway.upstream.created.values())
+        self.report.seconds = time.monotonic() - started
+        return self.report
+
+    async def _submit(self, desk: ConnectorApi, name: str) -> str:
+        """The id of the batch's job; a submission that fails is made again under the same key."""
+        chooser = random.Random(f"{self.seed} {name}")
+        await asyncio.sleep(chooser.uniform(0, self.faults))
+        body = {"operations": operations_of(name, self.size), "concurrency": 10}
+        while True:
+            try:
+                async with asyncio.timeout(_ANSWERED), self.gateway.api(chooser.choice(self.gateway.front_ends)) as api:
+                    answer = await api.post(f"{desk.path}/batch", body, headers={"Idempotency-Key": name})
+                    if answer.status not in (200, 202):
+                        raise UnexpectedStatus(answer.status, answer.body)
+                    return str(answer.headers["Location"]).rsplit("/", 1)[-1]
+            except _TRANSIENT:
+                await asyncio.sleep(0.2)
+
+    async def _ended(self, job_id: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The job once it has ended, and the lines of its result."""
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            try:
+                async with asyncio.timeout(_ANSWERED), self.gateway.api() as api:
+                    job = (await api.get(f"/api/v1/jobs/{job_id}?wait=10")).document()
+                    if job["done"]:
+                        return job, await self._lines(api, job)
+            except _TRANSIENT:
+                await asyncio.sleep(0.2)
+        return {"status": "not ended"}, []
+
+    async def _lines(self, api: Api, job: dict[str, Any]) -> list[dict[str, Any]]:
+        headers = {"Accept": "application/x-ndjson"}
+        answer = await api.get(f"/api/v1/jobs/{job['id']}/result", headers=headers)
+        if job["status"] != "succeeded":
+            return list((answer.json().get("result") or {}).get("results", ()))
+        return [json.loads(line) for line in answer.body.splitlines()]
+
+    def _judge(self, name: str, job: dict[str, Any], lines: list[dict[str, Any]]) -> None:
+        report, sent = self.report, operations_of(name, self.size)
+        report.batches += 1
+        report.operations += len(sent)
+        report.states[job["status"]] += 1
+        report.statuses.update(line["status"] for line in lines)
+        in_order = [line.get("id") for line in lines] == [operation["id"] for operation in sent]
+        report.lost += 0 if in_order else len(sent) - len(lines) or 1
+        for line in lines:
+            operation = sent[line["index"]]
+            if operation["action"] == "create":
+                was_done = self.gateway.upstream.created[operation["id"]] > 0
+                says_done, says_undone = line["status"] == "succeeded", line["status"] in ("failed", "skipped")
+                report.untrue += (says_done and not was_done) or (says_undone and was_done)
+
+
+async def batch_storm(batches: int, size: int, faults: int, seed: int = 1) -> BatchReport:
+    """What a storm of so many batches of so many operations and so many faults came to."""
+    async with arena(front_ends=2, workers=2) as gateway:
+        gateway.upstream.slowest = 0.2
+        return await BatchStorm(gateway, batches, size, faults, seed).run()
+
+
+def main() -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--batches", type=int, default=BATCHES)
+    parser.add_argument("--operations", type=int, default=OPERATIONS)
+    parser.add_argument("--faults", type=int, default=FAULTS)
+    options = parser.parse_args()
+    report = asyncio.run(batch_storm(options.batches, options.operations, options.faults, options.seed))
+    print(report.table())
+    return 0 if report.is_clean else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
