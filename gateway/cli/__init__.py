@@ -14,6 +14,8 @@ SECTIONS = {
         Lazy("download", "gateway.cli.download:download", "Download a file; resumes an interrupted download."),
         Lazy("mcp", "gateway.cli.mcp:mcp", "Serve the tools to an MCP host over stdio."),
         Lazy("jobs", "gateway.cli.jobs:jobs", "List, watch, cancel and retry jobs."),
+        Lazy("events", "gateway.cli.events:events", "List or follow what happened to jobs, connectors and records."),
+        Lazy("webhooks", "gateway.cli.webhooks:webhooks", "Create and test webhooks; forward events to a local URL."),
         Lazy("connect", "gateway.cli.connect:connect", "Create a connector, by credentials or OAuth consent."),
         Lazy("connectors", "gateway.cli.connectors:connectors", "List, check, synchronize and delete connectors."),
         Lazy("apps", "gateway.cli.apps:apps", "Register your own OAuth apps."),

@@ -12,6 +12,7 @@ from gateway.client.synchronous import SyncConnectors, SyncConsent, SyncGateway,
 from gateway.client.tools import Tool
 from gateway.contract.answers import Answer
 from gateway.contract.connectors import Connector, Health
+from gateway.contract.events import EventView
 from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatch, OperationMatches
 from gateway.saving.save import Downloaded
@@ -21,6 +22,7 @@ __all__ = [
     "Connector",
     "Consent",
     "Downloaded",
+    "EventView",
     "Gateway",
     "Health",
     "Job",

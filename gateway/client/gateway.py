@@ -19,8 +19,10 @@ from gateway.client.retries import RetryPolicy
 from gateway.client.session import ApiRequest, ApiResponse, Session
 from gateway.client.settings import ClientSettings, client_settings
 from gateway.client.tools import Tool, runner
+from gateway.client.webhooks import Webhooks
 from gateway.contract.answers import Answer
 from gateway.contract.connectors import Connector
+from gateway.contract.events import EventPage, EventView
 from gateway.contract.kinds import OperationMatches, ToolsView
 from gateway.errors import InvalidParams, NotFound, UpstreamNotFound, UpstreamRejected
 from gateway.operation_search.formats import from_mcp
@@ -33,6 +35,8 @@ _SEARCH = "context_store_search"
 _READS = frozenset({"list", "get", "api_search", "search", _SEARCH, "download"})
 #: records that a search asks for at a time
 _SEARCH_PAGE = 1000
+#: events that are asked for at a time, and seconds that the gateway is asked to wait for the first
+_EVENTS_PAGE, _EVENTS_WAIT = 200, 25
 
 
 class Gateway:
@@ -60,6 +64,7 @@ class Gateway:
         self.jobs = Jobs(self._session)
         self.apps = Apps(self._session)
         self.logs = Logs(self._session)
+        self.webhooks = Webhooks(self._session)
 
     async def __aenter__(self) -> Self:
         return self
@@ -237,6 +242,40 @@ class Gateway:
         async with aclosing(self.records(connector, entity, _SEARCH, params, limit=limit)) as records:
             async for record in records:
                 yield record
+
+    async def events(
+        self,
+        after: int | None = None,
+        *,
+        types: Sequence[str] | None = None,
+        connector: str | Connector | None = None,
+        follow: bool = True,
+    ) -> AsyncGenerator[EventView, None]:
+        """Events after an id, from the oldest that is kept without one, in their order; they go on as events come.
+
+        Keep the id of the last event that was handled: with it as `after` none is missed and none repeated. `types` may
+        be groups: `job.*`. Without `follow` the events end with the newest. Raises CursorExpired where the events after
+        `after` are deleted.
+        """
+        query: dict[str, Any] = {"limit": _EVENTS_PAGE}
+        if types is not None:
+            query["types"] = ",".join(types)
+        if connector is not None:
+            query["connector_id"] = (await self.connectors.resolve(connector)).id
+        wait = _EVENTS_WAIT if follow else 0
+        while True:
+            call = ApiRequest("GET", "/api/v1/events", {**query, "after": after, "wait": wait}, wait=wait)
+            page = (await self._session.fetch(call)).into(EventPage)
+            for event in page.data:
+                yield event
+            if not follow and len(page.data) < _EVENTS_PAGE:
+                return
+            after = int(page.next_cursor)
+
+    async def latest_event(self) -> int:
+        """The id of the newest event, for `events(after=…)` from now on."""
+        call = ApiRequest("GET", "/api/v1/events", {"limit": 1})
+        return (await self._session.fetch(call)).into(EventPage).latest_id
 
     async def download(
         self,

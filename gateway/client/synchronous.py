@@ -19,8 +19,17 @@ from gateway.client.jobs import Job, Jobs, Watcher
 from gateway.client.logs import Logs
 from gateway.client.retries import RetryPolicy
 from gateway.client.tools import Tool
+from gateway.client.webhooks import Webhooks
 from gateway.contract.answers import Answer
 from gateway.contract.connectors import Connector, FreshnessView, Health, InspectionView
+from gateway.contract.events import (
+    CreatedWebhookView,
+    DeliveryView,
+    EventView,
+    RotatedSecretView,
+    WebhookTestView,
+    WebhookView,
+)
 from gateway.contract.gateway_state import AuditEntryView, RequestView
 from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatches
@@ -349,6 +358,68 @@ class SyncTool(Synchronous[Tool]):
         return self._loop.run(self._target(**arguments))
 
 
+class SyncWebhooks(Synchronous[Webhooks]):
+    """Webhooks of the organization."""
+
+    def create(
+        self,
+        url: str,
+        types: Sequence[str],
+        *,
+        connector_id: str | None = None,
+        workspace_name: str | None = None,
+        entity: str | None = None,
+        include_record: bool = False,
+        description: str | None = None,
+    ) -> CreatedWebhookView:
+        """A webhook for the events from now on; its `secret` is shown only here. `types` may be groups: `job.*`."""
+        return self._loop.run(
+            self._target.create(
+                url,
+                types,
+                connector_id=connector_id,
+                workspace_name=workspace_name,
+                entity=entity,
+                include_record=include_record,
+                description=description,
+            )
+        )
+
+    def list(self) -> Iterator[WebhookView]:
+        """Every webhook, the newest first."""
+        return self._loop.iterate(self._target.list())
+
+    def get(self, webhook_id: str) -> WebhookView:
+        """The webhook as it is now."""
+        return self._loop.run(self._target.get(webhook_id))
+
+    def change(self, webhook_id: str, **members: Any) -> WebhookView:
+        """Change members; `status="active"` enables a webhook that was disabled."""
+        return self._loop.run(self._target.change(webhook_id, **members))
+
+    def delete(self, webhook_id: str) -> None:
+        """Delete a webhook with its deliveries."""
+        return self._loop.run(self._target.delete(webhook_id))
+
+    def test(self, webhook_id: str) -> WebhookTestView:
+        """Send a test event now, and say what came of it."""
+        return self._loop.run(self._target.test(webhook_id))
+
+    def rotate(self, webhook_id: str) -> RotatedSecretView:
+        """Another secret; for a day deliveries are signed with the previous one too."""
+        return self._loop.run(self._target.rotate(webhook_id))
+
+    def deliveries(
+        self, webhook_id: str, *, status: str | None = None, limit: int | None = None
+    ) -> Iterator[DeliveryView]:
+        """Deliveries, the newest event first, at most `limit`; `status` is pending, succeeded or failed."""
+        return self._loop.iterate(self._target.deliveries(webhook_id, status=status, limit=limit))
+
+    def replay(self, webhook_id: str, after: int) -> WebhookView:
+        """Deliver the events after this id again."""
+        return self._loop.run(self._target.replay(webhook_id, after))
+
+
 class SyncGateway(Synchronous[Gateway]):
     """A gateway and a workspace on it; a connector is named by its id, its name, or its kind where there is one.
 
@@ -376,6 +447,7 @@ class SyncGateway(Synchronous[Gateway]):
         self.jobs = SyncJobs(self._target.jobs, loop)
         self.apps = SyncApps(self._target.apps, loop)
         self.logs = SyncLogs(self._target.logs, loop)
+        self.webhooks = SyncWebhooks(self._target.webhooks, loop)
 
     def __enter__(self) -> Self:
         return self
@@ -555,6 +627,26 @@ class SyncGateway(Synchronous[Gateway]):
     ) -> Iterator[dict[str, Any]]:
         """Records of the synchronized copy that pass the filter, page after page, at most `limit` of them."""
         return self._loop.iterate(self._target.search(connector, entity, filter, sort=sort, fields=fields, limit=limit))
+
+    def events(
+        self,
+        after: int | None = None,
+        *,
+        types: Sequence[str] | None = None,
+        connector: str | Connector | None = None,
+        follow: bool = True,
+    ) -> Iterator[EventView]:
+        """Events after an id, from the oldest that is kept without one, in their order; they go on as events come.
+
+        Keep the id of the last event that was handled: with it as `after` none is missed and none repeated. `types` may
+        be groups: `job.*`. Without `follow` the events end with the newest. Raises CursorExpired where the events after
+        `after` are deleted.
+        """
+        return self._loop.iterate(self._target.events(after, types=types, connector=connector, follow=follow))
+
+    def latest_event(self) -> int:
+        """The id of the newest event, for `events(after=…)` from now on."""
+        return self._loop.run(self._target.latest_event())
 
     def download(
         self,

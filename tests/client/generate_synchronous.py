@@ -49,6 +49,7 @@ MODULES = (
             "Logs": "gateway.client.logs",
             "Jobs": "gateway.client.jobs",
             "Tool": "gateway.client.tools",
+            "Webhooks": "gateway.client.webhooks",
             "Gateway": "gateway.client.gateway",
         },
         owner="Gateway",
