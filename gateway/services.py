@@ -38,7 +38,7 @@ from gateway.events.deliverer import Deliverer
 from gateway.events.feed import Feed
 from gateway.events.sender import TIMEOUT as DELIVERY_TIMEOUT
 from gateway.events.sender import Sender
-from gateway.events.service import Webhooks
+from gateway.events.service import WebhookService
 from gateway.events.store import WebhookStore
 from gateway.exports.service import Exports
 from gateway.identity.attempts import Attempts
@@ -136,7 +136,7 @@ class WorkerServices(Engine):
     wakeup: Wakeup
     job_waiters: JobWaiters
     feed: Feed
-    webhooks: Webhooks
+    webhooks: WebhookService
     deliverer: Deliverer
     runner: Runner
     maintenance: Maintenance
@@ -312,7 +312,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             wakeup=wakeup,
             job_waiters=waiters,
             feed=feed,
-            webhooks=Webhooks(engine.audit, webhook_store, feed, sender, map(URL, settings.webhook_origins)),
+            webhooks=WebhookService(engine.audit, webhook_store, feed, sender, map(URL, settings.webhook_origins)),
             deliverer=deliverer,
             runner=runner,
             maintenance=Maintenance(database, settings.job_retention, engine.sealing),

@@ -39,8 +39,8 @@ class WebhookRequest(msgspec.Struct, frozen=True):
     description: str | None = None
 
 
-class Webhooks:
-    """Webhooks of an organization, as far as the caller sees them: clients limited to workspaces see their own."""
+class WebhookService:
+    """WebhookService of an organization, as far as the caller sees them: clients limited to workspaces see their own."""
 
     def __init__(
         self, audit: Audit, store: WebhookStore, feed: Feed, sender: Sender, allowed_origins: Iterable[URL]

@@ -1,4 +1,4 @@
-"""Webhooks deliver every event at least once and in order, whatever receivers answer and whichever worker is lost."""
+"""WebhookService deliver every event at least once and in order, whatever receivers answer and whichever worker is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ from gateway.events.deliverer import Deliverer
 from gateway.events.model import EventFilter, event_types
 from gateway.events.recording import add_event, add_record_events
 from gateway.events.sender import Sender
-from gateway.events.service import WebhookRequest, Webhooks
+from gateway.events.service import WebhookRequest, WebhookService
 from gateway.events.store import MAX_PENDING, WebhookStore
 from gateway.identity.model import Caller, Client
 from gateway.upstream.egress import EgressPolicy
@@ -66,8 +66,8 @@ def store(database) -> WebhookStore:
 
 
 @pytest.fixture
-def webhooks(database, store, feed, sender, receiver) -> Webhooks:
-    return Webhooks(Audit(database), store, feed, sender, [URL(receiver.url)])
+def webhooks(database, store, feed, sender, receiver) -> WebhookService:
+    return WebhookService(Audit(database), store, feed, sender, [URL(receiver.url)])
 
 
 @pytest.fixture
@@ -292,7 +292,7 @@ async def test_a_delivery_is_given_up_after_the_time_for_retries(
 
 async def test_a_private_address_is_never_connected_to(subscribed, webhooks, caller, database, store, feed, receiver):
     async with Transport(EgressPolicy()) as transport:
-        strict = Webhooks(Audit(database), store, feed, Sender(transport), [URL(receiver.url)])
+        strict = WebhookService(Audit(database), store, feed, Sender(transport), [URL(receiver.url)])
         webhook = await subscribed()
 
         attempt = await strict.test(caller, webhook.id)
