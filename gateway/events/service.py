@@ -40,7 +40,7 @@ class WebhookRequest(msgspec.Struct, frozen=True):
 
 
 class WebhookService:
-    """WebhookService of an organization, as far as the caller sees them: clients limited to workspaces see their own."""
+    """Webhooks of an organization, as far as the caller sees them: clients limited to workspaces see their own."""
 
     def __init__(
         self, audit: Audit, store: WebhookStore, feed: Feed, sender: Sender, allowed_origins: Iterable[URL]

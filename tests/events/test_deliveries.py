@@ -1,4 +1,4 @@
-"""WebhookService deliver every event at least once and in order, whatever receivers answer and whichever worker is lost."""
+"""Webhooks deliver every event at least once and in order, whatever receivers answer and whichever worker is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
