@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,28 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise SpecError([LintError(path, mark.line + 1 if mark else 1, f"not YAML: {message}", True)]) from error
     if not isinstance(document, dict):
         raise SpecError([LintError(path, 1, "a spec file is a mapping, such as `description: …`", True)])
+    if _holds_itself(document, set(), set()):
+        raise SpecError([LintError(path, 1, "an alias (`*name`) stands within its own anchor (`&name`)", True)])
     return document
+
+
+def _holds_itself(value: Any, around: set[int], checked: set[int]) -> bool:
+    """Whether a value is one of those `around` it, or holds one that is."""
+    if not isinstance(value, dict | list) or id(value) in checked:
+        return False
+    if id(value) in around:
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    if any(_holds_itself(each, around | {id(value)}, checked) for each in inner):
+        return True
+    checked.add(id(value))
+    return False
+
+
+@lru_cache(maxsize=64)
+def composed(path: Path) -> Any:
+    """A file as nodes that know their lines; kept while a kind is linted (`composed.cache_clear`)."""
+    return yaml.compose(path.read_text("utf-8"), Loader=_LOADER)
 
 
 def lint_error(folder: Path, place: Sequence[str], message: str) -> LintError:
@@ -58,9 +80,10 @@ def lint_error(folder: Path, place: Sequence[str], message: str) -> LintError:
 
 def line_of(path: Path, place: Sequence[str]) -> int:
     """The line of the deepest member of `place` that the file has."""
-    if not path.is_file():
+    try:
+        node, line = composed(path), 1
+    except (OSError, yaml.YAMLError, UnicodeDecodeError):
         return 1
-    node, line = yaml.compose(path.read_text("utf-8"), Loader=_LOADER), 1
     for part in place:
         member = next(((key, value) for name, key, value in _members(node) if name == part), None)
         if member is None:
@@ -71,10 +94,15 @@ def line_of(path: Path, place: Sequence[str]) -> int:
 
 def repeated_members(path: Path) -> Iterator[LintError]:
     """Members that a mapping has twice: YAML would silently keep the last of them."""
-    pending = [yaml.compose(path.read_text("utf-8"), Loader=_LOADER)]
+    pending = [composed(path)]
+    visited = set()
     while pending:
+        node = pending.pop()
+        if id(node) in visited:  # an alias, perhaps of a node around itself
+            continue
+        visited.add(id(node))
         seen: set[str] = set()
-        for name, key, value in _members(pending.pop()):
+        for name, key, value in _members(node):
             if isinstance(key, yaml.ScalarNode) and name in seen:
                 yield LintError(path, key.start_mark.line + 1, f"{name} stands here twice; remove one of them")
             seen.add(name)

@@ -430,6 +430,13 @@ def test_a_file_that_is_not_yaml_does_not_hide_the_errors_of_another(example):
     ]
 
 
+@pytest.mark.parametrize("text", ["description: &a [*a]\n", "description: x\nfields: &f {a: *f}\nactions: {}\n"])
+def test_a_file_that_refers_to_itself_is_refused(example, text):
+    (example / "loops.yaml").write_text(text, "utf-8")
+
+    assert any(each.startswith("loops.yaml:") for each in errors(example))
+
+
 def test_a_kind_with_errors_is_not_served_and_the_others_are(example):
     text = EXAMPLE[SHIPMENTS].replace("effect: read", "effect: reads", 1)
     (example / "shipments.yaml").write_text(text, "utf-8")

@@ -13,7 +13,7 @@ from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
 from gateway.kinds.lint.reading import read_leniently
 from gateway.kinds.lint.schemas import PlacedError, of_schema, references, without_meaning
-from gateway.kinds.sources import LintError, lint_error, repeated_members
+from gateway.kinds.sources import LintError, composed, lint_error, repeated_members
 from gateway.kinds.spec import HEADER_PATH, LINK_PATH, AuthMethod
 from gateway.kinds.suggestions import did_you_mean, misspelt
 
@@ -39,6 +39,7 @@ def lint(folder: Path) -> list[LintError]:
 
 def linted_kind(folder: Path) -> tuple[Kind | None, list[LintError]]:
     """The kind in a folder as far as it can be read, and everything wrong with its spec."""
+    composed.cache_clear()
     reading = read_leniently(folder)
     errors = list(reading.errors)
     kind = None if reading.spec is None else Kind(reading.spec)
@@ -54,6 +55,7 @@ def linted_kind(folder: Path) -> tuple[Kind | None, list[LintError]]:
     in_order = sorted(
         set(errors), key=lambda each: (each.path.name != "connector.yaml", each.path, each.line, each.message)
     )
+    composed.cache_clear()
     return kind, in_order
 
 
