@@ -95,7 +95,7 @@ class OperationIndex:
         matches = [Match(each.known.entry, round(self._connected(each, connected), 4)) for each in found[:limit]]
         if found and is_found(question, found, named, self._corpus):
             return Findings(matches)
-        kinds = frozenset([kind]) if kind else named
+        kinds = frozenset([kind] if kind else among or named)
         return Findings((), matches, what_is_missing(question, found, kinds, self._corpus))
 
     def spelling_of(self, word: str, is_name: bool) -> str | None:

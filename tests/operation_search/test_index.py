@@ -222,3 +222,9 @@ def test_no_text_takes_long(text):
     INDEX.search(text)
 
     assert time.process_time() - started < 0.1
+
+
+def test_a_task_for_one_connector_is_answered_for_its_kind():
+    found = INDEX.search("water the plants", among={"team-chat"})
+
+    assert (list(found.data), found.message.split(" for this")[0]) == ([], "Slack: team-chat has no operation")
