@@ -109,7 +109,7 @@ def watch(job_id: str, output_format: str | None, **where: Any) -> None:
             write(_facts(job.view), format_of(output_format))
             return job
 
-    _require_success(run(work()))
+    require_success(run(work()))
 
 
 @jobs.command()
@@ -163,10 +163,11 @@ def retry(job_id: str, confirm: bool, wants_watch: bool, **where: Any) -> None:
 
     again = run(work())
     if wants_watch:
-        _require_success(again)
+        require_success(again)
 
 
-def _require_success(job: Job) -> None:
+def require_success(job: Job) -> None:
+    """End with the exit code of a job that did not succeed, and say why."""
     if job.status != "succeeded":
         message = (job.view.error and job.view.error.detail) or job.view.message or ""
         complain(printable(f"the job is {job.status}{': ' if message else ''}{message}"))

@@ -16,6 +16,7 @@ from gateway.client.downloads import Resource, ResourceSource, chunks
 from gateway.client.jobs import Job, Jobs, accepted
 from gateway.client.logs import Logs
 from gateway.client.retries import RetryPolicy
+from gateway.client.schedules import Schedules
 from gateway.client.session import ApiRequest, ApiResponse, Session
 from gateway.client.settings import ClientSettings, client_settings
 from gateway.client.tools import Tool, runner
@@ -62,6 +63,7 @@ class Gateway:
         self._types: dict[str, dict[str, Any]] = {}
         self.connectors = Connectors(self._session)
         self.jobs = Jobs(self._session)
+        self.schedules = Schedules(self._session, self.connectors)
         self.apps = Apps(self._session)
         self.logs = Logs(self._session)
         self.webhooks = Webhooks(self._session)
@@ -184,6 +186,36 @@ class Gateway:
         if reply.status == 202:
             return accepted(self._session, reply)
         return await self.jobs.get(reply.headers["Location"].rsplit("/", 1)[-1])
+
+    async def export(
+        self,
+        connector: str | Connector,
+        entity: str,
+        action: str = "list",
+        params: Mapping[str, Any] | None = None,
+        *,
+        file: str = "ndjson",
+        select: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        intent: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """The job that collects all pages of a list or search into a file, `ndjson` or `csv`; `job.download` saves it.
+
+        `select` names the columns of a CSV file.
+        """
+        body = _body(
+            entity,
+            action,
+            params,
+            select_fields=select,
+            exclude_fields=exclude,
+            labels=labels,
+            intent=intent,
+            output={"file": file},
+        )
+        return accepted(self._session, await self._execute(connector, body, _key(idempotency_key)))
 
     async def pages(
         self,

@@ -108,13 +108,15 @@ class Job:
     async def result(self, *, on_change: Watcher | None = None) -> Answer:
         """What the inline call would have answered, waiting for it; raises the error that the job ended with."""
         if self.view.action == "download":
-            raise InvalidParams("the job's result is a file; take it with `download`", extra={"job_id": self.id})
+            raise _is_file(self.id)
         if on_change is not None:
             await self.wait(on_change=on_change)
         with _named(self.id):
             while True:
                 call = ApiRequest("GET", self._path("result"), {"wait": _WAIT}, wait=_WAIT)
                 reply = await self._session.fetch(call)
+                if reply.status == 200 and not reply.headers.get("Content-Type", "").startswith("application/json"):
+                    raise _is_file(self.id)
                 if reply.status == 200:
                     return reply.into(Answer)
                 self.view = reply.into(AcceptedJobView).job
@@ -155,6 +157,10 @@ class Job:
 
     def _path(self, part: str = "") -> str:
         return f"/api/v1/jobs/{self.id}/{part}".rstrip("/")
+
+
+def _is_file(job_id: str) -> InvalidParams:
+    return InvalidParams("the job's result is a file; take it with `download`", extra={"job_id": job_id})
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from gateway.client.gateway import Gateway
 from gateway.client.jobs import Job, Jobs, Watcher
 from gateway.client.logs import Logs
 from gateway.client.retries import RetryPolicy
+from gateway.client.schedules import Schedules
 from gateway.client.tools import Tool
 from gateway.client.webhooks import Webhooks
 from gateway.contract.answers import Answer
@@ -34,6 +35,7 @@ from gateway.contract.gateway_state import AuditEntryView, RequestView
 from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatches
 from gateway.contract.oauth import AppView, FlowView
+from gateway.contract.schedules import ScheduleView
 from gateway.saving.save import Downloaded, Progress
 
 
@@ -316,6 +318,68 @@ class SyncJobs(Synchronous[Jobs]):
         )
 
 
+class SyncSchedules(Synchronous[Schedules]):
+    """The schedules of the organization."""
+
+    def create(
+        self,
+        name: str,
+        cron: str,
+        connector: str | Connector,
+        entity: str,
+        action: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timezone: str = "UTC",
+        file: str | None = None,
+        select: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        overlap: str = "skip",
+        catch_up: str = "one",
+        labels: Mapping[str, str] | None = None,
+        enabled: bool = True,
+    ) -> ScheduleView:
+        """A new schedule; with `file` (`ndjson` or `csv`) each run collects a list or search into a file."""
+        return self._loop.run(
+            self._target.create(
+                name,
+                cron,
+                connector,
+                entity,
+                action,
+                params,
+                timezone=timezone,
+                file=file,
+                select=select,
+                exclude=exclude,
+                overlap=overlap,
+                catch_up=catch_up,
+                labels=labels,
+                enabled=enabled,
+            )
+        )
+
+    def list(self, connector: str | Connector | None = None, *, limit: int | None = None) -> Iterator[ScheduleView]:
+        """Schedules, the oldest first, page after page until `limit` of them."""
+        return self._loop.iterate(self._target.list(connector, limit=limit))
+
+    def get(self, schedule_id: str) -> ScheduleView:
+        """One schedule by its id; raises NotFound."""
+        return self._loop.run(self._target.get(schedule_id))
+
+    def update(self, schedule_id: str, **members: Any) -> ScheduleView:
+        """The schedule with other members, by the names of the API: `cron="0 7 * * *"`, `enabled=False`."""
+        return self._loop.run(self._target.update(schedule_id, **members))
+
+    def delete(self, schedule_id: str) -> None:
+        """Delete a schedule; a run that has begun goes on."""
+        return self._loop.run(self._target.delete(schedule_id))
+
+    def run(self, schedule_id: str) -> SyncJob:
+        """The job of a run that begins now."""
+        return SyncJob(self._loop.run(self._target.run(schedule_id)), self._loop)
+
+
 class SyncTool(Synchronous[Tool]):
     """One operation for a model: `definition("openai")` is what it is told, calling it is what it asked for."""
 
@@ -445,6 +509,7 @@ class SyncGateway(Synchronous[Gateway]):
         self.settings = self._target.settings
         self.connectors = SyncConnectors(self._target.connectors, loop)
         self.jobs = SyncJobs(self._target.jobs, loop)
+        self.schedules = SyncSchedules(self._target.schedules, loop)
         self.apps = SyncApps(self._target.apps, loop)
         self.logs = SyncLogs(self._target.logs, loop)
         self.webhooks = SyncWebhooks(self._target.webhooks, loop)
@@ -577,6 +642,42 @@ class SyncGateway(Synchronous[Gateway]):
                     concurrency=concurrency,
                     stop_on_error=stop_on_error,
                     steps=steps,
+                    idempotency_key=idempotency_key,
+                )
+            ),
+            self._loop,
+        )
+
+    def export(
+        self,
+        connector: str | Connector,
+        entity: str,
+        action: str = "list",
+        params: Mapping[str, Any] | None = None,
+        *,
+        file: str = "ndjson",
+        select: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        intent: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> SyncJob:
+        """The job that collects all pages of a list or search into a file, `ndjson` or `csv`; `job.download` saves it.
+
+        `select` names the columns of a CSV file.
+        """
+        return SyncJob(
+            self._loop.run(
+                self._target.export(
+                    connector,
+                    entity,
+                    action,
+                    params,
+                    file=file,
+                    select=select,
+                    exclude=exclude,
+                    labels=labels,
+                    intent=intent,
                     idempotency_key=idempotency_key,
                 )
             ),

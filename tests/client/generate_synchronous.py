@@ -48,6 +48,7 @@ MODULES = (
             "Job": "gateway.client.jobs",
             "Logs": "gateway.client.logs",
             "Jobs": "gateway.client.jobs",
+            "Schedules": "gateway.client.schedules",
             "Tool": "gateway.client.tools",
             "Webhooks": "gateway.client.webhooks",
             "Gateway": "gateway.client.gateway",

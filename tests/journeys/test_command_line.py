@@ -198,3 +198,43 @@ async def test_a_batch_runs_a_file_of_operations(command, desk, tmp_path):
     assert "line 2" in faulty[2]
     assert empty[0] == 2
     assert "has no operations" in empty[2]
+
+
+async def test_an_export_writes_every_record_into_a_file(command, desk, tmp_path):
+    code, _, err = await command(
+        "export", "support-desk", "tickets", "per_page=100", "-o", "tickets.csv", "--select", "id,subject"
+    )
+    _, listed, _ = await command("call", "support-desk", "tickets", "list", "per_page=100", "--all", "--fields", "id")
+    wrong = await command("export", "support-desk", "tickets", "--action", "get", "ticket_id=1")
+
+    header, *rows = (tmp_path / "tickets.csv").read_text("utf-8").splitlines()
+    assert code == 0, err
+    assert header == "id,subject"
+    assert [row.split(",")[0] for row in rows] == [str(record["id"]) for record in json.loads(listed)]
+    assert (wrong[0], "output is for list" in wrong[2]) == (2, True)
+
+
+async def test_a_schedule_is_created_run_changed_and_deleted(command, desk):
+    _, created, err = await command(
+        *("schedules", "create", "Mornings", "30 6 * * 1-5", "support-desk", "tickets", "list", "per_page=2"),
+        *("--timezone", "Europe/Berlin"),
+    )
+    schedule = json.loads(created)
+    code, job_id, _ = await command("schedules", "run", schedule["id"], "--watch")
+    _, updated, _ = await command("schedules", "update", schedule["id"], "--disable")
+    _, shown, _ = await command("schedules", "show", schedule["id"])
+    _, listed, _ = await command("schedules", "list", "-c", desk)
+    deleted = await command("schedules", "delete", schedule["id"])
+    wrong = await command("schedules", "create", "x", "61 * * * *", "support-desk", "tickets", "list")
+
+    assert (schedule["params"], schedule["timezone"], len(schedule["next_runs"])) == (
+        {"per_page": 2},
+        "Europe/Berlin",
+        3,
+    ), err
+    assert code == 0
+    assert json.loads(shown)["job_ids"] == [job_id.strip()]
+    assert (json.loads(updated)["enabled"], json.loads(updated)["next_runs"]) == (False, [])
+    assert [each["id"] for each in json.loads(listed)] == [schedule["id"]]
+    assert deleted[0] == 0
+    assert (wrong[0], "invalid minute" in wrong[2]) == (2, True)

@@ -257,3 +257,28 @@ async def test_steps_of_a_batch_refer_to_each_other(gateway, desk):
     answer = await (await gateway.batch(desk, steps, steps=True)).result()
 
     assert [each["result"]["id"] for each in answer.result["results"]] == [3, 3]
+
+
+async def test_an_export_is_followed_and_saved(gateway, desk, tmp_path):
+    job = await gateway.export(desk, "tickets", params={"per_page": 50}, select=["id"])
+
+    saved = await job.download(tmp_path / "tickets.ndjson")
+    records = [record async for record in job.records()]
+    with pytest.raises(errors.InvalidParams, match="the job's result is a file"):
+        await job.result()
+
+    assert saved.size == (tmp_path / "tickets.ndjson").stat().st_size
+    assert len(records) == job.view.progress > 100
+
+
+async def test_schedules_are_kept_by_the_client(gateway, desk):
+    schedule = await gateway.schedules.create("Daily", "@daily", desk, "tickets", "list", {"per_page": 2}, file="csv")
+    job = await (await gateway.schedules.run(schedule.id)).wait()
+    changed = await gateway.schedules.update(schedule.id, output=None, cron="0 7 * * *")
+    listed = [each.id async for each in gateway.schedules.list(desk)]
+    await gateway.schedules.delete(schedule.id)
+
+    assert job.status == "succeeded"
+    assert (changed.output, changed.cron, listed) == (None, "0 7 * * *", [schedule.id])
+    with pytest.raises(errors.NotFound):
+        await gateway.schedules.get(schedule.id)

@@ -24,6 +24,8 @@ ROUTES: tuple[Route, ...] = (
         errors=(404,),
         scope=WRITE,
         audit="schedule.create",
+        command='gateway schedules create Mornings "30 6 * * 1-5" support-desk tickets list',
+        python='print(await gateway.schedules.create("Mornings", "30 6 * * 1-5", "support-desk", "tickets", "list"))',
     ),
     Route(
         "GET",
@@ -34,6 +36,8 @@ ROUTES: tuple[Route, ...] = (
         query=schedules.ScheduleQuery,
         response=SchedulePage,
         scope=READ,
+        command="gateway schedules list",
+        python="async for schedule in gateway.schedules.list():\n    print(schedule.name, schedule.next_runs)",
     ),
     Route(
         "GET",
@@ -43,6 +47,8 @@ ROUTES: tuple[Route, ...] = (
         "Schedules",
         response=ScheduleView,
         scope=READ,
+        command="gateway schedules show $SCHEDULE",
+        python="print(await gateway.schedules.get(schedule_id))",
     ),
     Route(
         "PATCH",
@@ -54,6 +60,8 @@ ROUTES: tuple[Route, ...] = (
         response=ScheduleView,
         scope=WRITE,
         audit="schedule.update",
+        command="gateway schedules update $SCHEDULE --disable",
+        python="print(await gateway.schedules.update(schedule_id, enabled=False))",
     ),
     Route(
         "DELETE",
@@ -64,6 +72,8 @@ ROUTES: tuple[Route, ...] = (
         answers={204: "The schedule is gone"},
         scope=WRITE,
         audit="schedule.delete",
+        command="gateway schedules delete $SCHEDULE",
+        python="await gateway.schedules.delete(schedule_id)",
     ),
     Route(
         "POST",
@@ -76,5 +86,7 @@ ROUTES: tuple[Route, ...] = (
         sends={202: ACCEPTED_HEADERS},
         scope=WRITE,
         audit="schedule.run",
+        command="gateway schedules run $SCHEDULE",
+        python="job = await gateway.schedules.run(schedule_id)\nawait job.wait()",
     ),
 )

@@ -1,0 +1,73 @@
+"""`gateway export`: all pages of a list or search in one file."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gateway.cli.arguments import PARAMS_HELP, read_params
+from gateway.cli.client_session import connector_option, find, gateway_options, names, open_gateway, run, schema_of
+from gateway.cli.failures import EXIT_CODES, note
+from gateway.cli.jobs import require_success
+from gateway.cli.progress import download_bar, follow
+from gateway.cli.shell_completion import complete_entity, complete_field, complete_kind, complete_param
+from gateway.cli.words import size_of
+
+_FORMATS = ("ndjson", "csv")
+
+
+@click.command(epilog=f"{PARAMS_HELP}\n\n{EXIT_CODES}")
+@click.argument("kind", shell_complete=complete_kind)
+@click.argument("entity", shell_complete=complete_entity)
+@click.argument("params", nargs=-1, shell_complete=complete_param)
+@connector_option("Which connector, where the kind has several.")
+@click.option("--action", default="list", show_default=True, help="list, api_search or context_store_search.")
+@click.option("-o", "--output", "to", type=click.Path(path_type=Path), metavar="FILE", help="File to write to.")
+@click.option(
+    "--format", "file", type=click.Choice(_FORMATS), help="Format of the file.  [default: by its name, or ndjson]"
+)
+@click.option(
+    "--select",
+    "selected",
+    multiple=True,
+    metavar="FIELDS",
+    shell_complete=complete_field,
+    help="Only these fields, such as id,user.name; the columns of a CSV file.",
+)
+@gateway_options
+def export(
+    kind: str,
+    entity: str,
+    params: tuple[str, ...],
+    connector: str | None,
+    action: str,
+    to: Path | None,
+    file: str | None,
+    selected: tuple[str, ...],
+    **where: Any,
+) -> None:
+    """Collect all pages of a list or search into a file. A job does it; after Ctrl-C the job goes on.
+
+    \b
+    gateway export support-desk tickets -o tickets.csv --select id,subject,status
+    """
+    chosen = file or _format_of(to)
+    path = to or Path(f"{entity}.{chosen}")
+
+    async def work() -> None:
+        async with open_gateway(**where) as gateway:
+            found = await find(gateway, kind, connector)
+            call_params = read_params(params, await schema_of(gateway, found.kind, entity, action))
+            job = await gateway.export(found, entity, action, call_params, file=chosen, select=names(selected))
+            require_success(await follow(job))
+            with download_bar(path.name) as bar:
+                saved = await job.download(path, on_progress=bar)
+            note(f"saved {job.view.progress} records to {saved.path} ({size_of(saved.size)}, sha256 {saved.sha256})")
+
+    run(work())
+
+
+def _format_of(to: Path | None) -> str:
+    """The format that a file's name says."""
+    suffix = "" if to is None else to.suffix.removeprefix(".")
+    return suffix if suffix in _FORMATS else _FORMATS[0]
