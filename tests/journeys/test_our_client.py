@@ -272,7 +272,7 @@ async def test_an_export_is_followed_and_saved(gateway, desk, tmp_path):
 
 
 async def test_schedules_are_kept_by_the_client(gateway, desk):
-    schedule = await gateway.schedules.create("Daily", "@daily", desk, "tickets", "list", {"per_page": 2}, file="csv")
+    schedule = await gateway.schedules.create("Daily", "@daily", desk, "tickets", "list", {"per_page": 100}, file="csv")
     job = await (await gateway.schedules.run(schedule.id)).wait()
     changed = await gateway.schedules.update(schedule.id, output=None, cron="0 7 * * *")
     listed = [each.id async for each in gateway.schedules.list(desk)]
