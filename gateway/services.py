@@ -74,7 +74,7 @@ from gateway.operations.execution import Execution
 from gateway.operations.response_cache import WRITING, ResponseCache
 from gateway.request_log.log import RequestLog
 from gateway.schedules.due import DueRuns
-from gateway.schedules.service import Schedules
+from gateway.schedules.service import ScheduleService
 from gateway.schedules.store import ScheduleStore
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.sign_in.model import ProviderSettings
@@ -165,7 +165,7 @@ class Services(WorkerServices):
     attempts: Attempts
     connector_service: ConnectorService
     connect_links: ConnectLinks
-    schedules: Schedules
+    schedules: ScheduleService
     console_sessions: ConsoleSessions
     authorization: AuthorizationServer
     #: None where the settings name no provider
@@ -411,7 +411,7 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
             jobs=JobAccess(jobs.job_store, jobs.job_waiters, jobs.identity),
             clients=Clients(audit, jobs.identity, is_embedded=settings.embedded),
             connector_service=connector_service,
-            schedules=Schedules(
+            schedules=ScheduleService(
                 audit, jobs.catalog, jobs.connector_store, jobs.schedule_store, jobs.job_store, jobs.quota, jobs.wakeup
             ),
             connect_links=ConnectLinks(

@@ -30,7 +30,7 @@ _TIMING = ("cron", "timezone", "is_enabled")
 
 
 @dataclass(frozen=True)
-class Schedules:
+class ScheduleService:
     """Schedules of an organization, for its callers; `DueRuns` starts their runs."""
 
     audit: Audit
