@@ -6,7 +6,7 @@ if no use case was called.
 """
 
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from gateway.audit.usage import USAGE, UsagePoint, usage_point, whole_step
 from gateway.db.batch_writer import BatchWriter
 from gateway.db.pool import Database
 from gateway.db.pruning import BATCH
-from gateway.db.where import Where
+from gateway.db.where import OF_WORKSPACES, Where
 from gateway.errors import GatewayError
 
 _PRUNE = "SELECT gateway_prune_audit($1, $2)"
@@ -143,6 +143,8 @@ class EntryFilter:
     request_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    #: names of the only workspaces whose connectors count
+    workspaces: Collection[str] | None = None
 
 
 class Audit:
@@ -212,6 +214,7 @@ class Audit:
         where = Where()
         where.add("organization_id = {}", organization_id)
         where.add("connector_id = {}", entries.connector_id)
+        where.add(OF_WORKSPACES, entries.workspaces)
         where.add("actor = {}", entries.actor)
         where.add(_ACTOR_NAMED, organization_id, entries.actor_name)
         where.add("what = {}", entries.operation)

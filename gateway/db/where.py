@@ -1,5 +1,13 @@
 """The conditions of a list that is filtered."""
 
+#: rows of connectors of these workspaces; for `Where.add` with the names
+OF_WORKSPACES = """
+    connector_id IN (
+        SELECT connectors.id FROM connectors JOIN workspaces ON workspaces.id = workspace_id
+        WHERE workspaces.name = ANY ({}::text[])
+    )
+"""
+
 
 class Where:
     """A WHERE clause with a condition for each filter that is given, and its arguments.

@@ -1,6 +1,6 @@
 """Each HTTP request to an application, for a day: method, path, status and time; never bodies, queries or secrets."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from uuid import UUID
 from gateway.db.batch_writer import BatchWriter
 from gateway.db.pool import Database
 from gateway.db.pruning import BATCH, prune
-from gateway.db.where import Where
+from gateway.db.where import OF_WORKSPACES, Where
 from gateway.upstream.sent_requests import SentRequest
 
 # The connector says whose request it is; a request of a deleted one, or of a consent, is dropped.
@@ -79,6 +79,8 @@ class RequestFilter:
     #: only those that failed: without a complete response, or with a status from 400 on
     is_failed: bool = False
     since: datetime | None = None
+    #: names of the only workspaces whose connectors count
+    workspaces: Collection[str] | None = None
 
 
 class RequestLog:
@@ -110,6 +112,7 @@ class RequestLog:
         where = Where()
         where.add("organization_id = {}", organization_id)
         where.add("connector_id = {}", requests.connector_id)
+        where.add(OF_WORKSPACES, requests.workspaces)
         where.add("job_id = {}", requests.job_id)
         where.add("request_id = {}", requests.request_id)
         if requests.status is not None:

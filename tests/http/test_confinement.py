@@ -8,6 +8,7 @@ import pytest
 from gateway.identity.tokens import hashed, new_secret
 from tests.harness.caller import Api
 from tests.harness.in_process import EVERY_SCOPE, FrontEnd
+from tests.harness.waiting import eventually
 
 CONNECTORS = "/api/v1/integrations/connectors"
 MCP = {"MCP-Protocol-Version": "2025-11-25", "Accept": "application/json, text/event-stream"}
@@ -128,6 +129,22 @@ async def test_lists_show_its_own_workspaces_only(setting: Setting):
     assert [each["id"] for each in connectors] == [setting.own_connector]
     assert [each["name"] for each in workspaces] == ["own"]
     assert (jobs, schedules) == ([], [])
+
+
+async def test_logs_tell_of_its_own_connectors_only(setting: Setting):
+    for connector in (setting.own_connector, setting.other_connector):
+        await setting.whole.post(f"{CONNECTORS}/{connector}/execute", BODY)
+
+    async def connectors_in(path: str, api: Api) -> set[str | None]:
+        return {each["connector_id"] for each in (await api.get(path)).json()["data"]}
+
+    for path in ("/api/v1/audit?limit=100", "/api/v1/requests?limit=100"):
+
+        async def is_written(path: str = path) -> bool:
+            return {setting.own_connector, setting.other_connector} <= await connectors_in(path, setting.whole)
+
+        assert await eventually(is_written)
+        assert await connectors_in(path, setting.confined) == {setting.own_connector}
 
 
 async def test_its_own_connector_works(setting: Setting):

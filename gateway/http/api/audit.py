@@ -14,7 +14,7 @@ from gateway.contract.gateway_state import ActorView, AuditEntryView, AuditPage,
 from gateway.errors import FieldError, InvalidParams
 from gateway.http.bodies import Moment, QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
-from gateway.identity.model import id_of
+from gateway.identity.model import Caller, id_of
 from gateway.kinds.catalog import Catalog
 from gateway.monitoring.statistics import read_in_hand
 
@@ -75,14 +75,14 @@ async def list_audit(request: web.Request) -> AuditPage:
     query, caller = read_query(request, AuditQuery), request[CALLER]
     services = request.app[SERVICES]
     entries = await services.audit.find(
-        caller.organization_id, entry_filter(query), before=query.cursor, limit=query.limit + 1
+        caller.organization_id, entry_filter(query, caller), before=query.cursor, limit=query.limit + 1
     )
     page = entries[: query.limit]
     next_cursor = str(page[-1].id) if len(entries) > len(page) else None
     return AuditPage([entry_view(entry, services.catalog) for entry in page], next_cursor)
 
 
-def entry_filter(query: AuditQuery) -> EntryFilter:
+def entry_filter(query: AuditQuery, caller: Caller) -> EntryFilter:
     """The entries that a query asks for; an actor is found by id or by name."""
     actor = id_of(query.actor)
     return EntryFilter(
@@ -95,6 +95,7 @@ def entry_filter(query: AuditQuery) -> EntryFilter:
         request_id=query.request_id,
         since=query.since,
         until=query.until,
+        workspaces=caller.client.workspaces,
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from gateway.contract.gateway_state import RequestPage, RequestView
 from gateway.http.bodies import Moment, QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
+from gateway.identity.model import Caller
 from gateway.request_log.log import LoggedRequest, RequestFilter
 
 
@@ -34,14 +35,14 @@ async def list_requests(request: web.Request) -> RequestPage:
     """Every HTTP request to an application, the newest first. Queries, bodies and headers are never kept."""
     query = read_query(request, RequestQuery)
     found = await request.app[SERVICES].request_log.find(
-        request[CALLER].organization_id, _filter(query), before=query.cursor, limit=query.limit + 1
+        request[CALLER].organization_id, _filter(query, request[CALLER]), before=query.cursor, limit=query.limit + 1
     )
     page = found[: query.limit]
     next_cursor = str(page[-1].id) if len(found) > len(page) else None
     return RequestPage([request_view(each) for each in page], next_cursor)
 
 
-def _filter(query: RequestQuery) -> RequestFilter:
+def _filter(query: RequestQuery, caller: Caller) -> RequestFilter:
     return RequestFilter(
         connector_id=query.connector_id,
         job_id=query.job_id,
@@ -49,6 +50,7 @@ def _filter(query: RequestQuery) -> RequestFilter:
         status=None if query.status in (None, "failed") else _statuses(query.status or ""),
         is_failed=query.status == "failed",
         since=query.since,
+        workspaces=caller.client.workspaces,
     )
 
 

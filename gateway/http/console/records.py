@@ -96,6 +96,7 @@ async def list_audit(request: web.Request) -> web.Response:
             actor=query_id(request, "actor"),
             since=_time(filters["since"]),
             until=_time(filters["until"]),
+            workspaces=request[CALLER].client.workspaces,
         ),
         before=int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 19 else None,
         limit=_LIMIT + 1,
