@@ -22,7 +22,7 @@ LAYERS = (
     {"aio", "contract", "saving"},
     {"db", "kinds", "vault"},
     {"audit", "operation_search", "sandbox", "upstream"},
-    {"identity", "request_log"},
+    {"identity", "request_log", "spec_import"},
     {"connectors", "events", "in_process", "jobs", "limits", "oauth_server", "settings"},
     {"context_store", "embedded", "gateway", "oauth_client"},
     {"connect_links", "operations", "sign_in"},

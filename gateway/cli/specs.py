@@ -12,6 +12,7 @@ import click
 from gateway.cli.arguments import PARAMS_HELP, read_params
 from gateway.cli.output import Format, output_option, write
 from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, complete_param
+from gateway.cli.spec_import import diff_specs, import_spec
 from gateway.kinds.catalog import Kind
 from gateway.kinds.describe import kind_summary, kind_view
 from gateway.kinds.editor_schema import editor_schema_text
@@ -25,7 +26,11 @@ from gateway.settings import settings_of
 
 @click.group()
 def specs() -> None:
-    """The specs of connector kinds: check, show and describe them."""
+    """The specs of connector kinds: make, import, check, show and compare them."""
+
+
+specs.add_command(import_spec)
+specs.add_command(diff_specs)
 
 
 @specs.command("lint")

@@ -46,8 +46,7 @@ def linted_kind(folder: Path) -> tuple[Kind | None, list[LintError]]:
     if kind is not None:
         errors += [
             lint_error(folder, place, message)
-            for check in CHECKS
-            for place, message in check(kind)
+            for place, message in lint_kind(kind)
             if reading.is_certain(place, message)
         ]
     readable = set(folder.glob("*.yaml")) - {error.path for error in errors if error.is_unreadable}
@@ -57,6 +56,11 @@ def linted_kind(folder: Path) -> tuple[Kind | None, list[LintError]]:
     )
     composed.cache_clear()
     return kind, in_order
+
+
+def lint_kind(kind: Kind) -> Iterator[PlacedError]:
+    """Everything wrong with a kind that could be loaded: the place in its spec, and what to do."""
+    return (error for check in CHECKS for error in check(kind))
 
 
 def _descriptions(kind: Kind) -> Iterator[PlacedError]:

@@ -1,0 +1,150 @@
+"""`gateway specs import` and `gateway specs diff`: kinds from OpenAPI documents, and what differs between two."""
+
+import asyncio
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from gateway.cli.words import printable
+from gateway.kinds.catalog import Kind
+from gateway.kinds.loading import load_catalog, load_kind
+from gateway.kinds.sources import SpecError
+from gateway.kinds.spec import KIND_NAME
+from gateway.settings import settings_of
+from gateway.spec_import.changes import Change, changes_between
+from gateway.spec_import.importing import imported_from, kind_of
+from gateway.spec_import.mapping import Imported, Options
+from gateway.spec_import.model import ImportFailed
+from gateway.spec_import.report import SHOWN, report_lines
+from gateway.spec_import.sources import is_url
+from gateway.spec_import.writing import REPORT, files_of, write_kind
+
+#: changes that are shown after an import; `gateway specs diff` shows all
+_SHOWN_CHANGES = 20
+
+EXAMPLES = """\b
+Examples:
+  gateway specs import openapi.json --into specs
+  gateway specs import https://example.com/openapi.yaml --kind parcels --include '/v2/shipments*'
+  gateway specs import openapi.json --into specs --overlay parcels.overlay.yaml
+"""
+
+
+@click.command("import", epilog=EXAMPLES)
+@click.argument("source", metavar="FILE|URL")
+@click.option("--kind", metavar="NAME", help="Name of the kind; by default made from the document's title.")
+@click.option("--include", metavar="GLOB", multiple=True, help="Only operations whose path, id or tag matches.")
+@click.option(
+    "--overlay",
+    "overlays",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="OpenAPI Overlay with your corrections, applied before the document is read.",
+)
+@click.option("--server", metavar="URL", help="URL that every request begins with, if the document names none.")
+@click.option(
+    "--into",
+    "root",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    show_default="here",
+    help="The folder in which the kind's folder is written; name it in GATEWAY_SPECS.",
+)
+@click.option("--force", is_flag=True, help="Overwrite files that were changed by hand.")
+def import_spec(
+    source: str,
+    kind: str | None,
+    include: Sequence[str],
+    overlays: Sequence[Path],
+    server: str | None,
+    root: Path,
+    force: bool,
+) -> None:
+    """Make a kind of an OpenAPI 3 or Swagger 2 document.
+
+    Writes the specs and import-report.txt into a folder named like the kind. The report lists what was mapped, what was
+    guessed and why, and what needs a person. Keep corrections in an overlay: importing a newer document applies them
+    again and shows what changed.
+    """
+    if kind is not None and not re.fullmatch(KIND_NAME, kind):
+        raise click.BadParameter("write lower-case letters, digits and hyphens, such as parcels", param_hint="--kind")
+    try:
+        with Console(stderr=True).status(f"Reading {printable(source)}"):
+            imported = asyncio.run(imported_from(source, Options(kind, include, server), overlays))
+        folder = root / imported.connector["kind"]
+        before = load_kind(folder) if (folder / "connector.yaml").is_file() else None
+        named = source if is_url(source) else Path(source).name
+        report = "\n".join(report_lines(imported)) + "\n"
+        write_kind(folder, files_of(imported, named), report, force=force)
+    except (ImportFailed, SpecError) as error:
+        raise click.ClickException(printable(str(error))) from error
+    _print(imported, folder, before)
+
+
+def _print(imported: Imported, folder: Path, before: Kind | None) -> None:
+    for line in report_lines(imported, SHOWN):
+        click.echo(printable(line))
+    if before is not None:
+        changes = list(changes_between(before, kind_of(imported)))
+        click.echo(f"\nChanged since the last import: {len(changes)}")
+        _print_changes(changes[:_SHOWN_CHANGES])
+        if len(changes) > _SHOWN_CHANGES:
+            click.echo(f"  and {len(changes) - _SHOWN_CHANGES} more")
+    click.echo(f"\nwritten to {folder}; every finding is in {folder / REPORT}", err=True)
+    click.echo(f"next: gateway specs lint {folder}", err=True)
+
+
+@click.command("diff")
+@click.argument("old")
+@click.argument("new")
+@click.option(
+    "--overlay",
+    "overlays",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="OpenAPI Overlay for a NEW that is a document.",
+)
+@click.option("--include", metavar="GLOB", multiple=True, help="As with import, for a NEW that is a document.")
+@click.option("--server", metavar="URL", help="As with import, for a NEW that is a document.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if calls that worked may fail.")
+def diff_specs(
+    old: str, new: str, overlays: Sequence[Path], include: Sequence[str], server: str | None, exit_code: bool
+) -> None:
+    """Show what differs between two versions of a kind, `!` where calls that worked may fail.
+
+    OLD and NEW are folders of kinds or names of loaded kinds; NEW may be an OpenAPI document, which is compared as an
+    import would write it.
+    """
+    try:
+        before = _kind(old)
+        after = _kind_or_document(new, Options(before.name, include, server), overlays)
+    except (ImportFailed, SpecError) as error:
+        raise click.ClickException(printable(str(error))) from error
+    changes = list(changes_between(before, after))
+    _print_changes(changes)
+    breaking = sum(change.is_breaking for change in changes)
+    click.echo(f"{len(changes)} changes, {breaking} of them may break calls", err=True)
+    sys.exit(1 if exit_code and breaking else 0)
+
+
+def _print_changes(changes: Sequence[Change]) -> None:
+    for change in changes:
+        click.echo(printable(str(change)))
+
+
+def _kind(name: str) -> Kind:
+    if Path(name, "connector.yaml").is_file():
+        return load_kind(Path(name))
+    return load_catalog(settings_of().specs).kind(name)
+
+
+def _kind_or_document(name: str, options: Options, overlays: Sequence[Path]) -> Kind:
+    if is_url(name) or Path(name).is_file():
+        return kind_of(asyncio.run(imported_from(name, options, overlays)))
+    return _kind(name)

@@ -1,0 +1,253 @@
+"""Parameters and bodies of a document as params: where each goes, how it is written, which must be given. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.kinds.spec import FORM, is_json
+from gateway.spec_import.model import Body, Finding, Node, NotMapped, SourceOperation, for_a_person, guessed
+from gateway.spec_import.references import Document, node_of
+from gateway.spec_import.schemas import Schema, Schemas, described
+from gateway.spec_import.words import identifier, plain
+
+_MULTIPART = "multipart/form-data"
+#: headers that are made, not given (OpenAPI 3.1, Parameter Object), and those of credentials
+_OWN_HEADERS = ("accept", "content-type", "authorization", "content-length", "host", "user-agent")
+_LIST_STYLES = ("spaceDelimited", "pipeDelimited", "deepObject")
+#: what a file is in a multipart body
+_FILE = {
+    "type": "object",
+    "properties": {
+        "content": {"type": "string", "description": "the bytes of the file in base64"},
+        "filename": {"type": "string", "description": "name of the file"},
+        "content_type": {"type": "string", "description": "media type of the file"},
+    },
+    "required": ["content"],
+    "additionalProperties": False,
+}
+
+
+@dataclass
+class RequestParts:
+    """The members of an action that say what its request is."""
+
+    path: str
+    params: dict[str, Schema] = field(default_factory=dict)
+    required: list[str] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
+    constant_query: dict[str, str] = field(default_factory=dict)
+    content_type: str | None = None
+    request_body: str | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, name: str, schema: Schema, *, is_required: bool, where: str, wire: str | None = None) -> str:
+        """Add a param under a free name: that of the wire, else with its place before it."""
+        wire = name if wire is None else wire
+        chosen, number = name, 2
+        if chosen in self.params:
+            chosen = f"{where}_{name}"
+        while chosen in self.params:
+            chosen, number = f"{where}_{name}_{number}", number + 1
+        placed = {"in": where} if where in ("header",) or self._is_elsewhere(where) else {}
+        self.params[chosen] = {**schema, **placed, **({"as": wire} if chosen != wire and where != "path" else {})}
+        if is_required:
+            self.required.append(chosen)
+        return chosen
+
+    method: str = "GET"
+
+    def _is_elsewhere(self, where: str) -> bool:
+        return where in ("query", "body") and where != ("query" if self.method in ("GET", "DELETE") else "body")
+
+
+def request_parts(operation: SourceOperation, document: Document, schemas: Schemas) -> RequestParts:
+    """The request of an operation; raises NotMapped for what the language has no words for."""
+    if operation.method not in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+        raise NotMapped(f"the language has no {operation.method}")
+    parts = RequestParts(operation.path, method=operation.method)
+    _add_path(parts, operation, document, schemas)
+    for parameter in operation.parameters:
+        if parameter.get("in") == "query":
+            _add_query(parts, parameter, document, schemas)
+        elif parameter.get("in") == "header":
+            _add_header(parts, parameter, document, schemas)
+        elif parameter.get("in") == "cookie":
+            reason = "params in cookies are left out"
+            if parameter.get("required") is True:
+                raise NotMapped("the language has no params in cookies", str(parameter["name"]))
+            parts.findings.append(guessed(operation, reason, str(parameter["name"])))
+    if operation.body is not None:
+        _add_body(parts, operation, operation.body, document, schemas)
+    return parts
+
+
+def _schema_of(parameter: Node, document: Document) -> Any:
+    media = next(iter(node_of(parameter.get("content")).values()), None)
+    return node_of(media).get("schema") if media is not None else parameter.get("schema", parameter)
+
+
+def _read(parameter: Node, document: Document, schemas: Schemas) -> Schema:
+    schema = _schema_of(parameter, document)
+    found = schemas.of_param(schema, str(parameter["name"]), parameter.get("description", ""))
+    if parameter.get("deprecated") is True:
+        found = {**found, "deprecated": True}
+    if "examples" not in found and isinstance(parameter.get("example"), str | int):
+        found = {**found, "examples": [parameter["example"]]}
+    return found
+
+
+def _add_path(parts: RequestParts, operation: SourceOperation, document: Document, schemas: Schemas) -> None:
+    """The params of the path in its order; those that the document forgets to declare are texts."""
+    if "?" in operation.path or "#" in operation.path:
+        raise NotMapped("the path has a query or a fragment")
+    declared = {str(each["name"]): each for each in operation.parameters if each.get("in") == "path"}
+    for written in re.findall(r"{([^}]*)}", operation.path):
+        name = re.sub(r"\W", "_", written.strip("+*")) or "value"
+        if name in parts.params:
+            raise NotMapped("the path has a param twice", name)
+        parameter = declared.get(written)
+        if parameter is None:
+            schema: Schema = described({"type": "string"}, written)
+            parts.findings.append(guessed(operation, "a param of the path that is not declared is a text", written))
+        else:
+            schema = _read(parameter, document, schemas)
+        parts.path = parts.path.replace(f"{{{written}}}", f"{{{name}}}", 1)
+        parts.add(name, _without_default(schema), is_required=True, where="path")
+    if not re.fullmatch(r"/\S*", parts.path):
+        raise NotMapped("the path holds spaces or does not begin with a slash")
+
+
+def _add_query(parts: RequestParts, parameter: Node, document: Document, schemas: Schemas) -> None:
+    wire = str(parameter["name"])
+    schema = _read(parameter, document, schemas)
+    is_required = parameter.get("required") is True
+    types = _types(schema)
+    style, explode = parameter.get("style", "form"), parameter.get("explode", parameter.get("style", "form") == "form")
+    if "object" in types and style == "form" and "content" not in parameter and explode and "properties" in schema:
+        for name, member in schema["properties"].items():
+            _add(parts, name, _told(member), name in schema.get("required", ()) and is_required, "query")
+        return
+    styled: Schema = {}
+    if {"array", "object"} & set(types):
+        if style in _LIST_STYLES:
+            styled["style"] = style
+        elif explode is False and "array" in types:
+            styled["explode"] = False
+    _add(parts, wire, {**_told(schema), **styled}, is_required, "query")
+
+
+def _add_header(parts: RequestParts, parameter: Node, document: Document, schemas: Schemas) -> None:
+    wire = str(parameter["name"])
+    schema = _read(parameter, document, schemas)
+    only = schema.get("enum", ())
+    constant = schema.get("default", only[0] if len(only) == 1 else None)
+    if wire.lower() == "content-type":
+        return
+    is_version = wire.lower() == "accept" or wire.lower().endswith("version")
+    if constant is not None and (is_version or (len(only) == 1 and parameter.get("required") is True)):
+        if not (wire.lower() == "accept" and str(constant) == "application/json"):
+            parts.headers[wire] = str(constant)
+    elif wire.lower() not in _OWN_HEADERS:
+        _add(parts, wire, _told(schema), parameter.get("required") is True, "header")
+
+
+def _add(parts: RequestParts, wire: str, schema: Schema, is_required: bool, where: str) -> str:
+    """Add a param by its name on the wire, which becomes an identifier where it is none."""
+    name = wire if re.fullmatch(r"[A-Za-z_]\w*", wire) else identifier(wire) or "value"
+    return parts.add(name, schema, is_required=is_required, where=where, wire=wire)
+
+
+def _types(schema: Schema) -> list[str]:
+    types = schema.get("type", [])
+    return [types] if isinstance(types, str) else types
+
+
+def _told(schema: Schema) -> Schema:
+    """A schema whose defaults are told in words: the application has them, and one that is sent may exclude others."""
+    if "default" in schema:
+        default = schema["default"]
+        shown = str(default).lower() if isinstance(default, bool) else str(default)
+        text = str(schema.get("description", "")).rstrip(".")
+        told = text if shown in text and "efault" in text else f"{text}; default: {shown}"
+        schema = {**_without_default(schema), "description": told}
+    if any(_has_default(each) for each in schema.get("properties", {}).values()):
+        schema = {**schema, "properties": {name: _told(each) for name, each in schema["properties"].items()}}
+    items = schema.get("items")
+    if isinstance(items, dict) and _has_default(items):
+        schema = {**schema, "items": _told(items)}
+    return schema
+
+
+def _has_default(schema: Schema) -> bool:
+    inner = [*schema.get("properties", {}).values(), *([schema["items"]] if schema.get("items") else [])]
+    return "default" in schema or any(_has_default(each) for each in inner)
+
+
+def _without_default(schema: Schema) -> Schema:
+    return {name: value for name, value in schema.items() if name != "default"}
+
+
+def _add_body(
+    parts: RequestParts, operation: SourceOperation, body: Body, document: Document, schemas: Schemas
+) -> None:
+    if operation.method == "GET":
+        if body.is_required:
+            raise NotMapped("a GET with a required body")
+        parts.findings.append(guessed(operation, "the optional body of a GET is left out"))
+        return
+    parts.content_type = body.content_type
+    if is_json(body.content_type) or body.content_type in (FORM, _MULTIPART):
+        schema = schemas.of_param(body.schema, "body")
+        if _is_flat(schema, body):
+            _add_members(parts, operation, body, schema, document)
+        elif is_json(body.content_type):
+            parts.request_body = _add(parts, "body", _told(schema), body.is_required, "body")
+        else:
+            raise NotMapped("a form whose members the document does not name", body.content_type)
+        return
+    schema = described({"type": "string"}, "body", plain(body.schema.get("description")) or "the whole body")
+    if not body.content_type.startswith("text/") and not body.content_type.endswith(("xml", "yaml")):
+        schema = {**schema, "contentEncoding": "base64", "description": "the bytes of the body in base64"}
+    parts.request_body = _add(parts, "content", schema, body.is_required, "body")
+
+
+def _is_flat(schema: Schema, body: Body) -> bool:
+    """Whether the members of a body can be params of their own: dots in JSON names would mean nesting."""
+    if _types(schema) not in (["object"], ["object", "null"]) or not schema.get("properties"):
+        return False
+    return not is_json(body.content_type) or not any("." in name for name in schema["properties"])
+
+
+def _add_members(
+    parts: RequestParts, operation: SourceOperation, body: Body, schema: Schema, document: Document
+) -> None:
+    required = schema.get("required", ())
+    sources = node_of(document.resolved(body.schema).get("properties"))
+    for name, member in schema["properties"].items():
+        if body.content_type == _MULTIPART and _is_file(document, sources.get(name)):
+            if "array" in _types(member):
+                parts.findings.append(for_a_person(operation, "a list of files is sent as one file", name))
+            member = {**_FILE, "description": member["description"]}
+        elif body.content_type == FORM and {"array", "object"} & set(_types(member)):
+            member = {**member, **_form_style(node_of(body.encoding.get(name)), _types(member))}
+        _add(parts, name, _told(member), name in required, "body")
+
+
+def _is_file(document: Document, schema: object) -> bool:
+    node = document.resolved(schema)
+    if node.get("type") == "array":
+        node = document.resolved(node.get("items"))
+    is_binary = node.get("format") == "binary" or node.get("type") == "file" or "contentMediaType" in node
+    return is_binary or (
+        node.get("type") == "string" and "application/octet-stream" in str(node.get("contentMediaType"))
+    )
+
+
+def _form_style(encoding: Mapping[str, Any], types: list[str]) -> Schema:
+    style, explode = encoding.get("style", "form"), encoding.get("explode", True)
+    if style in _LIST_STYLES:
+        return {"style": style}
+    if "array" not in types:
+        return {}
+    return {"style": "form"} if explode else {"style": "form", "explode": False}

@@ -1,0 +1,237 @@
+"""Where records lie in responses, and what they have: pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.kinds.spec import is_json
+from gateway.spec_import.model import Finding, Node, NotMapped, Response, SourceOperation, guessed
+from gateway.spec_import.names import own_verb, route_of
+from gateway.spec_import.references import Document, node_of
+from gateway.spec_import.words import identifier, singular_of
+
+#: members that hold the records of a list, the surest first
+_LISTS = ("data", "items", "results", "records", "values", "entries", "list", "objects", "resources", "content", "rows")
+#: members beside one record
+_BESIDE = frozenset(
+    {"meta", "metadata", "links", "_links", "jsonapi", "included", "request_id", "type", "ok", "success"}
+)
+_MAX_MERGED, _MAX_FIELDS = 8, 150
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a response holds: a list, a record or a file, and the schema of the records."""
+
+    #: `records` or `record` and its path; None for a file
+    member: str | None
+    path: str
+    record: Node
+    #: the object around a list, where paging may be found
+    around: Node
+    headers: frozenset[str]
+    findings: tuple[Finding, ...] = ()
+
+
+def shape_of(operation: SourceOperation, document: Document) -> Shape:
+    """The shape of the response to a success; raises NotMapped for one that is neither JSON nor a file of a GET."""
+    response = _main(operation)
+    if response is None or (not response.content and response.status.startswith("2")):
+        headers = response.headers if response else frozenset()
+        return Shape("record", "$", {}, {}, headers)
+    json_types = [name for name in response.content if is_json(name) or name == "*/*"]
+    if not json_types:
+        return _file(operation, response)
+    media = response.content[json_types[0]]
+    schema = schema_of(document, media)
+    return _of_json(operation, document, schema, response)
+
+
+def _main(operation: SourceOperation) -> Response | None:
+    """The response with content of the lowest status, else the first."""
+    with_content = [each for each in operation.responses if each.content]
+    return next(iter(with_content or operation.responses), None)
+
+
+def schema_of(document: Document, media: Node) -> Node:
+    """The schema of a media type; where it has none, that of its example."""
+    schema = whole(document, media.get("schema"))
+    if schema.get("properties") or schema.get("items") or (schema.get("type") not in (None, "object")):
+        return schema
+    examples = [document.resolved(each).get("value") for each in node_of(media.get("examples")).values()]
+    shown = next((each for each in (media.get("example"), *examples, schema.get("example")) if each is not None), None)
+    return schema if shown is None else implied_schema(shown)
+
+
+def implied_schema(value: Any, depth: int = 4) -> Node:
+    """The schema that an example implies, as far as shapes are judged."""
+    match value:
+        case dict():
+            members = list(value.items())[:_MAX_FIELDS] if depth else []
+            return {
+                "type": "object",
+                "properties": {str(name): implied_schema(each, depth - 1) for name, each in members},
+            }
+        case list():
+            return {"type": "array", "items": implied_schema(value[0], depth - 1) if value and depth else {}}
+        case bool():
+            return {"type": "boolean"}
+        case int() | float():
+            return {"type": "integer" if isinstance(value, int) else "number"}
+        case None:
+            return {}
+    return {"type": "string"}
+
+
+def whole(document: Document, value: object, depth: int = 0) -> Node:
+    """A schema with the properties of its `allOf` and of the first of its `oneOf` or `anyOf`."""
+    node = document.resolved(value)
+    parts = [*(node.get("allOf") or ()), *(node.get("oneOf") or ())[:1], *(node.get("anyOf") or ())[:1]]
+    if not parts or depth > _MAX_MERGED:
+        return node
+    inner = [whole(document, each, depth + 1) for each in parts]
+    properties: dict[str, Any] = {}
+    for each in [*inner, node]:
+        properties |= node_of(each.get("properties"))
+    found = {name: member for each in inner for name, member in each.items()} | dict(node)
+    return {**found, "properties": properties} if properties else found
+
+
+def _file(operation: SourceOperation, response: Response) -> Shape:
+    kinds = ", ".join(response.content)
+    if operation.method == "GET":
+        reason = "a response that is not JSON is a download"
+        sure = any(
+            re.match(r"application/(octet-stream|pdf|zip)|image/|audio/|video/", name) for name in response.content
+        )
+        if not response.content:
+            reason, sure, kinds = "a redirect is taken as a download", False, f"status {response.status}"
+        return Shape(None, "", {}, {}, response.headers, () if sure else (guessed(operation, reason, kinds),))
+    if response.content:
+        raise NotMapped("a write whose response is not JSON", kinds)
+    return Shape("record", "$", {}, {}, response.headers)
+
+
+def _of_json(operation: SourceOperation, document: Document, schema: Node, response: Response) -> Shape:
+    headers = response.headers
+    if _is_array(schema):
+        if operation.method == "GET" or _lists(operation):
+            return Shape("records", "$", whole(document, schema.get("items")), {}, headers)
+        return Shape("record", "$", {}, {}, headers)
+    found = _list_in(operation, document, schema)
+    if found is not None:
+        path, items, around, is_sure = found
+        reason = "the list of records is found by its shape"
+        doubts = () if is_sure else (guessed(operation, reason, path, member="records"),)
+        return Shape("records", path, whole(document, items), around, headers, doubts)
+    name = _only_record(operation, document, schema)
+    if name is not None:
+        return Shape("record", name, whole(document, node_of(schema["properties"])[name]), {}, headers)
+    if operation.method == "GET" and own_verb(operation) == "list":
+        doubt = guessed(operation, "named a list, but its response holds none: the whole response is the record")
+        return Shape("record", "$", schema, {}, headers, (doubt,))
+    return Shape("record", "$", schema, {}, headers)
+
+
+def _is_array(schema: Node) -> bool:
+    return schema.get("type") == "array" or ("items" in schema and "properties" not in schema)
+
+
+def _lists(operation: SourceOperation) -> bool:
+    """Whether an operation may list: reads, and POSTs that look something up."""
+    route = route_of(operation.path)
+    last = route.groups[-1][-1] if route.groups and not route.ends_with_param else ""
+    return operation.method == "GET" or (operation.method == "POST" and last in ("search", "query", "lookup"))
+
+
+def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tuple[str, Any, Node, bool] | None:
+    """The path of the list of records, the schema of its items, the object around it, and whether that is sure."""
+    if not _lists(operation):
+        return None
+    route = route_of(operation.path)
+    asked = {word for group in route.groups[-1:] for word in (group[-1], singular_of(group[-1]))}
+    is_listing = own_verb(operation) in ("list", "search", "query", "find") or _is_paged(operation)
+    if route.ends_with_param and not is_listing:
+        return None
+    arrays = list(_arrays(document, schema))
+    for path, items, around in arrays:
+        last = path.rpartition(".")[2]
+        if last.lower() in _LISTS or {identifier(last), singular_of(identifier(last))} & asked:
+            is_whole = is_listing or last.lower() in _LISTS or len(node_of(schema.get("properties"))) <= _FEW
+            if is_whole:
+                return path, items, around, True
+    objects = [each for each in arrays if _holds_objects(document, each[1])]
+    if is_listing and len(objects) == 1:
+        return (*objects[0], False)
+    return None
+
+
+#: members of an object that is no more than a list with its paging
+_FEW = 6
+
+
+def _is_paged(operation: SourceOperation) -> bool:
+    names = {identifier(str(each["name"])) for each in operation.parameters if each.get("in") == "query"}
+    return bool(names & {"page", "per_page", "page_size", "pagesize", "limit", "offset", "cursor", "page_token"})
+
+
+def _arrays(document: Document, schema: Node, prefix: str = "", depth: int = 2) -> Iterator[tuple[str, Any, Node]]:
+    """Every list in an object and in the objects within it, the outer ones first."""
+    properties = node_of(schema.get("properties"))
+    members = {str(name): whole(document, each) for name, each in properties.items() if "." not in str(name)}
+    for name, member in members.items():
+        if _is_array(member):
+            yield f"{prefix}{name}", member.get("items"), schema
+    if depth > 1:
+        for name, member in members.items():
+            if node_of(member.get("properties")) and name.lower() in (
+                *_LISTS,
+                "result",
+                "response",
+                "_embedded",
+                "payload",
+            ):
+                yield from _arrays(document, member, f"{prefix}{name}.", depth - 1)
+
+
+def _holds_objects(document: Document, items: object) -> bool:
+    node = whole(document, items)
+    return node.get("type") == "object" or "properties" in node
+
+
+def _only_record(operation: SourceOperation, document: Document, schema: Node) -> str | None:
+    """The member that is the record, where the response has nothing else that matters."""
+    properties = node_of(schema.get("properties"))
+    objects = [
+        str(name)
+        for name, member in properties.items()
+        if node_of((read := whole(document, member)).get("properties")) or read.get("type") == "object"
+    ]
+    if len(properties) == 1 and len(objects) == 1 and "." not in objects[0]:
+        return objects[0]
+    rest = {str(name).lower() for name in properties if name != "data"}
+    return "data" if "data" in objects and rest <= _BESIDE else None
+
+
+def fields_of(document: Document, record: Node) -> dict[str, str]:
+    """The members of records, each with the type that `fields` has for it."""
+    found: dict[str, str] = {}
+    for name, member in list(node_of(record.get("properties")).items())[:_MAX_FIELDS]:
+        found[str(name)] = _field_type(document, whole(document, member))
+    return found
+
+
+def _field_type(document: Document, schema: Node) -> str:
+    named = schema.get("type")
+    types = [named] if isinstance(named, str) else [each for each in named or () if isinstance(each, str)]
+    is_nullable = schema.get("nullable") is True or "null" in types
+    types = [each for each in types if each != "null"]
+    if len(types) != 1 or types[0] not in ("string", "integer", "number", "boolean", "object", "array"):
+        text = "object" if "properties" in schema else "any"
+    elif types[0] == "array":
+        inner = whole(document, schema.get("items")).get("type")
+        text = f"array<{inner}>" if inner in ("string", "integer", "number", "boolean", "object") else "array"
+    else:
+        text = types[0]
+    return f"{text}?" if is_nullable else text

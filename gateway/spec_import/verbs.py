@@ -1,0 +1,38 @@
+"""Verbs of operations' names: which are verbs at all, which change something, which may not be done twice."""
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+#: verbs with which names of operations begin, or end
+VERBS = _set(
+    "accept acknowledge activate add align append apply approve archive assign associate attach authorize autocomplete "
+    "ban batch block bulk calculate cancel change charge check claim clear clone close collect complete compute "
+    "confirm connect convert copy create deactivate decline delete deny deploy describe destroy detach disable "
+    "disassociate disconnect dismiss download duplicate edit enable escalate evaluate execute expire export extend "
+    "fetch filter find finalize follow forward generate get head identify import increment insert install invite join "
+    "kick leave link list lock lookup manage mark merge migrate modify move mute notify open patch pause pay ping "
+    "pin post preview process promote provision publish purge push put query read reboot redeliver refresh refund "
+    "regenerate register reject release reload remove rename render reopen reorder replace reply report request "
+    "rerequest rerun resend reset resolve restart restore resume retrieve retry revert review revoke rotate run save "
+    "schedule search send set show shutdown sign snooze star start stop submit subscribe suspend sync tag test "
+    "toggle track transfer trigger unarchive unassign unban unblock undelete unfollow uninstall unlink unlock unmute "
+    "unpin unpublish unregister unstar unsubscribe unsuspend untag update upload upsert validate verify view void "
+    "watch write"
+)
+#: verbs of what changes something, although the request is a GET
+CHANGING = _set(
+    "accept activate add approve archive assign cancel clear close confirm create deactivate delete destroy disable "
+    "dismiss edit enable execute expire invite kick leave lock logoff logout move patch pause post publish purge put "
+    "reboot regenerate reject remove rename reopen reset restart resume revoke rotate send set shutdown sign start "
+    "stop submit suspend trigger unlock unsubscribe update upload write"
+)
+#: verbs of what may not be done twice, although the request is a PUT or a DELETE
+ONCE = _set(
+    "append charge clone copy decrement duplicate execute generate import increment invite merge notify pay ping "
+    "publish push reboot refund regenerate renew reply rerun resend resolve restart retry roll rotate run send "
+    "shift snooze start submit test toggle transfer trigger upload"
+)
+#: verbs of what only looks something up, although the request is a POST
+LOOKING = _set("search query find lookup list filter get retrieve count")

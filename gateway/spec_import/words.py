@@ -1,0 +1,56 @@
+"""Names and sentences of a document in our form: identifiers, plain text, words of names. Pure."""
+
+import html
+import re
+
+from gateway.kinds.suggestions import singular
+
+#: characters of a description at most
+MAX_DESCRIPTION = 240
+_MAX_IDENTIFIER = 80
+
+
+def identifier(text: str) -> str:
+    """A name in lower snake case: `AccountSid` and `account-sid` are `account_sid`; `x` before a digit."""
+    text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
+    text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", text)
+    name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_MAX_IDENTIFIER].strip("_")
+    return f"x{name}" if name[:1].isdigit() else name
+
+
+def words(text: str) -> list[str]:
+    """The words of a name, in lower case: `listRepoIssues` is list, repo, issues."""
+    return [each for each in identifier(text).split("_") if each]
+
+
+def phrase(text: str) -> str:
+    """A name as words: `due_date` is `due date`."""
+    return " ".join(words(text)) or text
+
+
+def plain(text: object, limit: int = MAX_DESCRIPTION) -> str:
+    """Markdown or HTML as one line of plain text, cut at a sentence or a word."""
+    if not isinstance(text, str):
+        return ""
+    if len(text) > 20 * limit:
+        text = text[: 20 * limit]
+    text = re.sub(r"<!--.*?-->|<(?:style|script)[^>]*>.*?</(?:style|script)>", " ", text, flags=re.S)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = html.unescape(re.sub(r"</?[a-zA-Z][^<>]{0,200}>", " ", text))
+    text = re.sub(r"(?m)^\s*(#{1,6}|>|\*|-|\|)\s+", "", text)
+    text = re.sub(r"`{1,3}|\*\*|__", "", text)
+    text = "".join(each if each.isprintable() else " " for each in text)
+    text = re.sub(r"\s+", " ", text).strip()
+    return text if len(text) <= limit else _cut(text, limit)
+
+
+def _cut(text: str, limit: int) -> str:
+    sentences = re.match(rf"(.{{20,{limit - 1}}}[.!?])\s", text)
+    if sentences:
+        return sentences[1]
+    return text[: limit - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def singular_of(name: str) -> str:
+    """A snake-case name for one record: `issue_comments` is `issue_comment`."""
+    return singular(name)
