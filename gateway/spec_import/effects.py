@@ -6,7 +6,7 @@ RFC 9110 §9.2: GET and HEAD are safe, PUT and DELETE idempotent; POST and PATCH
 from gateway.contract.kinds import Effect
 from gateway.spec_import.model import Finding, NotMapped, SourceOperation, guessed
 from gateway.spec_import.names import own_verb, path_words
-from gateway.spec_import.verbs import CHANGING, LOOKING, ONCE
+from gateway.spec_import.verbs import CHANGING, LOOKING, ONCE, PURELY_CHANGING, VERBS
 from gateway.spec_import.words import words
 
 #: last segments of paths of what only looks something up
@@ -33,9 +33,10 @@ def effect_of(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
 def _of_get(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
     verb = own_verb(operation)
     last = path_words(operation.path)[-1:]
-    seems_to_change = verb in CHANGING or (verb is None and last and last[0] in CHANGING)
-    if seems_to_change:
-        raise NotMapped("a GET whose name says that it changes something", f"`{verb or last[0]}`")
+    judged = PURELY_CHANGING if verb else CHANGING
+    said = [word for word in last if word in judged] or [word for word in [verb] if word in CHANGING]
+    if said:
+        raise NotMapped("a GET whose name says that it changes something", said[0])
     return Effect.READ, []
 
 
@@ -45,7 +46,7 @@ def _of_put(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
     if not repeated:
         return Effect.IDEMPOTENT, []
     reason = f"a {operation.method} that may do something anew each time is taken as a write"
-    return Effect.WRITE, [guessed(operation, reason, f"`{repeated[0]}`", member="effect")]
+    return Effect.WRITE, [guessed(operation, reason, repeated[0], member="effect")]
 
 
 def is_lookup(operation: SourceOperation) -> bool:
@@ -53,6 +54,5 @@ def is_lookup(operation: SourceOperation) -> bool:
     static = [part for part in operation.path.split("/") if part and "{" not in part]
     last = static[-1].lower().rpartition(":")[2] if static and operation.path.rstrip("/").endswith(static[-1]) else ""
     said = words(operation.operation_id.rpartition("/")[2]) or words(operation.summary)
-    return (
-        operation.method == "POST" and last in _LOOKED_UP and bool(said) and not LOOKING.isdisjoint((said[0], said[-1]))
-    )
+    is_said = bool(said) and (said[0] in LOOKING or (said[0] not in VERBS and said[-1] in LOOKING))
+    return operation.method == "POST" and last in _LOOKED_UP and is_said

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.kinds.lint.kind import ACTIONS
-from gateway.kinds.suggestions import misspelt
+from gateway.kinds.suggestions import misspelt, singular
 from gateway.spec_import.model import SourceOperation
 from gateway.spec_import.verbs import VERBS
-from gateway.spec_import.words import identifier, singular_of, words
+from gateway.spec_import.words import identifier, words
 
 #: first segments that say which version it is, and nothing of the resource
 _VERSION = re.compile(r"v?\d+([._-]\d+)*([a-z]+\d*)?|api|rest|latest", re.I)
@@ -113,9 +113,9 @@ def entity_names(operation: SourceOperation, facts: PathFacts) -> Iterator[str]:
         tag = identifier(operation.tags[0]) if operation.tags and "{" in operation.path else "root"
         yield _TAKEN.get(tag, tag)
         return
-    nouns = [*map(singular_of, groups[-1][:-1]), groups[-1][-1]]
-    ancestors = [singular_of(name) for group in groups[:-1] for name in group]
-    parent = [singular_of(groups[-2][-1])] if len(groups) > 1 else []
+    nouns = [*map(singular, groups[-1][:-1]), groups[-1][-1]]
+    ancestors = [singular(name) for group in groups[:-1] for name in group]
+    parent = [singular(groups[-2][-1])] if len(groups) > 1 else []
     for above in (parent, *(ancestors[-count:] for count in range(2, len(ancestors) + 1))):
         name = identifier("_".join(_without_repeats([*above, *nouns])))
         yield _TAKEN.get(name, name)
@@ -127,7 +127,7 @@ def entity_names(operation: SourceOperation, facts: PathFacts) -> Iterator[str]:
 
 
 def _without_repeats(names: Sequence[str]) -> list[str]:
-    """`issue`, `issue_comments` says issue twice."""
+    """The names without those that the next begins with: "issue", "issue_comments" says issue twice."""
     found = list(names[:1])
     for name in names[1:]:
         if name.startswith(f"{found[-1]}_"):

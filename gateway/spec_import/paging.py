@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.spec_import.model import Finding, Node, SourceOperation, guessed
+from gateway.spec_import.model import Finding, Node, SourceOperation, for_a_person, guessed
 from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.requests import RequestParts
 from gateway.spec_import.responses import Shape, whole
@@ -48,12 +48,25 @@ def paging_of(
         found = recognize(names, beside, shape)
         if found is not None:
             paging, doubt = found
+            _keep_default(operation, parts, size)
             if size is not None and size != paging["param"]:
                 paging = {"style": paging["style"], "param": paging["param"], "size": size, **paging}
             return paging, [guessed(operation, doubt, member="paging")] if doubt else []
-    left = [name for name in (*_CURSORS, *_PAGES) if name in names]
-    reason = "a list with a param that looks like paging, which the response does not explain"
-    return None, [guessed(operation, reason, names[left[0]], member="paging")] if left and size else []
+    left = [names[name] for name in (*_CURSORS, *_PAGES) if name in names]
+    if left and size is not None:
+        reason = "a list with a param that looks like paging, which the response does not explain"
+        return None, [guessed(operation, reason, left[0], member="paging")]
+    said = [path for path in beside if _is_next(path, _NEXT_CURSOR) and "next" in path.lower()]
+    reason = "the response names a next page, but no param asks for it"
+    return None, [for_a_person(operation, reason, said[0], member="paging")] if said else []
+
+
+def _keep_default(operation: SourceOperation, parts: RequestParts, size: str | None) -> None:
+    """The default of a page's size is sent: by it the gateway knows a page that is short."""
+    declared = {each["name"]: node_of(each.get("schema", each)) for each in operation.parameters}
+    default = declared.get(parts.params[size].get("as", size), {}).get("default") if size is not None else None
+    if size is not None and isinstance(default, int) and default > 0:
+        parts.params[size] = {**parts.params[size], "default": default}
 
 
 def _by_plain_name(parts: RequestParts) -> dict[str, str]:

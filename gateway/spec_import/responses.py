@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.kinds.spec import is_json
+from gateway.kinds.suggestions import singular
 from gateway.spec_import.model import Finding, Node, NotMapped, Response, SourceOperation, guessed
 from gateway.spec_import.names import own_verb, route_of
 from gateway.spec_import.references import Document, node_of
-from gateway.spec_import.words import identifier, singular_of
+from gateway.spec_import.words import identifier
 
 #: members that hold the records of a list, the surest first
 _LISTS = ("data", "items", "results", "records", "values", "entries", "list", "objects", "resources", "content", "rows")
@@ -150,14 +151,14 @@ def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tu
     if not _lists(operation):
         return None
     route = route_of(operation.path)
-    asked = {word for group in route.groups[-1:] for word in (group[-1], singular_of(group[-1]))}
+    asked = {word for group in route.groups[-1:] for word in (group[-1], singular(group[-1]))}
     is_listing = own_verb(operation) in ("list", "search", "query", "find") or _is_paged(operation)
     if route.ends_with_param and not is_listing:
         return None
     arrays = list(_arrays(document, schema))
     for path, items, around in arrays:
         last = path.rpartition(".")[2]
-        if last.lower() in _LISTS or {identifier(last), singular_of(identifier(last))} & asked:
+        if last.lower() in _LISTS or {identifier(last), singular(identifier(last))} & asked:
             is_whole = is_listing or last.lower() in _LISTS or len(node_of(schema.get("properties"))) <= _FEW
             if is_whole:
                 return path, items, around, True

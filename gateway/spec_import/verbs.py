@@ -28,6 +28,11 @@ CHANGING = _set(
     "reboot regenerate reject remove rename reopen reset restart resume revoke rotate send set shutdown sign start "
     "stop submit suspend trigger unlock unsubscribe update upload write"
 )
+#: those of them that are no nouns: a path that ends with one does it, whatever its name says
+PURELY_CHANGING = _set(
+    "activate approve cancel create deactivate delete destroy disable enable execute kick logoff logout purge reboot "
+    "regenerate reject remove reset restart resume revoke rotate send shutdown suspend trigger unlock unsubscribe"
+)
 #: verbs of what may not be done twice, although the request is a PUT or a DELETE
 ONCE = _set(
     "append charge clone copy decrement duplicate execute generate import increment invite merge notify pay ping "

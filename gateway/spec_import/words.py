@@ -3,15 +3,13 @@
 import html
 import re
 
-from gateway.kinds.suggestions import singular
-
 #: characters of a description at most
 MAX_DESCRIPTION = 240
 _MAX_IDENTIFIER = 80
 
 
 def identifier(text: str) -> str:
-    """A name in lower snake case: `AccountSid` and `account-sid` are `account_sid`; `x` before a digit."""
+    """A name in lower snake case: AccountSid and account-sid are account_sid; x stands before a digit."""
     text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
     text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", text)
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_MAX_IDENTIFIER].strip("_")
@@ -19,12 +17,12 @@ def identifier(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a name, in lower case: `listRepoIssues` is list, repo, issues."""
+    """The words of a name, in lower case: listRepoIssues is list, repo, issues."""
     return [each for each in identifier(text).split("_") if each]
 
 
 def phrase(text: str) -> str:
-    """A name as words: `due_date` is `due date`."""
+    """A name as words: due_date is "due date"."""
     return " ".join(words(text)) or text
 
 
@@ -38,6 +36,7 @@ def plain(text: object, limit: int = MAX_DESCRIPTION) -> str:
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = html.unescape(re.sub(r"</?[a-zA-Z][^<>]{0,200}>", " ", text))
     text = re.sub(r"(?m)^\s*(#{1,6}|>|\*|-|\|)\s+", "", text)
+    text = re.sub(r"\[!\w+\]|{%.*?%}", " ", text)
     text = re.sub(r"`{1,3}|\*\*|__", "", text)
     text = "".join(each if each.isprintable() else " " for each in text)
     text = re.sub(r"\s+", " ", text).strip()
@@ -49,8 +48,3 @@ def _cut(text: str, limit: int) -> str:
     if sentences:
         return sentences[1]
     return text[: limit - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
-
-
-def singular_of(name: str) -> str:
-    """A snake-case name for one record: `issue_comments` is `issue_comment`."""
-    return singular(name)

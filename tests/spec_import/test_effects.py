@@ -1,0 +1,58 @@
+"""Effects follow RFC 9110; what is not sure is never a read and is listed."""
+
+import pytest
+
+from tests.spec_import.documents import RECORD, action, answer, imported, listed, reasons
+
+EFFECTS = [
+    ("get", "/shipments", "listShipments", "read"),
+    ("put", "/shipments/{id}", "replaceShipment", "idempotent"),
+    ("delete", "/shipments/{id}", "deleteShipment", "idempotent"),
+    ("post", "/shipments", "createShipment", "write"),
+    ("patch", "/shipments/{id}", "updateShipment", "write"),
+    ("post", "/shipments/list", "listShipments", "write"),
+    ("post", "/shipments/search", "searchShipments", "read"),
+    ("post", "/shipments/search", "createSavedSearch", "write"),
+    ("post", "/saved_searches", "searchSaved", "write"),
+    ("put", "/incidents/{id}/merge", "mergeIncidents", "write"),
+    ("put", "/invitations/{id}", "resendInvitation", "write"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "operation_id", "effect"), EFFECTS)
+def test_the_effect_follows_from_method_and_name(method, path, operation_id, effect):
+    assert action(method, path, operationId=operation_id)["effect"] == effect
+
+
+def test_a_merge_patch_is_idempotent():
+    body = {"content": {"application/merge-patch+json": {"schema": RECORD}}}
+
+    assert action("patch", "/shipments/{id}", requestBody=body)["effect"] == "idempotent"
+
+
+@pytest.mark.parametrize("name", ["deleteShipment", "sendReminder", "revoke_token", "triggerRun"])
+def test_a_get_whose_name_says_that_it_changes_something_is_left_to_a_person(name):
+    made = imported({"/odd": {"get": {"operationId": name, "responses": answer(RECORD)}}})
+
+    assert "GET /odd" not in made.names
+    assert "a GET whose name says that it changes something" in reasons(made)
+
+
+def test_a_get_at_a_path_that_is_a_verb_is_left_to_a_person_whatever_its_name_says():
+    made = imported({"/session/logout": {"get": {"operationId": "getLogout", "responses": answer(RECORD)}}})
+
+    assert "GET /session/logout" not in made.names
+
+
+def test_a_post_that_is_taken_as_a_read_is_listed():
+    made = imported({"/contacts/search": {"post": {"operationId": "searchContacts", "responses": listed()}}})
+
+    assert "a POST that is a search by its path and its name is taken as a read" in reasons(made)
+
+
+def test_a_correction_decides_the_effect_and_settles_the_doubt():
+    operation = {"operationId": "searchContacts", "responses": listed(), "x-gateway": {"effect": "write"}}
+    made = imported({"/contacts/search": {"post": operation}})
+
+    assert made.entities["contacts"]["actions"]["api_search"]["effect"] == "write"
+    assert "a POST that is a search by its path and its name is taken as a read" not in reasons(made)
