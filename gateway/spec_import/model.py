@@ -37,7 +37,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class SourceBody:
     """The body of a request in the one media type that is sent."""
 
     content_type: str
@@ -72,7 +72,7 @@ class SourceOperation:
     is_deprecated: bool
     #: parameter objects, those of the path included
     parameters: Sequence[Node]
-    body: Body | None
+    body: SourceBody | None
     responses: Sequence[Response]
     #: schemas of responses that say no
     failures: Sequence[Node]

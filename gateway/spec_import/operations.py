@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from gateway.kinds.spec import FORM, is_json, media_type
-from gateway.spec_import.model import CORRECTIONS, Body, Node, Response, SourceOperation
+from gateway.spec_import.model import CORRECTIONS, Node, Response, SourceBody, SourceOperation
 from gateway.spec_import.references import Document, node_of
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
@@ -64,14 +64,14 @@ def _parameters(document: Document, lists: Sequence[object]) -> Sequence[Node]:
     return tuple(found.values())
 
 
-def _body(document: Document, value: object) -> Body | None:
+def _body(document: Document, value: object) -> SourceBody | None:
     request = document.resolved(value)
     content = {str(name): node_of(media) for name, media in node_of(request.get("content")).items()}
     if not content:
         return None
     name = min(content, key=_preference)
     media = content[name]
-    return Body(
+    return SourceBody(
         _spelt(name),
         document.resolved(media.get("schema")),
         request.get("required") is True,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.kinds.spec import FORM, is_json
-from gateway.spec_import.model import Body, Finding, Node, NotMapped, SourceOperation, for_a_person, guessed
+from gateway.spec_import.model import Finding, Node, NotMapped, SourceBody, SourceOperation, for_a_person, guessed
 from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.schemas import Schema, Schemas, described
 from gateway.spec_import.words import identifier, plain
@@ -19,7 +19,7 @@ _LIST_STYLES = ("spaceDelimited", "pipeDelimited", "deepObject")
 _FILE = {
     "type": "object",
     "properties": {
-        "content": {"type": "string", "description": "the bytes of the file in base64"},
+        "content": {"type": "string", "contentEncoding": "base64", "description": "the bytes of the file in base64"},
         "filename": {"type": "string", "description": "name of the file"},
         "content_type": {"type": "string", "description": "media type of the file"},
     },
@@ -189,7 +189,7 @@ def _without_default(schema: Schema) -> Schema:
 
 
 def _add_body(
-    parts: RequestParts, operation: SourceOperation, body: Body, document: Document, schemas: Schemas
+    parts: RequestParts, operation: SourceOperation, body: SourceBody, document: Document, schemas: Schemas
 ) -> None:
     if operation.method == "GET":
         if body.is_required:
@@ -212,7 +212,7 @@ def _add_body(
     parts.request_body = _add(parts, "content", schema, body.is_required, "body")
 
 
-def _is_flat(schema: Schema, body: Body) -> bool:
+def _is_flat(schema: Schema, body: SourceBody) -> bool:
     """Whether the members of a body can be params of their own: dots in JSON names would mean nesting."""
     if _types(schema) not in (["object"], ["object", "null"]) or not schema.get("properties"):
         return False
@@ -220,7 +220,7 @@ def _is_flat(schema: Schema, body: Body) -> bool:
 
 
 def _add_members(
-    parts: RequestParts, operation: SourceOperation, body: Body, schema: Schema, document: Document
+    parts: RequestParts, operation: SourceOperation, body: SourceBody, schema: Schema, document: Document
 ) -> None:
     required = schema.get("required", ())
     sources = node_of(document.resolved(body.schema).get("properties"))
