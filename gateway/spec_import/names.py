@@ -47,7 +47,7 @@ def _template(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class PathNames:
     """A path as names: static segments in groups, with params between them."""
 
     groups: tuple[tuple[str, ...], ...]
@@ -58,7 +58,7 @@ class Route:
     verb: str | None = None
 
 
-def route_of(path: str) -> Route:
+def path_names(path: str) -> PathNames:
     """The segments of a path: versions at its beginning and file extensions do not count."""
     parts = [part for part in path.split("?")[0].split("#")[0].split("/") if part]
     version = ""
@@ -75,7 +75,7 @@ def route_of(path: str) -> Route:
             groups[-1].append(identifier(part) or "root")
         elif groups[-1]:
             groups.append([])
-    return Route(tuple(tuple(group) for group in groups if group), ends_with_param, version, verb)
+    return PathNames(tuple(tuple(group) for group in groups if group), ends_with_param, version, verb)
 
 
 def _with_verb(part: str) -> tuple[str, str]:
@@ -86,7 +86,7 @@ def _with_verb(part: str) -> tuple[str, str]:
 
 def path_words(path: str) -> list[str]:
     """The words of the last static segment, where the path ends with one."""
-    route = route_of(path)
+    route = path_names(path)
     if route.verb:
         return words(route.verb)
     return words(route.groups[-1][-1])[:1] if route.groups and not route.ends_with_param else []
@@ -104,7 +104,7 @@ def own_verb(operation: SourceOperation) -> str | None:
 
 def entity_names(operation: SourceOperation, facts: PathFacts) -> Iterator[str]:
     """Names for the entity, the shortest first: the last noun below its parent, with further ancestors, by a param."""
-    groups = list(route_of(operation.path).groups)
+    groups = list(path_names(operation.path).groups)
     if _is_verb_route(operation, facts):
         groups = [group for group in [*groups[:-1], groups[-1][:-1]] if group]
     if len(groups) == 1 and groups[0][0] == "search" and len(groups[0]) > 1:
@@ -119,7 +119,7 @@ def entity_names(operation: SourceOperation, facts: PathFacts) -> Iterator[str]:
     for above in (parent, *(ancestors[-count:] for count in range(2, len(ancestors) + 1))):
         name = identifier("_".join(_without_repeats([*above, *nouns])))
         yield _TAKEN.get(name, name)
-    version = route_of(operation.path).version
+    version = path_names(operation.path).version
     if version.startswith("v"):
         yield f"{name}_{version}"
     for param in re.findall(r"{([^}]*)}", operation.path)[::-1]:
@@ -138,7 +138,7 @@ def _without_repeats(names: Sequence[str]) -> list[str]:
 
 def action_name(operation: SourceOperation, facts: PathFacts, *, is_list: bool, is_download: bool) -> str:
     """The action by method and shape, or the application's own verb."""
-    route = route_of(operation.path)
+    route = path_names(operation.path)
     if is_download:
         return "download"
     if _is_search(operation, route):
@@ -167,7 +167,7 @@ def _undone(operation: SourceOperation, segment: str) -> str:
     return verb if verb is not None and verb != segment and verb.endswith(segment) else f"delete_{segment}"
 
 
-def _is_search(operation: SourceOperation, route: Route) -> bool:
+def _is_search(operation: SourceOperation, route: PathNames) -> bool:
     if operation.method not in ("GET", "POST") or not route.groups:
         return False
     is_last = not route.ends_with_param and (route.verb or route.groups[-1][-1]) in _SEARCHES
@@ -177,7 +177,7 @@ def _is_search(operation: SourceOperation, route: Route) -> bool:
 
 def _is_verb_route(operation: SourceOperation, facts: PathFacts) -> bool:
     """Whether the last segment is what is done, not what it is done to."""
-    route = route_of(operation.path)
+    route = path_names(operation.path)
     if route.verb:
         return False
     if route.ends_with_param or not route.groups or (len(route.groups) == 1 and len(route.groups[0]) == 1):

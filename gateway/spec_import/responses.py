@@ -8,7 +8,7 @@ from typing import Any
 from gateway.kinds.spec import is_json
 from gateway.kinds.suggestions import singular
 from gateway.spec_import.model import Finding, Node, NotMapped, Response, SourceOperation, guessed
-from gateway.spec_import.names import own_verb, route_of
+from gateway.spec_import.names import own_verb, path_names
 from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.words import identifier
 
@@ -141,7 +141,7 @@ def _is_array(schema: Node) -> bool:
 
 def _lists(operation: SourceOperation) -> bool:
     """Whether an operation may list: reads, and POSTs that look something up."""
-    route = route_of(operation.path)
+    route = path_names(operation.path)
     last = route.groups[-1][-1] if route.groups and not route.ends_with_param else ""
     return operation.method == "GET" or (operation.method == "POST" and last in ("search", "query", "lookup"))
 
@@ -150,7 +150,7 @@ def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tu
     """The path of the list of records, the schema of its items, the object around it, and whether that is sure."""
     if not _lists(operation):
         return None
-    route = route_of(operation.path)
+    route = path_names(operation.path)
     asked = {word for group in route.groups[-1:] for word in (group[-1], singular(group[-1]))}
     is_listing = own_verb(operation) in ("list", "search", "query", "find") or _is_paged(operation)
     if route.ends_with_param and not is_listing:
