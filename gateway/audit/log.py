@@ -6,7 +6,7 @@ if no use case was called.
 """
 
 import time
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.aio.clock import CLOCK
+from gateway.audit.activity import Activity, activity_of, last_uses_of
 from gateway.audit.usage import USAGE, UsagePoint, usage_point, whole_step
 from gateway.db.batch_writer import BatchWriter
 from gateway.db.pool import Database
@@ -228,6 +229,14 @@ class Audit:
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(find, *where.arguments)
         return [StoredEntry(**row) for row in rows]
+
+    async def activity(self, organization_id: UUID, connector_ids: Sequence[UUID]) -> Mapping[UUID, Activity]:
+        """When each connector was last used, and how often calls of it failed in the last hour."""
+        return await activity_of(self._database, organization_id, connector_ids)
+
+    async def last_uses(self, organization_id: UUID, client_ids: Sequence[UUID]) -> Mapping[UUID, datetime | None]:
+        """When each client last did something that is on record."""
+        return await last_uses_of(self._database, organization_id, client_ids)
 
     async def usage(self, organization_id: UUID, since: datetime, step: int) -> Sequence[UsagePoint]:
         """Calls, errors and their duration from then to now, a point for each step (seconds) as `whole_step` has it."""

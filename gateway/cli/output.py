@@ -18,6 +18,7 @@ from rich.text import Text
 from gateway.aio.clock import CLOCK
 from gateway.cli.shell_completion import complete_field
 from gateway.cli.words import ago, printable, shown
+from gateway.kinds.columns import weight
 from gateway.kinds.suggestions import did_you_mean
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -32,8 +33,6 @@ _SHORT, _MIN_WIDTH = 20, 8
 _GAP = 3
 #: characters of a cell that are enough to choose its column
 _USUAL = 40
-#: members that say most of a record
-_TELLING = ("id", "gid", "key", "status", "name", "title", "subject", "email", "text", "priority", "updated_at")
 #: records whose members decide on the columns
 _SAMPLE = 50
 
@@ -201,12 +200,12 @@ def fitted(widths: Mapping[str, int], width: int) -> dict[str, int]:
         name: size if name == "id" or size <= _SHORT else max(_MIN_WIDTH, len(name)) for name, size in widths.items()
     }
     columns: list[str] = []
-    for name in sorted(widths, key=_weight):
+    for name in sorted(widths, key=weight):
         if not columns or sum(min_widths[each] for each in (*columns, name)) + _GAP * len(columns) <= width:
             columns.append(name)
     sizes = {name: min(min_widths[name], width) for name in widths if name in columns}
     remaining = width - sum(sizes.values()) - _GAP * (len(sizes) - 1)
-    for name in sorted(sizes, key=_weight):
+    for name in sorted(sizes, key=weight):
         more = min(remaining, widths[name] - sizes[name])
         sizes[name] += more
         remaining -= more
@@ -221,7 +220,7 @@ def columns_of(records: Sequence[Mapping[str, Any]], width: int) -> list[str]:
     fitting = [name for name in names if any(map(_is_there, cells[name])) and not any(map(_is_unfit, cells[name]))]
     chosen: list[str] = []
     remaining = width
-    for name in sorted(fitting or names, key=_weight):
+    for name in sorted(fitting or names, key=weight):
         remaining -= _GAP + max(len(name), *(len(shown(value, _USUAL)) for value in cells[name]))
         if remaining < 0 and chosen:
             break
@@ -236,11 +235,6 @@ def _is_there(value: object) -> bool:
 
 def _is_unfit(value: object) -> bool:
     return isinstance(value, dict | list) or (isinstance(value, str) and value.startswith(("http://", "https://")))
-
-
-def _weight(name: str) -> int:
-    """What people look for first comes first; the rest keeps the application's order."""
-    return _TELLING.index(name.lower()) if name.lower() in _TELLING else len(_TELLING)
 
 
 def member(record: Mapping[str, Any], name: str) -> Any:

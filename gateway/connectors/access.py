@@ -31,6 +31,7 @@ class ConnectorAccess:
         workspace_name: str | None = None,
         kind: str | None = None,
         status: str | None = None,
+        containing: str | None = None,
         after: tuple[datetime, UUID] | None = None,
         limit: int | None = None,
     ) -> Sequence[ConnectorRecord]:
@@ -41,6 +42,7 @@ class ConnectorAccess:
             workspaces=caller.client.workspaces,
             kind=kind,
             status=status,
+            containing=containing,
             after=after,
             limit=limit,
         )

@@ -53,6 +53,8 @@ _LIST = f"""
       AND ($5::timestamptz IS NULL OR (connectors.created_at, connectors.id) > ($5, $6::uuid))
       AND ($8::text IS NULL OR connectors.name = $8)
       AND ($9::text[] IS NULL OR workspaces.name = ANY ($9))
+      AND ($10::text IS NULL OR strpos(lower(connectors.name), lower($10)) > 0
+           OR strpos(lower(workspaces.name), lower($10)) > 0)
     ORDER BY connectors.created_at, connectors.id
     LIMIT $7
 """
@@ -251,14 +253,28 @@ class ConnectorStore:
         name: str | None = None,
         kind: str | None = None,
         status: str | None = None,
+        containing: str | None = None,
         after: tuple[datetime, UUID] | None = None,
         limit: int | None = None,
     ) -> Sequence[ConnectorRecord]:
-        """Records in the order of their creation; all that match without a limit. `workspaces` are the only ones."""
+        """Records in the order of their creation; all that match without a limit.
+
+        `containing` is a part of the connector's or the workspace's name, in any case; `workspaces` are the only ones.
+        """
         created_at, connector_id = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(
-                _LIST, organization_id, workspace_name, kind, status, created_at, connector_id, limit, name, workspaces
+                _LIST,
+                organization_id,
+                workspace_name,
+                kind,
+                status,
+                created_at,
+                connector_id,
+                limit,
+                name,
+                workspaces,
+                containing,
             )
         return [_record(row) for row in rows]
 

@@ -50,6 +50,14 @@ class Clients:
             await self._store.rotate_secret((await self._own(caller, client_id)).id, hashed(secret))
         return secret
 
+    async def disable(self, caller: Caller, client_id: UUID) -> None:
+        """End a client with its tokens and grants, at once and for good; raises NotFound, and Conflict for oneself."""
+        with self._audit.record("client.disable", caller, target=str(client_id), changed=["disabled_at"]):
+            client = await self._own(caller, client_id)
+            if client.id == caller.client_id:
+                raise Conflict("a client cannot disable itself; use another client with the scope admin")
+            await self._store.disable_client(client.id)
+
     async def change_redirect_urls(self, caller: Caller, client_id: UUID, urls: Sequence[str]) -> Client:
         """The client with these redirect URLs in the place of those it had; raises NotFound and InvalidParams."""
         with self._audit.record("client.update", caller, target=str(client_id), changed=["redirect_urls"]):

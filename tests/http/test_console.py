@@ -3,10 +3,12 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from uuid import UUID
 
 import aiohttp
 import pytest
 
+from gateway.http.console.csv_files import csv_response
 from gateway.http.console.routes import CONSOLE_ROUTES
 from gateway.kinds.search_operators import CONDITIONS
 from tests.harness.caller import Api
@@ -14,8 +16,63 @@ from tests.harness.clients import EVERY_SCOPE
 from tests.harness.console import ConsoleBrowser, new_browser, signed_in
 from tests.harness.in_process import FrontEnd
 
-PAGES = [route.path for route in CONSOLE_ROUTES if route.method == "GET" and "{" not in route.path]
+PAGES = [
+    route.path for route in CONSOLE_ROUTES if route.method == "GET" and "{" not in route.path and "." not in route.path
+]
 FORMS = [route.path for route in CONSOLE_ROUTES if route.method == "POST" and not route.is_open]
+
+
+async def test_the_audit_log_and_a_search_are_downloaded_as_csv(browser: ConsoleBrowser, api: Api):
+    connector = await api.connector()
+    async with asyncio.timeout(10):
+        while b"connector.create" not in (audit := await browser.get("/console/audit.csv")).body:
+            pass
+
+    found = await browser.get(f"/console/search.csv?connector={connector.record['id']}&entity=tickets")
+    nothing = await browser.get("/console/search.csv?entity=tickets&connector=")
+
+    header, *rows = audit.body.decode().splitlines()
+    assert header.split(",")[:6] == ["at", "client", "application", "what", "record", "members"]
+    assert any("Zendesk,connector.create" in row and "credentials." in row for row in rows)
+    assert audit.headers["Content-Disposition"] == 'attachment; filename="audit.csv"'
+    assert (found.status, nothing.status) == (200, 200)
+    assert found.headers["Content-Type"] == "text/csv; charset=utf-8"
+
+
+@pytest.mark.parametrize(("text", "cell"), [("=1+1", "'=1+1"), ("@x", "'@x"), ("plain", "plain"), ("", "")])
+def test_a_spreadsheet_runs_no_cell_as_a_formula(text: str, cell: str):
+    assert csv_response("x.csv", ["a"], [[text]]).text == f"a\r\n{cell or chr(34) * 2}\r\n"
+
+
+async def test_several_failed_jobs_are_run_again_at_once(browser: ConsoleBrowser, api: Api, front: FrontEnd):
+    desk = await api.connector()
+    jobs = [(await desk.submit("tickets", "get", {"ticket_id": number}))["id"] for number in (1, 2)]
+    async with front.services.database.system() as connection:
+        await connection.execute(
+            "UPDATE jobs SET status = 'failed', finished_at = now() WHERE id = ANY($1)", list(map(UUID, jobs))
+        )
+
+    page = (await browser.get("/console/jobs?status=failed")).body.decode()
+    boxes = {f"job:{job}": "on" for job in jobs}
+    answer = await browser.send("/console/jobs/retry", csrf=await browser.csrf(), **boxes)
+
+    assert all(f'name="{box}"' in page for box in boxes)
+    assert answer.status == 303
+    assert len((await api.get("/api/v1/jobs", params={"status": "queued"})).document()["data"]) == 2
+
+
+async def test_a_client_is_disabled_but_not_by_itself(browser: ConsoleBrowser, front: FrontEnd, organization_id):
+    client_id, _secret = await front.client(organization_id)
+    page = (await browser.get("/console/settings")).body.decode()
+    own = (set(re.findall(r"<code>([0-9a-f-]{36})</code>", page)) - {client_id}).pop()
+    csrf = await browser.csrf()
+
+    disabled = await browser.send(f"/console/settings/clients/{client_id}/disable", csrf=csrf)
+    refused = await browser.send(f"/console/settings/clients/{own}/disable", csrf=csrf)
+
+    assert (disabled.status, refused.status) == (303, 422)
+    assert b"cannot disable itself" in refused.body
+    assert (await front.services.identity.client(UUID(client_id))).client.disabled_at is not None
 
 
 @pytest.fixture
@@ -338,10 +395,10 @@ async def test_the_audit_log_is_filtered_by_who_and_when(
     since = await browser.get("/console/audit?since=2020-01-01T00:00")
     wrong = await browser.get("/console/audit?since=yesterday")
 
-    assert b"<td>connector.create</td>" in shown.body
-    assert b"<td>connector.create</td>" in since.body
+    assert b" connector.create</span>" in shown.body
+    assert b" connector.create</span>" in since.body
     assert b'value="2020-01-01T00:00"' in since.body
-    assert b"<td>connector.create</td>" not in by_others.body + before.body
+    assert b" connector.create</span>" not in by_others.body + before.body
     assert wrong.status == 422
 
 

@@ -73,7 +73,10 @@ async def show_connect_page(request: web.Request) -> web.Response:
     chosen = request.query.get("kind") or (session.kinds[0] if len(session.kinds) == 1 else None)
     if chosen not in session.kinds:
         catalog = request.app[SERVICES].catalog
-        kinds = [{"name": name, "title": catalog.kind(name).spec.title} for name in session.kinds]
+        kinds = [
+            {"name": name, "application": catalog.kind(name).spec.application, "title": catalog.kind(name).spec.title}
+            for name in session.kinds
+        ]
         return _page(request, session, "connect/choose.html", workspace=session.workspace_name, kinds=kinds)
     return _form(request, session, request.app[SERVICES].catalog.kind(chosen))
 
@@ -154,7 +157,7 @@ def _form(
 
 
 def _named(kind: Kind) -> dict[str, Any]:
-    return {"name": kind.name, "title": kind.spec.title}
+    return {"name": kind.name, "application": kind.spec.application}
 
 
 def _page(

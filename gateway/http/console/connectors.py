@@ -1,36 +1,62 @@
 """Connectors in the console: which there are, how they stand, and what to do about it."""
 
+from urllib.parse import urlencode
+
 from aiohttp import web
 
+from gateway.audit.activity import MAX_ERRORS
+from gateway.audit.log import EntryFilter
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import GatewayError, MalformedRequest
+from gateway.http.api.audit import entry_view
 from gateway.http.api.connectors import connector_view
+from gateway.http.api.jobs import job_view
 from gateway.http.bodies import path_id
 from gateway.http.console.page import console_page, see_other
-from gateway.http.console.session import name_in, read_console_form
+from gateway.http.console.session import chosen_in, name_in, read_console_form
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, read_time_cursor
+from gateway.identity.model import Scope
+from gateway.jobs.store import JobFilter
+from gateway.request_log.log import RequestFilter
 
 _PAGE = "/console/connectors"
 #: connectors on a page, and workspaces that are suggested
 _LIMIT = 100
+#: calls, requests and jobs that the page of a connector shows
+_RECENT = 10
 
 
 async def list_connectors(request: web.Request) -> web.Response:
-    """GET /console/connectors."""
-    services = request.app[SERVICES]
-    after = read_time_cursor(request.query.get("cursor"))
-    records = await services.connectors.find(request[CALLER], after=after, limit=_LIMIT + 1)
+    """GET /console/connectors: those that match the filters, with their last use and their errors."""
+    services, caller = request.app[SERVICES], request[CALLER]
+    chosen = {name: request.query.get(name, "").strip() for name in ("query", "kind", "status", "workspace")}
+    records = await services.connectors.find(
+        caller,
+        workspace_name=chosen["workspace"] or None,
+        kind=chosen["kind"] or None,
+        status=chosen["status"] or None,
+        containing=chosen["query"] or None,
+        after=read_time_cursor(request.query.get("cursor")),
+        limit=_LIMIT + 1,
+    )
     page = records[:_LIMIT]
-    workspaces = await services.connectors.workspaces(request[CALLER], limit=_LIMIT)
+    workspaces = await services.connectors.workspaces(caller, limit=_LIMIT)
+    activity = await services.audit.activity(caller.organization_id, [record.id for record in page])
+    cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(records) > len(page) else None
     return console_page(
         request,
         "connectors.html",
         active="connectors",
-        connectors=[connector_view(record, services.catalog) for record in page],
+        connectors=[(connector_view(record, services.catalog), activity[record.id]) for record in page],
+        max_errors=MAX_ERRORS,
+        kinds=sorted((kind.spec.application, kind.name) for kind in services.catalog),
+        statuses=[status.value for status in ConnectorStatus],
         workspaces=[workspace.name for workspace in workspaces],
-        cursor=cursor_of((page[-1].created_at, page[-1].id)) if len(records) > len(page) else None,
+        chosen=chosen,
+        is_filtered=any(chosen.values()),
+        more=cursor and urlencode({"cursor": cursor, **{name: value for name, value in chosen.items() if value}}),
     )
 
 
@@ -90,7 +116,7 @@ async def synchronize(request: web.Request) -> web.Response:
     """POST …/{connector_id}/synchronize: bring the copies up to date now."""
     fields, services = await read_console_form(request), request.app[SERVICES]
     record = await _record(request)
-    names = [fields["entity"]] if fields.get("entity") else None
+    names = chosen_in(fields, "entity:") or None
     job = await services.synchronization.request(record, names, request[CALLER], is_full=False)
     return see_other(f"/console/jobs/{job.id}")
 
@@ -114,16 +140,28 @@ async def _record(request: web.Request) -> ConnectorRecord:
 async def _shown(
     request: web.Request, record: ConnectorRecord, *, notice: str | None = None, problem: str | None = None
 ) -> web.Response:
-    services = request.app[SERVICES]
+    services, organization_id = request.app[SERVICES], record.organization_id
     kind = services.catalog.kind(record.kind)
+    activity = await services.audit.activity(organization_id, [record.id])
+    entries = await services.audit.find(organization_id, EntryFilter(connector_id=record.id), limit=_RECENT)
+    requests = await services.request_log.find(request[CALLER], RequestFilter(connector_id=record.id), limit=_RECENT)
+    jobs = await services.jobs.find(request[CALLER], JobFilter(connector_id=record.id), None, _RECENT)
+    freshness = await services.synchronization.freshness(record)
     return console_page(
         request,
         "connector.html",
         active="connectors",
         status=422 if problem else 200,
         connector=connector_view(record, services.catalog),
+        activity=activity[record.id],
+        max_errors=MAX_ERRORS,
         entities={name: kind.actions_of(name) for name in kind.spec.entities},
-        freshness=await services.synchronization.freshness(record),
+        freshness=freshness,
+        records=sum(each.records for each in freshness.values()),
+        entries=[entry_view(entry, services.catalog) for entry in entries],
+        may_audit=Scope.ADMIN in request[CALLER].client.scopes,
+        requests=requests,
+        jobs=[job_view(request, job) for job in jobs],
         notice=notice,
         problem=problem,
     )

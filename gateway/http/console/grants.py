@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from gateway.http.bodies import path_id
+from gateway.http.console.host_configurations import host_configurations
 from gateway.http.console.page import console_page, see_other
 from gateway.http.console.session import read_console_form
 from gateway.http.keys import CALLER, SERVICES
@@ -22,6 +23,7 @@ async def list_grants(request: web.Request) -> web.Response:
         "grants.html",
         active="grants",
         grants=[{"grant": each, "since": moment(each.created_at)} for each in page],
+        hosts=host_configurations(request.app[SERVICES].settings.base_url),
         cursor=cursor_of((page[-1].created_at, page[-1].id)) if len(grants) > len(page) else None,
     )
 

@@ -1,23 +1,32 @@
 """Jobs in the console: followed live, understood when they failed, canceled and run again."""
 
+import contextlib
 import json
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
 
+from gateway.audit.log import EntryFilter
+from gateway.contract.connectors import Connector
 from gateway.contract.jobs import JobStatus
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, NotFound
+from gateway.http.api.connectors import connector_view
 from gateway.http.api.jobs import job_view
-from gateway.http.bodies import path_id
-from gateway.http.console.page import console_page, see_other
+from gateway.http.bodies import path_id, query_id
+from gateway.http.console.page import connectors_to_choose, console_page, see_other
 from gateway.http.console.schema_form import table_of
-from gateway.http.console.session import read_console_form
+from gateway.http.console.session import chosen_in, read_console_form
 from gateway.http.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, read_time_cursor
+from gateway.identity.model import Scope, id_of
 from gateway.jobs import results
 from gateway.jobs.model import JobFilter, JobSummary
 from gateway.jobs.tasks import is_retryable
+from gateway.request_log.log import RequestFilter
+from gateway.telemetry.logs import without_secrets
 
 _PAGE = "/console/jobs"
 #: jobs on a page, and records of a result that are shown
@@ -26,20 +35,44 @@ _LIMIT, _RECORDS = 50, 50
 
 async def list_jobs(request: web.Request) -> web.Response:
     """GET /console/jobs."""
-    status = request.query.get("status", "")
-    job_filter = JobFilter([status] if status in set(JobStatus) else None)
+    chosen = {name: request.query.get(name, "").strip() for name in ("status", "connector", "workspace", "entity")}
+    job_filter = JobFilter(
+        [chosen["status"]] if chosen["status"] in set(JobStatus) else None,
+        connector_id=query_id(request, "connector"),
+        workspace_name=chosen["workspace"] or None,
+        entity=chosen["entity"] or None,
+    )
     before = read_time_cursor(request.query.get("cursor"))
     jobs = await request.app[SERVICES].jobs.find(request[CALLER], job_filter, before, _LIMIT + 1)
     page = jobs[:_LIMIT]
+    cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(jobs) > len(page) else None
+    records = await connectors_to_choose(request, job_filter.connector_id)
     return console_page(
         request,
         "jobs.html",
         active="jobs",
-        jobs=[job_view(request, job) for job in page],
-        statuses=[each.value for each in JobStatus],
-        status_filter=status,
-        cursor=cursor_of((page[-1].created_at, page[-1].id)) if len(jobs) > len(page) else None,
+        jobs=[(job_view(request, job), _may_retry(job)) for job in page],
+        names={str(record.id): record for record in records},
+        applications={record.kind: request.app[SERVICES].catalog.application_of(record.kind) for record in records},
+        filters=_status_filters(chosen),
+        chosen=chosen,
+        is_filtered=any(chosen.values()),
+        older=cursor and urlencode({**chosen, "cursor": cursor}),
     )
+
+
+def _status_filters(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
+    """A link for each status, beside the other filters that were chosen."""
+    others = {name: value for name, value in chosen.items() if name != "status" and value}
+    return [
+        ("all", f"?{urlencode(others)}"),
+        *((each.value, f"?{urlencode({**others, 'status': each.value})}") for each in JobStatus),
+    ]
+
+
+def _may_retry(job: JobSummary) -> bool:
+    """Whether a job can be run again without a person's confirmation."""
+    return job.status in (JobStatus.FAILED, JobStatus.CANCELED) and is_retryable(job)
 
 
 async def show_job(request: web.Request) -> web.Response:
@@ -66,14 +99,37 @@ async def retry_job(request: web.Request) -> web.Response:
     return see_other(f"{_PAGE}/{again.id}")
 
 
+async def retry_jobs(request: web.Request) -> web.Response:
+    """POST /console/jobs/retry: the chosen failed or canceled jobs, each as a new job."""
+    fields, caller = await read_console_form(request), request[CALLER]
+    services = request.app[SERVICES]
+    for job_id in filter(None, map(id_of, chosen_in(fields, "job:"))):
+        job = await services.jobs.get(caller, job_id)
+        await services.execution.retry(caller, job, confirm=False, request_id=request[REQUEST_ID])
+    return see_other(_PAGE)
+
+
 async def _job(request: web.Request) -> JobSummary:
     return await request.app[SERVICES].jobs.get(request[CALLER], path_id(request, "job_id"))
 
 
 async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
     columns, rows, more = await _result(request, job) if job.has_result else ([], [], False)
+    services, organization_id = request.app[SERVICES], job.organization_id
+    requests = await services.request_log.find(request[CALLER], RequestFilter(job_id=job.id), limit=_RECORDS)
+    entries = (
+        await services.audit.find(organization_id, EntryFilter(request_id=job.request_id), limit=5)
+        if job.request_id and Scope.ADMIN in request[CALLER].client.scopes
+        else []
+    )
     return {
         "job": job_view(request, job),
+        "task": job.task,
+        "connector": await _connector(request, job),
+        "params": _shown_params(await services.jobs.params(job)),
+        "requests": requests,
+        "entries": entries,
+        "took": (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None,
         "is_job_done": job.is_done,
         "is_cancelable": not job.is_done and not job.cancel_requested,
         "is_retryable": is_retryable(job),
@@ -83,6 +139,21 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
         "rows": rows,
         "has_more_rows": more,
     }
+
+
+async def _connector(request: web.Request, job: JobSummary) -> Connector | None:
+    """The job's connector; None for a deleted one."""
+    services = request.app[SERVICES]
+    with contextlib.suppress(NotFound):
+        if job.connector_id is not None:
+            record = await services.connectors.get(request[CALLER], job.connector_id)
+            return connector_view(record, services.catalog)
+    return None
+
+
+def _shown_params(params: Mapping[str, Any]) -> str:
+    """The params as JSON; what looks like a credential is masked."""
+    return without_secrets(json.dumps(params, indent=2, ensure_ascii=False)) if params else ""
 
 
 async def _result(request: web.Request, job: JobSummary) -> tuple[list[str], list[list[str]], bool]:

@@ -6,15 +6,32 @@ from datetime import timedelta
 from aiohttp import web
 
 from gateway.aio.clock import CLOCK
+from gateway.audit.log import EntryFilter
 from gateway.contract.connectors import ConnectorStatus
+from gateway.http.api.jobs import job_view
 from gateway.http.console.page import console_page
 from gateway.http.keys import CALLER, READINESS, SERVICES
 from gateway.jobs.model import JobFilter, moment
 from gateway.monitoring.organization_health import organization_checks
 from gateway.monitoring.statistics import read_in_hand, read_own_copies
+from gateway.request_log.log import RequestFilter
 
 #: connectors to authorize again that are named
 _ATTENTION = 20
+#: how names of actions begin that are no operations of applications
+_ADMINISTRATION = (
+    "agent.",
+    "client.",
+    "connect",
+    "console.",
+    "context_store.",
+    "job.",
+    "oauth",
+    "schedule",
+    "workspace.",
+)
+#: jobs and requests that are shown, and entries of the audit log among which the first call is looked for
+_RECENT, _LOOKED_AT = 8, 50
 #: spans that the plots show: name → how far back, and the seconds between points
 _SPANS = {
     "hour": (timedelta(hours=1), 60),
@@ -30,7 +47,13 @@ async def overview(request: web.Request) -> web.Response:
     back, step = _SPANS.get(span, _SPANS["hour"])
     usage = await services.audit.usage(caller.organization_id, CLOCK.now() - back, step)
     in_hand = await read_in_hand(services.database, caller.organization_id)
-    recent = await services.jobs.find(caller, JobFilter(), None, 8)
+    recent = await services.jobs.find(caller, JobFilter(), None, _RECENT)
+    failed = await services.jobs.find(
+        caller, JobFilter(["failed", "unknown"], created_after=CLOCK.now() - back), None, _RECENT
+    )
+    requests = await services.request_log.find(
+        caller, RequestFilter(is_failed=True, since=CLOCK.now() - back), limit=_RECENT
+    )
     plots = {
         "at": [round(point.at.timestamp()) for point in usage],
         "calls": [point.calls for point in usage],
@@ -50,12 +73,28 @@ async def overview(request: web.Request) -> web.Response:
         calls=sum(point.calls for point in usage),
         errors=sum(point.errors for point in usage),
         counts={status.value: count for status, count in counts.items()},
+        steps=await _first_steps(request, is_connected=any(counts.values())),
         attention=attention,
-        jobs=recent,
+        failed=[job_view(request, job) for job in failed],
+        requests=requests,
+        jobs=[job_view(request, job) for job in recent],
         in_hand=in_hand,
         stalest=moment(in_hand.stalest),
         checks=(await request.app[READINESS]()).checks,
     )
+
+
+async def _first_steps(request: web.Request, *, is_connected: bool) -> dict[str, bool] | None:
+    """The first steps and whether each is done; None once all are."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    entries = await services.audit.find(caller.organization_id, EntryFilter(outcome="succeeded"), limit=_LOOKED_AT)
+    grants = await services.authorization.store.grants(caller.organization_id, None, 1)
+    steps = {
+        "connect": is_connected,
+        "try": any(not entry.what.startswith(_ADMINISTRATION) for entry in entries),
+        "agent": bool(grants),
+    }
+    return None if steps["connect"] and steps["try"] else steps
 
 
 async def health(request: web.Request) -> web.Response:

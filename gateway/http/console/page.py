@@ -21,8 +21,8 @@ NAVIGATION = (
     ("jobs", "/console/jobs", "Jobs"),
     ("search", "/console/search", "Search"),
     ("audit", "/console/audit", "Audit"),
-    ("grants", "/console/grants", "Agents' hosts"),
-    ("settings", "/console/settings", "Clients and apps"),
+    ("grants", "/console/grants", "Hosts"),
+    ("settings", "/console/settings", "Clients"),
     ("health", "/console/health", "Health"),
 )
 

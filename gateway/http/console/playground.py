@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,9 @@ from gateway.http.console.page import connectors_to_choose, console_page, see_ot
 from gateway.http.console.schema_form import fields_of, params_of, table_of
 from gateway.http.console.session import read_console_form
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
+from gateway.identity.model import id_of
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Catalog
 from gateway.operation_search.entries import OperationEntry, entry_of
 from gateway.operation_search.signatures import signature_of
 from gateway.operations.call import Accepted, OperationCall
@@ -28,7 +30,9 @@ _NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "row
 async def show_playground(request: web.Request) -> web.Response:
     """GET /console/playground: operations for a task in plain words, and the form of the one that was chosen."""
     query, services = request.query.get("query", ""), request.app[SERVICES]
-    records = await connectors_to_choose(request, None)
+    chosen_id = id_of(request.query.get("connector"))
+    records = await connectors_to_choose(request, chosen_id)
+    record = next((each for each in records if each.id == chosen_id), None)
     entry = entry_of(services.catalog, request.query["operation"]) if request.query.get("operation") else None
     found = (await services.operations()).search(query, limit=_LIMIT, connected={record.kind for record in records})
     return console_page(
@@ -38,8 +42,30 @@ async def show_playground(request: web.Request) -> web.Response:
         query=query,
         matches=[_summary(match.entry) for match in found.data or found.closest],
         message=found.message,
-        **_chosen(request, entry, records, entry.example if entry else {}),
+        **_chosen(request, entry, records, entry.example if entry else {}, record),
+        applications=_applications(services.catalog, {each.kind for each in records}),
+        browsed=_browsed(services.catalog, request.query.get("kind")),
     )
+
+
+def _applications(catalog: Catalog, connected: Collection[str]) -> list[dict[str, Any]]:
+    """The applications to browse, those that are connected first."""
+    return sorted(
+        (
+            {"kind": kind.name, "application": kind.spec.application, "is_connected": kind.name in connected}
+            for kind in catalog
+        ),
+        key=lambda each: (not each["is_connected"], each["application"]),
+    )
+
+
+def _browsed(catalog: Catalog, kind_name: str | None) -> dict[str, Any] | None:
+    """The operations of an application by entity, for a reader who does not search."""
+    if not kind_name:
+        return None
+    kind = catalog.kind(kind_name)
+    entities = {name: (entity.description, kind.actions_of(name)) for name, entity in kind.spec.entities.items()}
+    return {"kind": kind.name, "application": kind.spec.application, "entities": entities}
 
 
 async def run_operation(request: web.Request) -> web.Response:
@@ -102,6 +128,9 @@ async def _answer(
         status=200 if error is None else 422,
         query="",
         matches=[],
+        message=None,
+        applications=[],
+        browsed=None,
         **_chosen(request, entry, offered, params, record, typed, faults, shown, error),
     )
 
@@ -121,7 +150,7 @@ def _chosen(
     if entry is None:
         return {"operation": None}
     able = [each for each in records if each.kind == entry.kind.name]
-    record = record or next(iter(able), None)
+    record = record if record in able else next(iter(able), None)
     return {
         "operation": _summary(entry),
         "connectors": able,

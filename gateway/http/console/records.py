@@ -1,16 +1,22 @@
 """Searching the copy, and the audit log, in the console."""
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
+from msgspec.structs import replace
 
 from gateway.audit.log import EntryFilter
+from gateway.connectors.model import ConnectorRecord
 from gateway.errors import GatewayError, InvalidParams
+from gateway.http.api.audit import entry_view
 from gateway.http.bodies import query_id
+from gateway.http.console.csv_files import csv_response
 from gateway.http.console.page import connectors_to_choose, console_page
 from gateway.http.console.schema_form import json_value, table_of
 from gateway.http.keys import CALLER, SERVICES
@@ -21,46 +27,82 @@ from gateway.kinds.search_operators import CONDITIONS, Operator
 from gateway.operations.call import OperationCall
 
 _LIMIT = 50
+#: conditions of a search, and records and columns of its CSV file
+_MAX_CONDITIONS, _MAX_RECORDS, _MAX_COLUMNS = 6, 1000, 100
 
 
 async def search_copy(request: web.Request) -> web.Response:
-    """GET /console/search: build a filter, see it as JSON, and what it finds."""
-    services, query = request.app[SERVICES], request.query
-    records = await connectors_to_choose(request, id_of(query.get("connector")))
-    record = next((each for each in records if str(each.id) == query.get("connector")), next(iter(records), None))
-    searched: dict[str, list[str]] = {}
-    if record is not None:
-        kind = services.catalog.kind(record.kind)
-        searched = {
-            name: sorted(entity.search.fields)
-            for name, entity in kind.spec.entities.items()
-            if entity.search is not None
-        }
-    entity = query.get("entity") if query.get("entity") in searched else next(iter(searched), None)
-    params = _params(query.get("field", ""), query.get("operator", ""), query.get("value", ""), query.get("cursor"))
-    result: dict[str, Any] = {"columns": [], "rows": [], "meta": None, "error": None}
-    if record is not None and entity is not None and "field" in query:
-        result = await _result(request, OperationCall(record.id, entity, SEARCH_ACTION, params))
+    """GET /console/search: build a filter of several conditions, see it as JSON, and what it finds."""
+    search = await _search_of(request)
+    result: dict[str, Any] = {"columns": [], "rows": [], "documents": [], "meta": None, "error": None}
+    if search.call is not None and "field" in request.query:
+        result = await _result(request, search.call)
+    params = {} if search.call is None else dict(search.call.params)
     return console_page(
         request,
         "search.html",
         active="search",
-        connectors=records,
-        connector=record,
-        entities=list(searched),
-        entity=entity,
-        names=searched.get(entity or "", []),
+        connectors=search.records,
+        connector=search.record,
+        entities=list(search.searched),
+        entity=search.entity,
+        names=search.searched.get(search.entity or "", []),
         operators=CONDITIONS,
-        condition={name: query.get(name, "") for name in ("field", "operator", "value")},
-        document=json.dumps({"entity": entity, "action": SEARCH_ACTION, "params": params}, indent=2),
+        conditions=[*search.conditions, ("", "", "")][:_MAX_CONDITIONS],
+        document=json.dumps({"entity": search.entity, "action": SEARCH_ACTION, "params": params}, indent=2),
+        as_query=urlencode([(name, value) for name, value in request.query.items() if name != "cursor"]),
         **result,
     )
 
 
-def _params(field: str, operator: str, value: str, cursor: str | None) -> dict[str, Any]:
-    params: dict[str, Any] = {"query": {}, "limit": _LIMIT}
-    if field and operator in CONDITIONS and value:
-        params["query"] = {"filter": {operator: {field: _value(operator, value)}}}
+async def export_search(request: web.Request) -> web.Response:
+    """GET /console/search.csv: what a search finds, at most 1,000 records, with all their members."""
+    search = await _search_of(request)
+    if search.call is None:
+        raise InvalidParams("choose a connector and an entity to search")
+    call = replace(search.call, params={**search.call.params, "limit": _MAX_RECORDS})
+    done = await request.app[SERVICES].copy_search.search(request[CALLER], call)
+    records = msgspec.json.decode(msgspec.json.encode(done.answer.result))["data"]
+    columns, rows = table_of(records, max_columns=_MAX_COLUMNS)
+    return csv_response(f"{search.entity}.csv", columns, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What the form asks for."""
+
+    records: list[ConnectorRecord]
+    record: ConnectorRecord | None
+    #: entity → the fields that it can be searched by
+    searched: dict[str, list[str]]
+    entity: str | None
+    #: field, operator and value of each condition that is complete
+    conditions: list[tuple[str, str, str]]
+    call: OperationCall | None
+
+
+async def _search_of(request: web.Request) -> _Search:
+    query = request.query
+    records = await connectors_to_choose(request, id_of(query.get("connector")))
+    record = next((each for each in records if str(each.id) == query.get("connector")), next(iter(records), None))
+    kind = None if record is None else request.app[SERVICES].catalog.kind(record.kind)
+    searched = {
+        name: sorted(entity.search.fields)
+        for name, entity in (kind.spec.entities.items() if kind else ())
+        if entity.search is not None
+    }
+    entity = query.get("entity") if query.get("entity") in searched else next(iter(searched), None)
+    given = zip(query.getall("field", []), query.getall("operator", []), query.getall("value", []), strict=False)
+    conditions = [each for each in given if each[0] and each[1] in CONDITIONS and each[2]]
+    params = _params(conditions[:_MAX_CONDITIONS], query.get("cursor"))
+    call = OperationCall(record.id, entity, SEARCH_ACTION, params) if record is not None and entity else None
+    return _Search(records, record, searched, entity, conditions, call)
+
+
+def _params(conditions: Sequence[tuple[str, str, str]], cursor: str | None) -> dict[str, Any]:
+    filters = [{operator: {field: _value(operator, value)}} for field, operator, value in conditions]
+    query = {"filter": {"and": filters} if len(filters) > 1 else filters[0]} if filters else {}
+    params: dict[str, Any] = {"query": query, "limit": _LIMIT}
     return {**params, "cursor": cursor} if cursor else params
 
 
@@ -78,57 +120,81 @@ async def _result(request: web.Request, call: OperationCall) -> dict[str, Any]:
     try:
         done = await request.app[SERVICES].copy_search.search(request[CALLER], call)
     except GatewayError as error:
-        return {"columns": [], "rows": [], "meta": None, "error": error.detail}
+        return {"columns": [], "rows": [], "documents": [], "meta": None, "error": error.detail}
     document = msgspec.json.decode(msgspec.json.encode(done.answer.result))
     columns, rows = table_of(document["data"])
-    return {"columns": columns, "rows": rows, "meta": document["meta"], "error": None}
+    documents = [json.dumps(record, indent=2, ensure_ascii=False) for record in document["data"]]
+    return {"columns": columns, "rows": rows, "documents": documents, "meta": document["meta"], "error": None}
+
+
+#: filters of the audit log, as the query names them
+_FILTERS = ("connector", "actor", "operation", "target", "outcome", "request_id", "since", "until")
+#: entries of a CSV file
+_MAX_EXPORTED = 10_000
 
 
 async def list_audit(request: web.Request) -> web.Response:
-    """GET /console/audit: who did what, when, with which outcome."""
-    services, query = request.app[SERVICES], request.query
-    cursor = query.get("cursor", "")
-    filters = {name: query.get(name, "") for name in ("connector", "actor", "since", "until")}
+    """GET /console/audit: who did what to which record, when, with which outcome."""
+    services, cursor = request.app[SERVICES], request.query.get("cursor", "")
+    filters = {name: request.query.get(name, "").strip() for name in _FILTERS}
     entries = await services.audit.find(
         request[CALLER].organization_id,
-        EntryFilter(
-            connector_id=query_id(request, "connector"),
-            actor=query_id(request, "actor"),
-            since=_time(filters["since"]),
-            until=_time(filters["until"]),
-            workspaces=request[CALLER].client.workspaces,
-        ),
+        _entry_filter(request, filters),
         before=int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 19 else None,
         limit=_LIMIT + 1,
     )
-    clients = await services.clients.all(request[CALLER])
-    names = {client.id: client.name for client in clients}
     page = entries[:_LIMIT]
     return console_page(
         request,
         "audit.html",
         active="audit",
-        entries=[
-            {
-                "at": moment(entry.at),
-                "actor": names.get(entry.actor, entry.actor) if entry.actor else "",
-                "what": entry.what,
-                "outcome": entry.outcome,
-                "is_good": entry.outcome in ("succeeded", "accepted"),
-                "connector_id": entry.connector_id,
-                "detail": {
-                    "target": entry.target,
-                    "intent": entry.intent,
-                    "request_id": entry.request_id,
-                    "took_ms": entry.took_ms,
-                },
-            }
-            for entry in page
-        ],
+        entries=[entry_view(entry, services.catalog) for entry in page],
         connectors=await connectors_to_choose(request, query_id(request, "connector")),
-        clients=clients,
+        clients=await services.clients.all(request[CALLER]),
         filters=filters,
+        is_filtered=any(filters.values()),
         older=urlencode({**filters, "cursor": page[-1].id}) if len(entries) > len(page) else None,
+    )
+
+
+async def export_audit(request: web.Request) -> web.Response:
+    """GET /console/audit.csv: the entries that the filters let through, at most 10,000, the newest first."""
+    services = request.app[SERVICES]
+    filters = {name: request.query.get(name, "").strip() for name in _FILTERS}
+    entries = await services.audit.find(
+        request[CALLER].organization_id, _entry_filter(request, filters), limit=_MAX_EXPORTED
+    )
+    views = [entry_view(entry, services.catalog) for entry in entries]
+    columns = ["at", "client", "application", "what", "record", "members", "outcome", "connector", "reason", "request"]
+    rows = [
+        [
+            moment(each.at),
+            each.actor and (each.actor.name or each.actor.id),
+            each.application,
+            each.what,
+            each.target,
+            " ".join(each.changed),
+            each.outcome,
+            each.connector_id,
+            each.intent,
+            each.request_id,
+        ]
+        for each in views
+    ]
+    return csv_response("audit.csv", columns, rows)
+
+
+def _entry_filter(request: web.Request, filters: Mapping[str, str]) -> EntryFilter:
+    return EntryFilter(
+        connector_id=query_id(request, "connector"),
+        actor=query_id(request, "actor"),
+        operation=filters["operation"] or None,
+        target=filters["target"] or None,
+        outcome=filters["outcome"] or None,
+        request_id=filters["request_id"] or None,
+        since=_time(filters["since"]),
+        until=_time(filters["until"]),
+        workspaces=request[CALLER].client.workspaces,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gateway.errors import FieldError, InvalidParams
+from gateway.kinds.columns import weight
 
 #: before the name of a param, so that it is told apart from what else the form holds
 PREFIX = "p."
@@ -28,17 +29,65 @@ def fields_of(
     for fault in faults:
         errors.setdefault(fault.field.partition(".")[0], fault.message)
     names = sorted(schema.get("properties", {}), key=lambda name: name not in required)
-    return [
-        {
+    definitions = schema.get("$defs", {})
+    fields = []
+    for name in names:
+        member = resolved(schema["properties"][name], definitions)
+        field = {
             "name": PREFIX + name,
             "label": name,
             "required": name in required,
             "error": errors.get(name),
-            **_control(schema["properties"][name], params.get(name)),
+            **_control(member, params.get(name)),
             **({} if typed is None else {"value": typed.get(PREFIX + name, "")}),
         }
-        for name in names
-    ]
+        fields.append(_group(field, member, params.get(name), typed, definitions) if _has_members(member) else field)
+    return fields
+
+
+def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema with the definition that it refers to."""
+    reference = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    if reference not in definitions:
+        return schema
+    return {**definitions[reference], **{name: value for name, value in schema.items() if name != "$ref"}}
+
+
+def _has_members(schema: Mapping[str, Any]) -> bool:
+    return bool(schema.get("properties")) and _type(schema) == "object"
+
+
+def _group(
+    field: dict[str, Any],
+    schema: Mapping[str, Any],
+    value: Any,
+    typed: Mapping[str, str] | None,
+    definitions: Mapping[str, Any],
+) -> dict[str, Any]:
+    """A field for each member of an object, and one for further members as JSON."""
+    given = value if isinstance(value, Mapping) else {}
+    members = []
+    for name, each in schema["properties"].items():
+        member = resolved(each, definitions)
+        address = f"{field['name']}.{name}"
+        shown = {} if typed is None else {"value": typed.get(address, "")}
+        error = None
+        members.append(
+            {
+                "name": address,
+                "label": name,
+                "required": False,
+                "error": error,
+                **_control(member, given.get(name)),
+                **shown,
+            }
+        )
+    others = {name: each for name, each in given.items() if name not in schema["properties"]}
+    rest = {**field, "label": f"Further members of {field['label']}, as JSON", "required": False, "error": None}
+    rest |= _control({"type": "object"}, others or None)
+    if typed is not None:
+        rest["value"] = typed.get(field["name"], "")
+    return {**field, "control": "group", "members": [*members, rest]}
 
 
 def _control(schema: Mapping[str, Any], value: Any) -> dict[str, Any]:
@@ -77,14 +126,24 @@ def params_of(schema: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str,
     texts = {name.removeprefix(PREFIX): text for name, text in fields.items() if name.startswith(PREFIX)}
     faults: list[FieldError] = []
     params: dict[str, Any] = {}
-    for name, text in texts.items():
-        member = schema.get("properties", {}).get(name)
+    properties, definitions = schema.get("properties", {}), schema.get("$defs", {})
+    for path, text in texts.items():
+        name, _, inner = path.partition(".")
+        member = properties.get(path, properties.get(name))
         if member is None or not text.strip():
             continue
+        member = resolved(member, definitions)
+        if path not in properties:
+            member = resolved(member.get("properties", {}).get(inner, {}), definitions)
         try:
-            params[name] = _value(member, text.strip())
+            value = _value(member, text.strip())
         except ValueError:
-            faults.append(FieldError(f"/params/{name}", name, "format", f"{name}: {_expected(member)}"))
+            faults.append(FieldError(f"/params/{path}", path, "format", f"{path}: {_expected(member)}"))
+            continue
+        if path in properties:
+            params[path] = {**value, **params[path]} if path in params and isinstance(value, dict) else value
+        elif isinstance(params.setdefault(name, {}), dict):
+            params[name][inner] = value
     if faults:
         raise InvalidParams(faults=faults)
     return params
@@ -159,7 +218,8 @@ def table_of(records: Sequence[Any], max_columns: int = 8) -> tuple[list[str], l
         if isinstance(record, Mapping):
             for name, value in record.items():
                 counts[name] = counts.get(name, 0) + (not isinstance(value, Mapping | list))
-    columns = sorted(counts, key=lambda name: -counts[name])[:max_columns]
+    present = [name for name in counts if counts[name]] or list(counts)
+    columns = sorted(present, key=lambda name: (weight(name), -counts[name]))[:max_columns]
     return columns, [list(_cells(record, columns)) for record in records if isinstance(record, Mapping)]
 
 

@@ -69,6 +69,11 @@ def name_in(fields: Mapping[str, str], field: str) -> str | None:
         raise InvalidParams(message, faults=[FieldError(f"/{field}", field, "invalid", message)]) from error
 
 
+def chosen_in(fields: Mapping[str, str], prefix: str) -> list[str]:
+    """What the checked boxes of a form name after a prefix: `entity:tickets`."""
+    return [name.removeprefix(prefix) for name in fields if name.startswith(prefix)]
+
+
 async def read_sign_in_form(request: web.Request) -> dict[str, str]:
     """The fields of a form to sign in with; raises ForeignForm for another site's, which could sign in as its own."""
     own = origins_of(request.app[SERVICES].settings.base_url) | {f"{scheme}://{request.host}" for scheme in _SCHEMES}

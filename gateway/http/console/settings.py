@@ -40,6 +40,16 @@ async def rotate_secret(request: web.Request) -> web.Response:
     return await _shown(request, secret=(client_id, secret))
 
 
+async def disable_client(request: web.Request) -> web.Response:
+    """POST /console/settings/clients/{client_id}/disable: the client may do nothing from now on."""
+    await read_console_form(request)
+    try:
+        await request.app[SERVICES].clients.disable(request[CALLER], path_id(request, "client_id"))
+    except Conflict as error:
+        return await _shown(request, problem=error.detail)
+    return see_other(_PAGE)
+
+
 async def change_redirect_urls(request: web.Request) -> web.Response:
     """POST /console/settings/clients/{client_id}/redirect-urls: one a line, in the place of those that it had."""
     urls = (await read_console_form(request)).get("redirect_urls", "").split()
@@ -76,14 +86,18 @@ async def delete_app(request: web.Request) -> web.Response:
 async def _shown(
     request: web.Request, *, secret: tuple[UUID, str] | None = None, problem: str | None = None
 ) -> web.Response:
-    services = request.app[SERVICES]
+    services, organization_id = request.app[SERVICES], request[CALLER].organization_id
+    clients = await services.clients.all(request[CALLER])
     return console_page(
         request,
         "settings.html",
         active="settings",
         status=422 if problem else 200,
-        clients=await services.clients.all(request[CALLER]),
+        clients=clients,
+        last_uses=await services.audit.last_uses(organization_id, [client.id for client in clients]),
+        own_id=request[CALLER].client_id,
         apps=await services.oauth.apps.find(request[CALLER].organization_id),
+        names={kind.name: kind.spec.application for kind in services.catalog},
         kinds=[kind.spec for kind in services.catalog if kind.spec.oauth is not None],
         all_scopes=[scope.value for scope in Scope],
         secret=secret,

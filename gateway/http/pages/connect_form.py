@@ -1,5 +1,6 @@
 """A kind's ways to authenticate, as forms for a person. Pure."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,7 @@ def _method(
     by_consent = _is_by_consent(kind, name, method)
     fields = [
         _field(each, variable.description, values, errors, required=variable.required, default=variable.default)
+        | {"example": variable.example or "", "suffix": _suffix_of(kind.spec.server, each)}
         for each, variable in kind.spec.environment.items()
     ]
     if not by_consent:
@@ -48,7 +50,8 @@ def _method(
         "title": method.title,
         "description": method.description,
         "fields": fields,
-        "button": f"Continue to {kind.spec.title}" if by_consent else "Connect",
+        "is_open": bool(errors),
+        "button": f"Continue to {kind.spec.application}" if by_consent else "Connect",
     }
 
 
@@ -76,4 +79,12 @@ def _field(
         "secret": secret,
         "value": "" if secret else values.get(name, default or ""),
         "error": errors.get(name),
+        "example": "",
+        "suffix": "",
     }
+
+
+def _suffix_of(server: str, name: str) -> str:
+    """What follows a variable in the server's host: `.zendesk.com` of `https://{subdomain}.zendesk.com/api/v2`."""
+    found = re.match(rf"https?://{{{re.escape(name)}}}([^/{{]+)", server)
+    return found[1] if found else ""

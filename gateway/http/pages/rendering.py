@@ -5,8 +5,10 @@ from typing import Any
 
 import jinja2
 
+from gateway.aio.clock import CLOCK
 from gateway.http.pages.brand import Brand
-from gateway.http.pages.static_files import icon_url, static_url
+from gateway.http.pages.static_files import static_url
+from gateway.http.pages.words import color_of, exact, letters, relative, size
 
 #: what nobody but the person at the link may keep or pass on. Not `no-referrer`: under that browsers send the pages'
 #: own forms with `Origin: null`, like those of another site.
@@ -14,14 +16,15 @@ PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
 
 
 def content_security_policy(frame_ancestors: str = "'none'", form_target: str = "") -> str:
-    """Everything from here, nothing inline; `frame_ancestors` are the origins that may show the page in a frame.
+    """Everything from here, no script and no style inline; `data:` is for the pictures of the style sheet.
 
-    `form_target` is where a form may lead in the end, besides here: browsers hold redirects after a form to it.
+    `frame_ancestors` are the origins that may show the page in a frame. `form_target` is where a form may lead in the
+    end, besides here: browsers hold redirects after a form to it.
     """
     form_action = f"'self' {form_target}".rstrip()
     return (
         f"default-src 'none'; base-uri 'none'; connect-src 'self'; font-src 'self'; form-action {form_action}; "
-        f"frame-ancestors {frame_ancestors}; img-src 'self'; script-src 'self'; style-src 'self'"
+        f"frame-ancestors {frame_ancestors}; img-src 'self' data:; script-src 'self'; style-src 'self'"
     )
 
 
@@ -45,8 +48,9 @@ class Pages:
             lstrip_blocks=True,
         )
         self._templates.globals.update(
-            brand=brand.name, has_logo=brand.logo is not None, static_url=static_url, icon_url=icon_url
+            brand=brand.name, has_logo=brand.logo is not None, static_url=static_url, letters=letters, color_of=color_of
         )
+        self._templates.filters.update(relative=lambda moment: relative(moment, CLOCK.now()), exact=exact, size=size)
 
     def render(self, template: str, **context: Any) -> str:
         """The page as HTML."""

@@ -58,9 +58,3 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
 def static_url(name: str) -> str:
     """The address of a file; raises KeyError for one that is not there."""
     return f"{PREFIX}{name}?v={static_files()[name].digest}"
-
-
-def icon_url(kind: str) -> str:
-    """The icon of a kind; kinds of the operator's own have a common one."""
-    name = f"icons/{kind}.svg"
-    return static_url(name if name in static_files() else "icons/default.svg")

@@ -4,7 +4,7 @@ import re
 from hashlib import sha256
 from importlib.resources import files
 
-from gateway.http.pages.static_files import icon_url, static_files
+from gateway.http.pages.static_files import static_files
 
 VENDOR = files("gateway.http.pages") / "static" / "vendor"
 
@@ -27,5 +27,7 @@ def test_the_scripts_of_others_are_as_published():
     assert all(sha256((VENDOR / name).read_bytes()).hexdigest() == digest for name, digest in rows)
 
 
-def test_a_kind_of_ones_own_has_an_icon():
-    assert icon_url("my-own-kind").startswith("/static/icons/default.svg?v=")
+def test_the_style_sheets_of_the_console_are_small():
+    sheets = ("vendor/pico-2.1.1.min.css", "vendor/uPlot-1.6.32.min.css", "pages.css")
+
+    assert sum(len(static_files()[name].compressed) for name in sheets) <= 60 << 10

@@ -1,0 +1,26 @@
+"""Tables as CSV files (RFC 4180) that spreadsheets open safely."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from aiohttp import web
+
+#: what makes a spreadsheet take a cell for a formula
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_response(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> web.Response:
+    """The rows as a file to be downloaded under a name."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return web.Response(text=text.getvalue(), content_type="text/csv", charset="utf-8", headers=headers)
+
+
+def _cell(value: object) -> str:
+    """The value as text; a quote before what a spreadsheet would run as a formula."""
+    text = "" if value is None else str(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
