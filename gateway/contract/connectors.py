@@ -74,7 +74,6 @@ class Connector(Struct, frozen=True):
     connector_type: Annotated[str, member("The kind in its display form.", "Support-Desk")]
     workspace_name: Annotated[str, member("The connector's workspace.", "acme")]
     status: Annotated[ConnectorStatus, member("Whether the connector can be used.", "active")]
-    application: Annotated[str, member("The application's name.", "Zendesk")] = ""
     status_reason: Annotated[str | None, member("Why the status is so, and which parts will be switched off.")] = None
     auth_method: Annotated[str | None, member("The authentication method.", "api_token")] = None
     application: Annotated[str, member("The application's name.", "Zendesk")] = ""

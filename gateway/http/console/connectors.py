@@ -18,7 +18,7 @@ from gateway.http.console.session import chosen_in, name_in, read_console_form
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, read_time_cursor
 from gateway.identity.model import Scope
-from gateway.jobs.store import JobFilter
+from gateway.jobs.model import JobFilter
 from gateway.request_log.log import RequestFilter
 
 _PAGE = "/console/connectors"
