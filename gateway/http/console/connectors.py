@@ -144,7 +144,9 @@ async def _shown(
     kind = services.catalog.kind(record.kind)
     activity = await services.audit.activity(organization_id, [record.id])
     entries = await services.audit.find(organization_id, EntryFilter(connector_id=record.id), limit=_RECENT)
-    requests = await services.request_log.find(request[CALLER], RequestFilter(connector_id=record.id), limit=_RECENT)
+    requests = await services.request_log.find(
+        record.organization_id, RequestFilter(connector_id=record.id), limit=_RECENT
+    )
     jobs = await services.jobs.find(request[CALLER], JobFilter(connector_id=record.id), None, _RECENT)
     freshness = await services.synchronization.freshness(record)
     return console_page(

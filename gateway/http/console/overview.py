@@ -52,7 +52,9 @@ async def overview(request: web.Request) -> web.Response:
         caller, JobFilter(["failed", "unknown"], created_after=CLOCK.now() - back), None, _RECENT
     )
     requests = await services.request_log.find(
-        caller, RequestFilter(is_failed=True, since=CLOCK.now() - back), limit=_RECENT
+        caller.organization_id,
+        RequestFilter(is_failed=True, since=CLOCK.now() - back, workspaces=caller.client.workspaces),
+        limit=_RECENT,
     )
     plots = {
         "at": [round(point.at.timestamp()) for point in usage],
@@ -87,7 +89,9 @@ async def overview(request: web.Request) -> web.Response:
 async def _first_steps(request: web.Request, *, is_connected: bool) -> dict[str, bool] | None:
     """The first steps and whether each is done; None once all are."""
     caller, services = request[CALLER], request.app[SERVICES]
-    entries = await services.audit.find(caller.organization_id, EntryFilter(outcome="succeeded"), limit=_LOOKED_AT)
+    entries = await services.audit.find(
+        caller.organization_id, EntryFilter(outcome="succeeded", workspaces=caller.client.workspaces), limit=_LOOKED_AT
+    )
     grants = await services.authorization.store.grants(caller.organization_id, None, 1)
     steps = {
         "connect": is_connected,
