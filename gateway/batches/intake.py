@@ -1,6 +1,7 @@
 """Receiving a batch: every operation is checked against the connector's kind and stored, before the first is sent."""
 
 import hashlib
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,12 @@ class ReceivedOperation:
     where: str
     #: the decoded JSON value, or what is wrong with its text
     value: object
+
+
+async def received_operations(operations: Iterable[object], name: str) -> AsyncIterator[ReceivedOperation]:
+    """Operations that are in memory; errors name them `name[0]`, `name[1]`, …"""
+    for index, operation in enumerate(operations):
+        yield ReceivedOperation(f"{name}[{index}]", operation)
 
 
 class Intake:

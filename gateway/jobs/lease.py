@@ -28,7 +28,7 @@ from gateway.errors import (
 )
 from gateway.jobs import results
 from gateway.jobs.leases import LEASE, JobOutcome, LeaseKey, Leases, LostLease
-from gateway.jobs.model import CANCELED_UNSTARTED, StoredJob
+from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, StoredJob
 from gateway.jobs.outcome import classify_outcome, is_requeued, must_go_on, releases_key, with_outcome
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import add_context
@@ -91,7 +91,7 @@ class JobRunContext:
         async with self._write_lock:
             asked_at = steady()
             if not await self._leases.mark_in_flight(self._job):
-                raise JobCanceled("canceled before it was sent")
+                raise JobCanceled(CANCELED_UNDONE)
             self._in_flight += 1
             self.sent_at = self.sent_at or CLOCK.now()
         # A process that was frozen in between must not send: others may have taken its job for lost.

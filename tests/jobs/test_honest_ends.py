@@ -205,7 +205,7 @@ async def test_a_canceled_job_whose_batch_the_application_works_at_is_followed_f
 ):
     async def work(job, run_context):
         await run_context.checkpoint(HALF_DONE)
-        raise errors.JobCanceled("canceled before it was sent")
+        raise errors.JobCanceled("canceled; nothing was done")
 
     job = await claimed(effect=Effect.IDEMPOTENT)
     await leases.checkpoint(job, UNDER_WAY, {1: "1\n"})

@@ -225,3 +225,13 @@ async def test_a_limited_batch_goes_on_later_and_sends_nothing_twice(support_des
 
 async def test_a_batch_of_another_organization_does_not_exist(support_desk, stranger):
     assert (await sent(support_desk.through(stranger), [get(1)])).status == 404
+
+
+async def test_a_bulk_update_adds_a_comment_to_each_ticket(api, support_desk):
+    change = {"status": "pending", "comment": {"body": "closing soon", "public": False}}
+    job = await support_desk.submit("ticket_bulk_updates", "create", {"ids": "21,22", "ticket": change})
+    ended = await api.ended_job(job)
+    comments = [await support_desk.execute("ticket_comments", "list", {"ticket_id": number}) for number in (21, 22)]
+
+    assert ended["message"] == "2 of 2 tickets updated"
+    assert [each["result"][-1]["body"] for each in comments] == ["closing soon"] * 2

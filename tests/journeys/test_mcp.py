@@ -325,3 +325,56 @@ async def test_a_person_who_says_no_is_not_asked_again(stranger, mcp):
 
     assert told["isError"]
     assert told["resultType"] == "complete"
+
+
+async def test_one_write_runs_an_operation_for_each_of_many_params(mcp, support_desk):
+    changes = [{"ticket_id": number, "ticket": {"priority": "low"}} for number in (11, 12, 999_999_999)]
+    arguments = {
+        "operation": "support-desk.tickets.update", "each": changes, "connector": support_desk.record["id"],
+    }  # fmt: skip
+
+    result = (await call(mcp, "write", arguments))["structuredContent"]
+
+    assert (result["operation"], result["status"]) == ("batch", "succeeded")
+    assert result["message"] == "2 of 3 operations done, 1 failed"
+    assert [each["status"] for each in result["result"]["results"]] == ["succeeded", "succeeded", "failed"]
+
+
+async def test_steps_of_one_write_take_values_of_earlier_ones(mcp, support_desk):
+    steps = [
+        {"id": "new", "operation": "support-desk.tickets.create", "params": {"ticket": {"subject": "by steps"}}},
+        {
+            "operation": "support-desk.tickets.update",
+            "params": {"ticket_id": {"$from": "new.id"}, "ticket": {"status": "solved"}},
+        },
+    ]
+
+    result = (await call(mcp, "write", {"steps": steps, "connector": support_desk.record["id"]}))["structuredContent"]
+
+    created, updated = result["result"]["results"]
+    assert updated["result"] == {**created["result"], **updated["result"]}
+    assert (updated["result"]["subject"], updated["result"]["status"]) == ("by steps", "solved")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({}, "operation is missing"),
+        ({"each": [{}]}, "operation is missing"),
+        ({"operation": "support-desk.tickets.create", "each": []}, "each is empty"),
+        ({"operation": "support-desk.tickets.create", "each": [{}], "params": {}}, "send one of params"),
+        ({"operation": "support-desk.tickets.create", "each": [{}], "dry_run": True}, "dry_run"),
+        ({"operation": "support-desk.tickets.create", "each": [{"tikcet": {}}]}, "each[0]: tickets.create"),
+        ({"steps": [{"id": "a"}]}, "{id, operation, params}"),
+        ({"steps": [{"operation": "support-desk.tickets.get", "params": {"ticket_id": {"$from": "a.id"}}}]}, "'a'"),
+        (
+            {"steps": [{"operation": name} for name in ("support-desk.tickets.list", "team-chat.users.list")]},
+            "are of support-desk and team-chat",
+        ),
+    ],
+)
+async def test_a_batch_that_cannot_be_run_says_why(mcp, support_desk, arguments, text):
+    result = await call(mcp, "write", {**arguments, "connector": support_desk.record["id"]})
+
+    assert result["isError"] is True
+    assert text in result["structuredContent"]["message"]

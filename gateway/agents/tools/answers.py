@@ -58,6 +58,17 @@ def linked(result_id: str, name: str, answer: OperationResult, continued: Mappin
     return structured(document, resource_link(uri, name, about, "application/json", size))
 
 
+def long_batch(job: JobSummary, answer: OperationResult) -> Result:
+    """What became of a long batch: the counts, the operations that did not succeed, and a link to all results."""
+    counts: dict[str, Any] = answer.decoded()
+    results = counts.pop("results")
+    others = [each for each in results if each["status"] != "succeeded"]
+    uri, size = resource_uri(str(job.id)), len(bytes(answer.result))
+    document = {**job_document(job), "result": {**counts, "not_succeeded": preview(others)}, "resource": uri}
+    link = resource_link(uri, "results", "the result of each operation", "application/json", size)
+    return structured(document, link)
+
+
 def resource_uri(result_id: str, offset: int | None = None, limit: int | None = None) -> str:
     """Where a kept answer or a job's file is read."""
     query = "&".join(f"{name}={value}" for name, value in (("offset", offset), ("limit", limit)) if value is not None)

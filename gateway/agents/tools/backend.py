@@ -50,6 +50,17 @@ class AgentCall:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentBatch:
+    """Operations of one connector to run as one job: `{entity, action, params, id?}` each."""
+
+    connector: ConnectorInfo
+    operations: Sequence[Mapping[str, Any]]
+    #: whether they run in order and may refer to each other's results
+    is_steps: bool
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """A range of what is kept: `data` is text, or bytes of a file; offsets count records of a list, else bytes."""
 
@@ -118,6 +129,9 @@ class JobsBackend(Protocol):
 
     async def answer(self, caller: Any, job: JobSummary) -> OperationResult:
         """The answer of a job that is done; raises the job's own error."""
+
+    async def batch(self, caller: Any, batch: AgentBatch) -> JobSummary:
+        """The job that runs many operations of a connector; raises InvalidParams with the faults of all of them."""
 
     async def connect_link(self, caller: Any, kind: str, connector: ConnectorInfo | None) -> ConsentLink:
         """A link to connect a kind, or a connector again; raises GatewayError where there can be none."""

@@ -12,7 +12,7 @@ import msgspec
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.results import Result, resource_link, structured
 from gateway.agents.tools import answers
-from gateway.agents.tools.backend import AgentCall, Backend, ConnectorInfo, JobsBackend
+from gateway.agents.tools.backend import AgentBatch, AgentCall, Backend, ConnectorInfo, JobsBackend
 from gateway.agents.tools.surface import DEFAULT_BYTES, MAX_WAIT
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
@@ -20,6 +20,7 @@ from gateway.db.retries import retry_until_available
 from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable
 from gateway.jobs.model import JobSummary
 from gateway.jobs.results import error_of
+from gateway.jobs.tasks import BATCH
 from gateway.operation_search.entries import OperationEntry
 from gateway.upstream.responses import OperationResult
 
@@ -39,6 +40,14 @@ class Calls:
         outcome = await self._start(context, call)
         if isinstance(outcome, OperationResult):
             return await self._result(context, call, outcome, max_bytes)
+        return await self._of_job(context, outcome, max_bytes)
+
+    async def batch(self, context: Context, batch: AgentBatch) -> Result:
+        """Many operations as one job: a task, or the results within 50 seconds, or the job's id."""
+        accepting = asyncio.ensure_future(self._hosted().batch(context.caller, batch))
+        return await self._of_job(context, await asyncio.shield(accepting), DEFAULT_BYTES)
+
+    async def _of_job(self, context: Context, outcome: JobSummary, max_bytes: int) -> Result:
         if context.message.takes_tasks:
             return {"resultType": "task", **answers.task_document(outcome)}
         try:
@@ -139,6 +148,8 @@ class Calls:
             return answers.refused(error, **answers.job_document(job))
         if len(bytes(answer.result)) <= max_bytes:
             return structured({**answers.job_document(job), "result": answer.result})
+        if job.task == BATCH.name:
+            return answers.long_batch(job, answer)
         return answers.linked(str(job.id), f"result of {job.entity}.{job.action}", answer, {})
 
     async def _file(self, context: Context, job: JobSummary) -> Result:
@@ -192,3 +203,24 @@ def call_of(entry: OperationEntry, connector: ConnectorInfo, arguments: Mapping[
         arguments.get("fields"),
         arguments.get("idempotency_key"),
     )
+
+
+def many_calls(arguments: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The operations that `each` or `steps` mean, by name, and their other members; raises InvalidParams."""
+    each, steps = arguments.get("each"), arguments.get("steps")
+    if (each is None) == (steps is None) or "params" in arguments:
+        raise InvalidParams("send one of params, each and steps")
+    if steps is not None:
+        if "operation" in arguments:
+            raise InvalidParams("with steps, operation is a member of each step")
+        if not all(isinstance(step, Mapping) and isinstance(step.get("operation"), str) for step in steps):
+            raise InvalidParams("each of steps is {id, operation, params}")
+        named = [dict(step) for step in steps]
+        calls = [(str(step.pop("operation")), step) for step in named]
+    else:
+        if "operation" not in arguments:
+            raise InvalidParams("operation is missing; with each, it is what every call runs")
+        calls = [(arguments["operation"], {"params": params}) for params in each or ()]
+    if not calls:
+        raise InvalidParams(f"{'each' if steps is None else 'steps'} is empty; send at least one")
+    return calls

@@ -10,8 +10,11 @@ from uuid import UUID, uuid4
 
 from msgspec.structs import replace
 
-from gateway.agents.tools.backend import AgentCall, ConnectorInfo, ConsentLink, Part
+from gateway.agents.tools.backend import AgentBatch, AgentCall, ConnectorInfo, ConsentLink, Part
 from gateway.agents.tools.parts import part_of_file, part_of_records, part_of_text
+from gateway.batches.intake import received_operations
+from gateway.batches.model import MAX_OPERATIONS, BatchOptions
+from gateway.batches.service import BatchCall
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.connectors import ConnectorStatus, SessionStatus
 from gateway.contract.kinds import Effect
@@ -173,6 +176,18 @@ class HostedJobs:
 
     async def answer(self, caller: HostedCaller, job: JobSummary) -> OperationResult:
         return await self._services.execution.outcome(job, caller.base_url)
+
+    async def batch(self, caller: HostedCaller, batch: AgentBatch) -> JobSummary:
+        call = BatchCall(
+            connector_id=UUID(batch.connector.id),
+            options=BatchOptions(steps=batch.is_steps),
+            limit=MAX_OPERATIONS,
+            idempotency_key=batch.idempotency_key,
+            request_id=caller.request_id,
+        )
+        word = "steps" if batch.is_steps else "each"
+        received = received_operations(batch.operations, word)
+        return (await self._services.batches.accept(caller.caller, call, received)).job
 
     async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConsentLink:
         link = await self._services.connect_links.create(

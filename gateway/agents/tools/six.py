@@ -1,14 +1,14 @@
 """The six tools: find an operation, describe it, read, write, follow a job, connect an application."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.features import Call, ServerTool
 from gateway.agents.mcp.results import Result, structured
 from gateway.agents.tools import answers, surface
-from gateway.agents.tools.backend import ACTIVE, Backend, ConnectorInfo, JobsBackend
-from gateway.agents.tools.calls import Calls, call_of
+from gateway.agents.tools.backend import ACTIVE, AgentBatch, Backend, ConnectorInfo, JobsBackend
+from gateway.agents.tools.calls import Calls, call_of, many_calls
 from gateway.agents.tools.choosing import NotConnected, choose
 from gateway.agents.tools.confirmation import RetryConfirmation
 from gateway.agents.tools.consent import PendingConsents
@@ -88,11 +88,36 @@ class SixTools:
         return await self.run(context, entry, arguments)
 
     async def write(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """Run what changes data, or show what would be sent."""
+        """Run what changes data, or show what would be sent; with `each` or `steps` many operations as one job."""
+        if "each" in arguments or "steps" in arguments:
+            return await self._write_many(context, arguments)
+        if "operation" not in arguments:
+            raise InvalidParams("operation is missing; name it with params or each, or send steps")
         entry = await self._entry(context, arguments["operation"])
         if entry.effect is Effect.READ:
             raise InvalidParams(f"{entry.name} changes nothing; use read")
         return await self.run(context, entry, arguments)
+
+    async def _write_many(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """Many operations of one connector as one job, with a result for each."""
+        if self._jobs is None or arguments.get("dry_run"):
+            reason = "run without a gateway" if self._jobs is None else "shown by dry_run; try one with params"
+            raise InvalidParams(f"each and steps cannot be {reason}")
+        calls = many_calls(arguments)
+        entries = {name: await self._entry(context, name) for name in dict.fromkeys(name for name, _ in calls)}
+        kinds = sorted({entry.kind.name for entry in entries.values()})
+        if len(kinds) > 1:
+            raise InvalidParams(f"the steps are of {' and '.join(kinds)}; send those of one application at a time")
+        entry = next(iter(entries.values()))
+        operations = [
+            {"entity": entries[name].entity_id, "action": entries[name].action_id, **members} for name, members in calls
+        ]
+
+        async def run(connector: ConnectorInfo) -> Result:
+            key = arguments.get("idempotency_key")
+            return await self._calls.batch(context, AgentBatch(connector, operations, "steps" in arguments, key))
+
+        return await self._with_connector(context, entry, arguments, run)
 
     async def _entry(self, context: Context, name: str) -> OperationEntry:
         """The operation; which kinds are connected is looked up only for a name without a kind."""
@@ -103,8 +128,8 @@ class SixTools:
 
     async def run(self, context: Context, entry: OperationEntry, arguments: Mapping[str, Any]) -> Result:
         """Run an operation; where a person has to connect the application first, ask for that."""
-        try:
-            connector = await self._choose(context, entry, arguments.get("connector"))
+
+        async def run(connector: ConnectorInfo) -> Result:
             call = call_of(entry, connector, arguments)
             if arguments.get("dry_run"):
                 return structured({"dry_run": True, "requests": await self._backend.dry_run(context.caller, call)})
@@ -112,6 +137,21 @@ class SixTools:
             if arguments.get("all_pages"):
                 return await self._calls.all_pages(context, call, max_bytes)
             return await self._calls.run(context, call, max_bytes=max_bytes)
+
+        return await self._with_connector(context, entry, arguments, run)
+
+    async def _with_connector(
+        self,
+        context: Context,
+        entry: OperationEntry,
+        arguments: Mapping[str, Any],
+        run: Callable[[ConnectorInfo], Awaitable[Result]],
+    ) -> Result:
+        """Run with the connector that the arguments mean; errors are results for the model."""
+        connector = None
+        try:
+            connector = await self._choose(context, entry, arguments.get("connector"))
+            return await run(connector)
         except NotConnected as error:
             return await self._ask_for_consent(context, error, error.connector)
         except (ReauthorizationRequired, ConnectorNotReady) as error:

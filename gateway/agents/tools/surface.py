@@ -12,6 +12,7 @@ _TEXT = {"type": "string"}
 _OPERATION = {"type": "string", "description": "kind.entity.action"}
 _CONNECTOR = {"type": "string", "description": "name or id, if several fit"}
 _PARAMS = {"type": "object"}
+_STEPS = '{id, operation, params}; a param may be {"$from": "id.path"}, from an earlier result'
 _ANY_OBJECT = {"type": "object"}
 
 INSTRUCTIONS = (
@@ -23,7 +24,10 @@ DESCRIPTIONS: Mapping[str, str] = {
     "find_operations": "Find operations of the connected apps by plain words. Start here.",
     "describe_operation": "An operation's params schema, example, record fields, paging, query language.",
     "read": "Run an operation that changes nothing. A long answer comes as a preview and a resource link.",
-    "write": "Run an operation that changes data. dry_run shows the requests and sends nothing.",
+    "write": (
+        "Run an operation that changes data: once with params, for many with each, or several in order with steps, as "
+        "one job. dry_run shows the requests and sends nothing."
+    ),
     "job": "Follow, cancel or retry a job. If it ends unknown the write may have happened: look, then confirm a retry.",
     "connect": "Show connectors and their state; get a link by which a person connects an app.",
 }
@@ -47,6 +51,8 @@ INPUTS: Mapping[str, Mapping[str, Any]] = {
     "write": {
         "operation": _OPERATION,
         "params": _PARAMS,
+        "each": {"type": "array", "items": _PARAMS, "description": "params of many calls"},
+        "steps": {"type": "array", "items": _PARAMS, "description": _STEPS},
         "connector": _CONNECTOR,
         "dry_run": {"type": "boolean"},
         "idempotency_key": {"type": "string", "description": "calls with one key write once"},
@@ -63,7 +69,6 @@ _REQUIRED = {
     "find_operations": ["task"],
     "describe_operation": ["operation"],
     "read": ["operation"],
-    "write": ["operation", "params"],
     "job": ["job_id"],
 }
 

@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 from pydantic import Field, WithJsonSchema
 
-from gateway.batches.intake import ReceivedOperation
+from gateway.batches.intake import ReceivedOperation, received_operations
 from gateway.batches.model import (
     CONCURRENCY,
     MAX_CONCURRENCY,
@@ -135,16 +135,11 @@ async def _received(request: web.Request) -> tuple[BatchOptions, int, AsyncItera
         return _options(query.concurrency, query.stop_on_error), MAX_LINES, _lines(request)
     body = await read_body(request.clone(client_max_size=_MAX_JSON), BatchBody)
     options = _options(body.concurrency or query.concurrency, body.stop_on_error or query.stop_on_error, body.steps)
-    return options, MAX_OPERATIONS, _members(body)
+    return options, MAX_OPERATIONS, received_operations(body.operations, "operations")
 
 
 def _options(concurrency: int | None, stop_on_error: bool | None, steps: bool | None = None) -> BatchOptions:
     return BatchOptions(concurrency or CONCURRENCY, bool(stop_on_error), bool(steps))
-
-
-async def _members(body: BatchBody) -> AsyncIterator[ReceivedOperation]:
-    for index, operation in enumerate(body.operations):
-        yield ReceivedOperation(f"operations[{index}]", operation)
 
 
 async def _lines(request: web.Request) -> AsyncIterator[ReceivedOperation]:

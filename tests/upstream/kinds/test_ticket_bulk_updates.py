@@ -113,7 +113,7 @@ class Notebook(InMemoryRunContext):
 
     async def mark_in_flight(self) -> None:
         if self.is_canceled.is_set():
-            raise JobCanceled("canceled before it was sent")
+            raise JobCanceled("canceled; nothing was done")
 
     async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
         await super().checkpoint(state, records, part)
