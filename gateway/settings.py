@@ -36,27 +36,29 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="GATEWAY_", frozen=True, extra="ignore")
 
-    database_url: str = Field("postgresql:///gateway", description="PostgreSQL, which holds the truth.")
+    database_url: str = Field("postgresql:///gateway", description="URL of PostgreSQL.")
     database_pooler: bool = Field(
-        False, description="Whether a pooler in transaction mode, such as PgBouncer, stands before PostgreSQL."
+        False, description="Set if a pooler in transaction mode, such as PgBouncer, is in front of PostgreSQL."
     )
     database_direct_url: str | None = Field(
         None,
         description="PostgreSQL without the pooler, for notifications and migrations; without it processes look every "
         "second for what changed.",
     )
-    redis_url: str = Field("redis://127.0.0.1:6379/0", description="Redis, which wakes the workers.")
+    redis_url: str = Field(
+        "redis://127.0.0.1:6379/0", description="URL of Redis, which wakes workers and shares rate limits."
+    )
     bind: str = Field("127.0.0.1:8080", description="Host and port that the front end listens on.")
     public_url: str | None = Field(
-        None, description="The address by which callers reach the front end, for links and OAuth callbacks."
+        None, description="URL by which callers reach the front end, used in links and OAuth callbacks."
     )
     data_dir: Path = Field(Path(".gateway"), description="Folder for stored files and, embedded, for everything else.")
     encryption_keys: SecretStr | None = Field(
-        None, description="Keys that seal credentials: `id:base64 of 32 bytes`, comma-separated, the newest first."
+        None, description="Encryption keys: `id:base64 of 32 bytes`, comma-separated, newest first."
     )
-    encryption_keys_file: Path | None = Field(None, description="A file that holds the keys instead, one a line.")
+    encryption_keys_file: Path | None = Field(None, description="File with the encryption keys, one per line.")
     specs: Annotated[tuple[Path, ...], NoDecode] = Field(
-        (), description="Further folders of connector kinds, separated like PATH."
+        (), description="Additional folders of kinds, separated like PATH."
     )
     mcp_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Origins of web pages that may call /mcp beside PUBLIC_URL's own, separated by commas."
@@ -72,19 +74,17 @@ class Settings(BaseSettings):
         description="An OpenID Connect provider by which people sign in to the console and let agents in: its issuer "
         "URL. Its redirect URI is PUBLIC_URL/sign-in/callback.",
     )
-    oidc_client_id: str = Field(
-        "", description="The client id that the provider has given to the gateway.", validate_default=True
-    )
+    oidc_client_id: str = Field("", description="Client id of the gateway at the provider.", validate_default=True)
     oidc_client_secret: SecretStr = Field(
-        SecretStr(""), description="The client secret of it; none for a public client."
+        SecretStr(""), description="Client secret of the gateway at the provider; empty for a public client."
     )
-    oidc_scopes: str = Field("openid email", description="Scopes that the provider is asked for, with spaces between.")
+    oidc_scopes: str = Field("openid email", description="Scopes requested from the provider, separated by spaces.")
     oidc_claim: str = Field(
         "email",
         description="The claim of the ID token by which `gateway admin person add` knows people; an `email` must be "
         "verified.",
     )
-    oidc_name: str = Field("single sign-on", description="What the button on the sign-in pages calls the provider.")
+    oidc_name: str = Field("single sign-on", description="Name of the provider on the sign-in button.")
     secret_sign_in: bool = Field(
         True,
         description="Whether people may also sign in on those pages with a client's id and secret.",
@@ -92,25 +92,23 @@ class Settings(BaseSettings):
     )
     embedded: bool = Field(False, description="Set by `gateway up`: loopback redirects are allowed for any port.")
 
-    max_body_bytes: int = Field(1 << 20, description="Bytes of a request body; more is 413.")
-    inline_budget: float = Field(
-        20.0, description="Seconds that a call waits for a long operation before it becomes a job."
-    )
-    token_seconds: int = Field(900, description="Seconds that a bearer token lives.")
-    job_retention: int = Field(7 * 86400, description="Seconds that a finished job's result is kept.")
+    max_body_bytes: int = Field(1 << 20, description="Maximum size of a request body in bytes; larger bodies get 413.")
+    inline_budget: float = Field(20.0, description="Seconds after which a call of a long operation becomes a job.")
+    token_seconds: int = Field(900, description="Lifetime of a bearer token in seconds.")
+    job_retention: int = Field(7 * 86400, description="Seconds for which the result of a finished job is kept.")
     audit_retention: int = Field(
-        365 * 86400, ge=86400, description="Seconds that an audit entry is kept; a day or more."
+        365 * 86400, ge=86400, description="Seconds for which audit entries are kept; at least a day."
     )
     request_log_retention: int = Field(
-        86400, ge=0, description="Seconds that requests to applications are kept in the request log; 0 turns it off."
+        86400, ge=0, description="Seconds for which the request log keeps requests; 0 turns it off."
     )
     request_log_rows: int = Field(
-        1_000_000, ge=1000, description="Requests that the request log keeps; the oldest are deleted first."
+        1_000_000, ge=1000, description="Maximum number of requests in the request log; the oldest are deleted first."
     )
-    seal_jobs: bool = Field(True, description="Whether params and results of jobs are sealed like credentials.")
-    event_retention: int = Field(7 * 86400, ge=60, description="Seconds that events are kept.")
+    seal_jobs: bool = Field(True, description="Whether params and results of jobs are encrypted like credentials.")
+    event_retention: int = Field(7 * 86400, ge=60, description="Seconds for which events are kept.")
     organization_events: int = Field(
-        1_000_000, ge=1_000, description="Events of one organization that are kept; the oldest are deleted first."
+        1_000_000, ge=1_000, description="Maximum number of events per organization; the oldest are deleted first."
     )
     webhook_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
@@ -122,37 +120,39 @@ class Settings(BaseSettings):
         ge=1,
         description="Seconds for which a failed delivery is retried, and a webhook without a success stays active.",
     )
-    idempotency_seconds: int = Field(86400, description="Seconds that an Idempotency-Key is remembered.")
-    worker_jobs: int = Field(100, description="Jobs that one worker runs at a time.")
+    idempotency_seconds: int = Field(86400, description="Seconds for which an Idempotency-Key is remembered.")
+    worker_jobs: int = Field(100, description="Maximum number of jobs that one worker runs concurrently.")
     files_url: str | None = Field(
         None,
         description="Where stored downloads lie: a folder that all processes share (DATA_DIR/blobs unless set), or "
         "s3://bucket/prefix with the AWS_… variables and the extra `s3`.",
     )
-    max_file_bytes: int = Field(10 << 30, description="Bytes of a download that is stored; longer ones stream only.")
+    max_file_bytes: int = Field(
+        10 << 30, description="Maximum size of a stored download in bytes; larger files can only be streamed."
+    )
     synchronize: bool = Field(
-        True, description="Whether connectors' records are copied unasked; false leaves it to callers to ask for it."
+        True, description="Whether records are synchronized automatically; if false, only on request."
     )
     sync_every: dict[str, Annotated[float, Field(gt=0)]] = Field(
         default_factory=dict,
         description="Seconds between synchronizations where they are not to be what the spec says, as JSON by kind or "
         'by kind and entity: {"support-desk": 600, "support-desk.tickets": 60}.',
     )
-    brand_name: str = Field("Agent connector gateway", description="Your name on the pages that people see.")
-    brand_color: str = Field("#1d4ed8", description="The colour of buttons on those pages; white text stands on it.")
-    brand_logo: Path | None = Field(None, description="A logo for those pages: an svg, png, jpg or webp file.")
+    brand_name: str = Field("Agent connector gateway", description="Name of the operator on pages for people.")
+    brand_color: str = Field("#1d4ed8", description="Colour of buttons on those pages, behind white text.")
+    brand_logo: Path | None = Field(None, description="Logo on those pages: an svg, png, jpg or webp file.")
     shutdown_grace: float = Field(
         30.0,
         gt=0,
-        description="Seconds that a process may take to stop: running work finishes within them or is handed back.",
+        description="Seconds for a graceful shutdown; work that has not finished by then returns to the queue.",
     )
-    database_pool: int = Field(10, ge=3, description="Connections to PostgreSQL that one process holds at most.")
-    client_rate: float = Field(0, ge=0, description="Requests a second that one client may make; 0 is no limit.")
+    database_pool: int = Field(10, ge=3, description="Maximum number of PostgreSQL connections per process.")
+    client_rate: float = Field(0, ge=0, description="Rate limit of one client in requests per second; 0 is unlimited.")
     organization_rate: float = Field(
-        0, ge=0, description="Requests a second that all clients of one organization may make; 0 is no limit."
+        0, ge=0, description="Rate limit of all clients of one organization in requests per second; 0 is unlimited."
     )
     organization_jobs: int = Field(
-        10_000, ge=1, description="Jobs of one organization that may be queued; more are 429 until some are done."
+        10_000, ge=1, description="Maximum number of queued jobs per organization; further jobs get 429."
     )
     max_requests: int = Field(
         10_000,
@@ -160,33 +160,37 @@ class Settings(BaseSettings):
         description="Requests in progress in one front end, of one organization at most half of what the others leave; "
         "more are 503.",
     )
-    max_connections: int = Field(10_000, ge=1, description="Connections to one front end; more are closed at once.")
+    max_connections: int = Field(
+        10_000, ge=1, description="Maximum number of connections to one front end; further connections are closed."
+    )
     max_downloads: int = Field(
-        400, ge=1, description="Files that one front end streams at a time, shared likewise; more are 503."
+        400,
+        ge=1,
+        description="Maximum number of files that one front end streams concurrently, shared likewise; more get 503.",
     )
     max_load: float = Field(
         0.95,
         gt=0,
         le=1,
-        description="Share of its time that a front end may be busy before it turns requests away; 1 is never.",
+        description="Load from 0 to 1 above which a front end refuses requests; 1 turns this off.",
     )
     max_upstream_connections: int = Field(
-        5000, ge=1, description="Connections to applications that one process holds; a call that finds none is 503."
+        5000, ge=1, description="Maximum number of connections to applications per process; calls without one get 503."
     )
     cache_bytes: int = Field(
         64 << 20,
         ge=0,
-        description="Bytes of answers that one process remembers for callers who accept an age (Cache-Control).",
+        description="Memory in bytes for remembered responses per process (Cache-Control: max-age).",
     )
     metrics_bind: str | None = Field(
         None,
-        description="Host and port on which each process serves its own /metrics and /healthz; workers have no other.",
+        description="Host and port on which each process serves /metrics and /healthz; workers have no other.",
     )
     tracing: bool = Field(
         False, description="Send OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra `otel`."
     )
     log_format: str = Field("auto", description="`json`, `text`, or `auto`: text on a terminal and JSON when piped.")
-    log_level: str = Field("info", description="The least severe log events written.")
+    log_level: str = Field("info", description="Lowest severity that is logged.")
 
     @field_validator("specs", mode="before")
     @classmethod
