@@ -39,11 +39,16 @@ authentication:
     credentials:
       token: {description: token, required: true, secret: true}
 rate_limit: {requests: 1000, seconds: 1}
-health_check: things.get
+health_check: things.list
 """
 _THINGS = """
 description: Things.
 actions:
+  list:
+    request: GET /things
+    effect: read
+    description: The check of the credentials.
+    records: $
   get:
     request: GET /things/{case}
     effect: read
@@ -51,17 +56,19 @@ actions:
     record: $
     timeout: 2
     params:
-      case: {type: string}
+      case: {type: string, description: which answer}
     required: [case]
-  read:
+    example: {case: plain}
+  read_slowly:
     request: GET /things/{case}
     effect: read
     description: The same, with all the time that a large answer takes on a busy machine.
     record: $
     timeout: 30
     params:
-      case: {type: string}
+      case: {type: string, description: which answer}
     required: [case]
+    example: {case: plain}
   download:
     request: GET /records/{case}
     effect: read
@@ -69,9 +76,10 @@ actions:
     download: {url: url, size: size}
     timeout: 2
     params:
-      case: {type: string}
-      range_header: {type: string, in: header, as: Range}
+      case: {type: string, description: which answer}
+      range_header: {type: string, in: header, as: Range, description: a part of the file}
     required: [case]
+    example: {case: plain}
 """
 #: what is said to a request, piece by piece; then the connection closes
 Script = Callable[[], AsyncIterator[bytes]]
@@ -274,7 +282,7 @@ async def test_a_bad_answer_is_a_typed_error(hostile: Hostile, connector: Connec
     script, status, code = BAD_ANSWERS[case]
     hostile.scripts["bad"] = script
 
-    answer = await connector.send("things", "get" if code == "upstream_timeout" else "read", {"case": "bad"})
+    answer = await connector.send("things", "get" if code == "upstream_timeout" else "read_slowly", {"case": "bad"})
 
     assert (answer.status, answer.json()["code"]) == (status, code)
     assert b"canary-secret" not in answer.body
