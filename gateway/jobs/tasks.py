@@ -22,11 +22,14 @@ class Task:
     run: Callable[[Any], Work]
     #: whether callers may cancel its jobs
     is_cancellable: bool = True
-    #: whether callers may run its jobs again after they ended
-    is_retryable: bool = True
+    #: why callers cannot run its jobs again after they ended; None where they can
+    not_retried_because: str | None = None
     #: whether its jobs are canceled and emptied when their connector is deleted
     deletes_with_connector: bool = True
 
+
+#: what callers are told who would repeat a deletion
+_REPEATED = "the gateway repeats a deletion until it is done"
 
 OPERATION = Task(OPERATION_TASK, lambda services: services.execution.run_job)
 EXPORT = Task("export", lambda services: services.exports.run_job)
@@ -36,18 +39,22 @@ DELETE_CONNECTOR = Task(
     "delete_connector",
     lambda services: services.deletion.run_delete_connector,
     is_cancellable=False,
-    is_retryable=False,
+    not_retried_because=_REPEATED,
     deletes_with_connector=False,
 )
 DELETE_WORKSPACE = Task(
     "delete_workspace",
     lambda services: services.deletion.run_delete_workspace,
     is_cancellable=False,
-    is_retryable=False,
+    not_retried_because=_REPEATED,
     deletes_with_connector=False,
 )
 # Run again as a whole it would repeat the operations that succeeded; callers send those again that did not.
-BATCH = Task("batch", lambda services: services.batches.run_job, is_retryable=False)
+BATCH = Task(
+    "batch",
+    lambda services: services.batches.run_job,
+    not_retried_because="send those of its operations again that its result shows as not succeeded",
+)
 #: all tasks by name
 TASKS: Mapping[str, Task] = {
     task.name: task for task in (OPERATION, BATCH, EXPORT, SYNCHRONIZE, DELETE_CONNECTOR, DELETE_WORKSPACE)
@@ -57,7 +64,7 @@ TASKS: Mapping[str, Task] = {
 def is_retryable(job: JobSummary) -> bool:
     """Whether callers may run the job again: it ended without success, and its task is known and allows it."""
     task = TASKS.get(job.task)
-    return task is not None and task.is_retryable and job.status in FINAL - {JobStatus.SUCCEEDED}
+    return task is not None and task.not_retried_because is None and job.status in FINAL - {JobStatus.SUCCEEDED}
 
 
 def sql_names(tasks: Iterable[Task]) -> str:

@@ -37,7 +37,7 @@ from gateway.jobs.quota import JobQuota
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.stored_files.store import StoredFiles
-from gateway.jobs.tasks import is_retryable
+from gateway.jobs.tasks import TASKS, is_retryable
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.operations.accounting import Accounted
@@ -370,9 +370,8 @@ class Execution:
         if job.status not in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN):
             raise Conflict(f"the job is {job.status}; only a failed, canceled or unknown one can be retried")
         if not is_retryable(job):
-            raise Conflict(
-                f"a {job.task} job cannot be retried on request; the gateway repeats a deletion until it is done"
-            )
+            reason = TASKS[job.task].not_retried_because if job.task in TASKS else "its task is not known here"
+            raise Conflict(f"a {job.task} job cannot be retried on request; {reason}")
         if job.status is JobStatus.UNKNOWN and not confirm:
             raise OutcomeUnknown(
                 'the write may have happened; look it up first, and send {"confirm": true} to send it again',

@@ -86,8 +86,7 @@ async def run(quick: bool = False) -> Report:
         report.figures += await _memory(canned.url, 2000 if quick else LARGE)
     report.notes += [
         f"the application takes {1000 * LATENCY:.0f} ms for a request; a loop of calls waits for each",
-        f"its limit is {ALLOWED} requests in windows of {WINDOW} s; the baseline is the seconds of a caller that uses "
-        "each window from its beginning",
+        f"the limited application takes {ALLOWED} requests in each window of {WINDOW} s",
         "memory is the most that the process had while the batch was received and run, beyond what it had before",
     ]
     return report
@@ -132,9 +131,8 @@ async def _beside_the_limit(upstream: str, operations: int) -> Figure:
     read = {"entity": "tickets", "action": "get", "params": {"ticket_id": 1}}
     async with _gateway(upstream) as (desk, _):
         seconds = await _batch(desk, [read] * operations)
-    fastest = (operations // ALLOWED - 1) * WINDOW
-    name = f"{operations:,} operations within a limit, beside the fastest caller"
-    return Figure(name, operations / seconds, operations / fastest, "operations/s", at_least=0.9)
+    name = f"{operations:,} operations, beside what the application's limit allows"
+    return Figure(name, operations / seconds, ALLOWED / WINDOW, "operations/s", at_least=0.9)
 
 
 async def _memory(upstream: str, operations: int) -> list[Figure]:

@@ -11,7 +11,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.faults import agents, remembered_answers, rolling
+from tests.faults import agents, batches, remembered_answers, rolling
 from tests.faults.report import Report, document
 from tests.faults.storm import storm
 
@@ -25,6 +25,11 @@ updates as tasks of the Model Context Protocol, and create tickets between them,
 _ROLLING = """## Rolling restart
 
 `python -m tests.faults.rolling`: two front ends and two workers are stopped and started again one after the other.
+"""
+_BATCHES = """## Batches
+
+`python -m tests.faults.batches`: batches of creates, updates and reads are accepted and run by two front ends and two
+workers while everything is struck. Lost is an operation without a result, untrue a result that the application denies.
 """
 _REMEMBERED = """## Remembered answers
 
@@ -47,6 +52,7 @@ def main() -> int:
         print(reports[seed].table(), flush=True)
     others = {
         _AGENTS: asyncio.run(agents.agents(agents.TASKS, agents.KILLS)),
+        _BATCHES: asyncio.run(batches.batch_storm(batches.BATCHES, batches.OPERATIONS, batches.FAULTS)),
         _ROLLING: asyncio.run(rolling.rolling(rolling.RATE)),
         _REMEMBERED: asyncio.run(remembered_answers.remembered_answers(remembered_answers.ROUNDS)),
     }

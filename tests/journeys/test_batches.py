@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from tests.harness.caller import Answer, ConnectorApi
+from tests.harness.console import signed_in
 from tests.harness.sandbox import faults
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -235,3 +236,26 @@ async def test_a_bulk_update_adds_a_comment_to_each_ticket(api, support_desk):
 
     assert ended["message"] == "2 of 2 tickets updated"
     assert [each["result"][-1]["body"] for each in comments] == ["closing soon"] * 2
+
+
+async def test_the_page_of_a_batch_shows_the_operations_that_did_not_succeed(api, running, support_desk):
+    answer = await sent(support_desk, [get(1), get(999_999_999, id="missing")])
+    job = await api.ended_job(answer.document(202)["job"])
+
+    async with signed_in(running, running.client_id, running.client_secret) as browser:
+        page = (await browser.get(f"/console/jobs/{job['id']}")).body.decode()
+
+    assert "Operations that did not succeed" in page
+    assert "missing" in page
+    assert page.count("<td>failed</td>") == 1
+    assert "<td>succeeded</td>" not in page
+
+
+async def test_a_batch_is_not_retried_as_a_whole(api, support_desk):
+    job = (await sent(support_desk, [create("kept back") for _ in range(3000)], concurrency=1)).document(202)["job"]
+    await api.post(f"/api/v1/jobs/{job['id']}/cancel")
+    await api.ended_job(job)
+
+    refusal = (await api.post(f"/api/v1/jobs/{job['id']}/retry")).document(409)
+
+    assert "send those of its operations again" in refusal["detail"]

@@ -23,14 +23,17 @@ from gateway.http.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.http.responses import cursor_of, read_time_cursor
 from gateway.identity.model import Scope, id_of
 from gateway.jobs import results
+from gateway.jobs.access import JobResult
 from gateway.jobs.model import JobFilter, JobSummary
-from gateway.jobs.tasks import is_retryable
+from gateway.jobs.tasks import BATCH, is_retryable
 from gateway.request_log.log import RequestFilter
 from gateway.telemetry.logs import without_secrets
 
 _PAGE = "/console/jobs"
 #: jobs on a page, and records of a result that are shown
 _LIMIT, _RECORDS = 50, 50
+#: bytes of a batch's result that are searched for operations that did not succeed
+_SCANNED = 32 << 20
 
 
 async def list_jobs(request: web.Request) -> web.Response:
@@ -135,6 +138,7 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
         "is_retryable": is_retryable(job),
         "needs_confirmation": job.status is JobStatus.UNKNOWN,
         "error": json.dumps(job.error, indent=2, ensure_ascii=False) if job.error else None,
+        "result_title": "Operations that did not succeed" if job.task == BATCH.name else "Result",
         "columns": columns,
         "rows": rows,
         "has_more_rows": more,
@@ -156,12 +160,43 @@ def _shown_params(params: Mapping[str, Any]) -> str:
     return without_secrets(json.dumps(params, indent=2, ensure_ascii=False)) if params else ""
 
 
+class _BatchLine(msgspec.Struct):
+    """A line of a batch's result, without the record."""
+
+    index: int
+    status: str
+    id: str | None = None
+    error: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+async def _not_succeeded(result: JobResult) -> tuple[list[str], list[list[str]], bool]:
+    """The first operations of a batch that did not succeed, as a table."""
+    found: list[_BatchLine] = []
+    counts, size = result.head["result"], 0
+    number = counts["total"] - counts["succeeded"]
+    decoder = msgspec.json.Decoder(_BatchLine)
+    async for part in results.records(result.head, result.lines):
+        if len(found) >= min(number, _RECORDS) or size > _SCANNED:
+            break
+        size += len(part)
+        found += [line for line in decoder.decode_lines(part) if line.status != "succeeded"]
+    columns, rows = table_of(
+        [
+            {"index": line.index, "id": line.id, "status": line.status, "error": line.error.get("detail")}
+            for line in found[:_RECORDS]
+        ]
+    )
+    return columns, rows, number > _RECORDS or len(found) < number
+
+
 async def _result(request: web.Request, job: JobSummary) -> tuple[list[str], list[list[str]], bool]:
     """The first records of a result as a table; a file has none."""
     try:
         result = await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
     except GatewayError:
         return [], [], False
+    if job.task == BATCH.name:
+        return await _not_succeeded(result)
     records: list[Any] = []
     async for line in results.records(result.head, result.lines):
         records += [msgspec.json.decode(each) for each in line.splitlines() if each.strip()]
