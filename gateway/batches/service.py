@@ -38,6 +38,8 @@ class BatchCall(msgspec.Struct, frozen=True):
     idempotency_key: str | None = None
     request_id: str | None = None
     token_hash: bytes | None = None
+    #: the webhook that the job's end is delivered to
+    callback: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ def _new_job(caller: Caller, call: BatchCall, resolved: ResolvedConnector, key: 
         effect=intake.effect,
         request_id=call.request_id,
         token_hash=call.token_hash,
+        callback=call.callback,
         key_id=key.key_id,
         wrapped_key=key.wrapped_key,
     )

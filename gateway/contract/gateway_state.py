@@ -17,8 +17,20 @@ class ClientView(Struct, frozen=True):
     redirect_urls: Annotated[
         list[str], member("The redirect URLs of its consents.", ["https://app.example.com/connected"])
     ]
+    callback_urls: Annotated[
+        list[str], member("Where its calls may have the ends of jobs delivered.", ["https://app.example.com/jobs"])
+    ]
     created_at: Annotated[Time | None, member("When the client was created.", TIME)]
     disabled_at: Annotated[Time | None, member("When the client was disabled.")]
+
+
+class ChangedClientView(ClientView, frozen=True, kw_only=True):
+    """A changed client."""
+
+    webhook_secret: Annotated[
+        str | None,
+        member("The secret that signs its callbacks, shown once: when its first callback URL is registered.", None),
+    ] = None
 
 
 class ClientList(ListOf[ClientView], frozen=True):

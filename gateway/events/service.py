@@ -13,7 +13,7 @@ from gateway.audit.log import Audit
 from gateway.contract.events import EventType, WebhookStatus
 from gateway.errors import Conflict, FieldError, InvalidParams
 from gateway.events.feed import Feed
-from gateway.events.model import EventFilter
+from gateway.events.model import EventFilter, event_types
 from gateway.events.sender import Sender
 from gateway.events.signing import new_secret
 from gateway.events.store import WebhookStore
@@ -25,6 +25,8 @@ from gateway.identity.model import Caller
 MAX_WEBHOOKS = 2000
 #: seconds for which deliveries are signed with the previous secret too
 _OVERLAP = 86400.0
+#: callback URLs of one client
+_MAX_CALLBACKS = 50
 
 
 class WebhookRequest(msgspec.Struct, frozen=True):
@@ -60,23 +62,48 @@ class WebhookService:
                 raise Conflict(f"the organization has {MAX_WEBHOOKS} webhooks; delete some")
             await self._feed.read(organization_id, EventFilter(), None, 1)  # numbers the events until now
             secret, workspaces = new_secret(), _workspaces(caller)
-            members = {
-                "id": uuid4(),
-                "organization_id": organization_id,
-                "client_id": caller.client_id,
-                "is_callback": False,
-                "url": request.url,
-                "description": request.description,
-                "types": list(request.types),
-                "connector_id": request.connector_id,
-                "workspace_name": request.workspace_name,
-                "entity": request.entity,
-                "workspaces": workspaces,
-                "include_record": request.include_record,
-            }
+            members = _members(organization_id, caller.client_id, request, workspaces)
             webhook = await self._store.create(members, secret)
             entry.target = str(webhook.id)
         return webhook, secret
+
+    async def callback(self, caller: Caller, url: str) -> UUID:
+        """The webhook of one of the client's callback URLs; raises InvalidParams for any other URL."""
+        found = await self._store.callback(caller.organization_id, caller.client_id, url)
+        if found is None:
+            message = (
+                "callback_url must be exactly one of the client's callback URLs, which an administrator registers "
+                "(PATCH /api/v1/clients/{client_id})"
+            )
+            raise InvalidParams(faults=[FieldError("/callback_url", "callback_url", "not_allowed", message)])
+        return found
+
+    async def callback_urls(self, caller: Caller) -> Mapping[UUID, Sequence[str]]:
+        """The callback URLs of each client of the organization that has some."""
+        urls: dict[UUID, list[str]] = {}
+        for each in await self._store.callbacks(caller.organization_id):
+            urls.setdefault(each.webhook.client_id, []).append(each.webhook.url)
+        return urls
+
+    async def set_callback_urls(self, caller: Caller, client_id: UUID, urls: Sequence[str]) -> str | None:
+        """Replace a client's callback URLs; the secret of its callbacks if it had none. Raises InvalidParams."""
+        faults = [fault for url in urls if (fault := url_fault(url, self._allowed_origins, "callback_urls"))]
+        if faults or len(urls) > _MAX_CALLBACKS:
+            message = f"callback_urls are more than {_MAX_CALLBACKS}"
+            raise InvalidParams(faults=faults or [FieldError("/callback_urls", "callback_urls", "too_many", message)])
+        organization_id = caller.organization_id
+        before = await self._store.callbacks(organization_id, client_id)
+        secret = before[0].secrets[0] if before else new_secret()
+        await self._store.drop_callbacks(organization_id, client_id, urls)
+        known = {each.webhook.url for each in before}
+        for url in dict.fromkeys(url for url in urls if url not in known):
+            await self._store.create(
+                _members(
+                    organization_id, client_id, WebhookRequest(url, event_types(["job.*"])), None, is_callback=True
+                ),
+                secret,
+            )
+        return None if before or not urls else secret
 
     async def get(self, caller: Caller, webhook_id: UUID) -> Webhook:
         """The webhook; raises NotFound."""
@@ -117,8 +144,13 @@ class WebhookService:
     async def rotate(self, caller: Caller, webhook_id: UUID) -> tuple[str, datetime]:
         """Another secret, and until when deliveries are signed with the previous one too; raises NotFound."""
         with self._audit.record("webhook.rotate", caller, target=str(webhook_id)):
-            secret = new_secret()
-            return secret, await self._store.rotate(await self.get(caller, webhook_id), secret, _OVERLAP)
+            secret, webhook = new_secret(), await self.get(caller, webhook_id)
+            until = await self._store.rotate(webhook, secret, _OVERLAP)
+            if webhook.is_callback:  # the callbacks of a client have one secret
+                for each in await self._store.callbacks(webhook.organization_id, webhook.client_id):
+                    if each.webhook.id != webhook.id:
+                        await self._store.rotate(each.webhook, secret, _OVERLAP)
+            return secret, until
 
     async def deliveries(
         self, caller: Caller, webhook_id: UUID, status: str | None, before: int | None, limit: int
@@ -141,6 +173,31 @@ class WebhookService:
         fault: FieldError | None = url_fault(url, self._allowed_origins)
         if fault is not None:
             raise InvalidParams(faults=[fault])
+
+
+def _members(
+    organization_id: UUID,
+    client_id: UUID,
+    request: WebhookRequest,
+    workspaces: Sequence[str] | None,
+    *,
+    is_callback: bool = False,
+) -> dict[str, Any]:
+    """What is stored of a new webhook, in the order of the columns."""
+    return {
+        "id": uuid4(),
+        "organization_id": organization_id,
+        "client_id": client_id,
+        "is_callback": is_callback,
+        "url": request.url,
+        "description": request.description,
+        "types": list(request.types),
+        "connector_id": request.connector_id,
+        "workspace_name": request.workspace_name,
+        "entity": request.entity,
+        "workspaces": workspaces,
+        "include_record": request.include_record,
+    }
 
 
 def _workspaces(caller: Caller) -> Sequence[str] | None:

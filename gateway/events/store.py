@@ -67,6 +67,17 @@ _RESEND = f"""
     FROM resent WHERE webhooks.id = resent.webhook_id
     RETURNING webhooks.id
 """
+_CALLBACK = """
+    SELECT id FROM webhooks WHERE organization_id = $1 AND client_id = $2 AND is_callback AND url = $3
+"""
+_CALLBACKS = f"""
+    SELECT {_COLUMNS}, {_SEALED} FROM webhooks WHERE organization_id = $1 AND is_callback
+      AND ($2::uuid IS NULL OR client_id = $2)
+    ORDER BY created_at, id
+"""
+_DROP_CALLBACKS = """
+    DELETE FROM webhooks WHERE organization_id = $1 AND client_id = $2 AND is_callback AND url <> ALL ($3::text[])
+"""
 _DELIVERY = """
     event, status, attempts, first_attempt_at, attempted_at, next_attempt_at, response_status, duration_ms,
     response_body, error
@@ -161,6 +172,23 @@ class WebhookStore:
                 _INSERT, *webhook.values(), sealed.key_id, sealed.wrapped_key, sealed.sealed
             )
         return _webhook(row)
+
+    async def callback(self, organization_id: UUID, client_id: UUID, url: str) -> UUID | None:
+        """The webhook of a client's callback URL; None if the URL is not registered."""
+        async with self._database.tenant(organization_id) as connection:
+            found: UUID | None = await connection.fetchval(_CALLBACK, organization_id, client_id, url)
+        return found
+
+    async def callbacks(self, organization_id: UUID, client_id: UUID | None = None) -> Sequence[ClaimedWebhook]:
+        """The callbacks of a client, or of all clients of the organization, with their secrets."""
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(_CALLBACKS, organization_id, client_id)
+        return [ClaimedWebhook(_webhook(row), self._opened(_webhook(row), row)) for row in rows]
+
+    async def drop_callbacks(self, organization_id: UUID, client_id: UUID, kept: Sequence[str]) -> None:
+        """Delete the callbacks of a client whose URL is not among those kept."""
+        async with self._database.tenant(organization_id) as connection:
+            await connection.execute(_DROP_CALLBACKS, organization_id, client_id, list(kept))
 
     async def count(self, organization_id: UUID) -> int:
         async with self._database.tenant(organization_id) as connection:

@@ -36,6 +36,7 @@ def new_export(kind: Kind, call: OperationCall, organization_id: UUID, workspace
         selection=call.selection.as_document(),
         labels=call.labels,
         request_id=call.request_id,
+        callback=call.callback,
     )
 
 

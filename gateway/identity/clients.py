@@ -47,7 +47,7 @@ class Clients:
         """Another secret; the one before it still works. Raises NotFound."""
         with self._audit.record("client.rotate_secret", caller, target=str(client_id), changed=["secret"]):
             secret = new_secret()
-            await self._store.rotate_secret((await self._own(caller, client_id)).id, hashed(secret))
+            await self._store.rotate_secret((await self.own(caller, client_id)).id, hashed(secret))
         return secret
 
     async def disable(self, caller: Caller, client_id: UUID) -> None:
@@ -61,14 +61,14 @@ class Clients:
     async def change_redirect_urls(self, caller: Caller, client_id: UUID, urls: Sequence[str]) -> Client:
         """The client with these redirect URLs in the place of those it had; raises NotFound and InvalidParams."""
         with self._audit.record("client.update", caller, target=str(client_id), changed=["redirect_urls"]):
-            await self._own(caller, client_id)
+            await self.own(caller, client_id)
             if len(urls) > MAX_URLS:
                 message = f"redirect_urls are more than {MAX_URLS}"
                 raise InvalidParams(faults=[FieldError("/redirect_urls", "redirect_urls", "too_many", message)])
             if faults := redirect_errors(urls, is_embedded=self._is_embedded):
                 raise InvalidParams(faults=faults)
             await self._store.change_redirect_urls(client_id, urls)
-            return await self._own(caller, client_id)
+            return await self.own(caller, client_id)
 
     async def sign_in_failed(self, what: str, client_id: str, error: GatewayError) -> None:
         """Record that a sign-in as this client was refused, in the audit log of each of its organizations.
@@ -84,7 +84,7 @@ class Clients:
             with self._audit.record(what, Caller(stored.client, organization_id)) as entry:
                 entry.outcome = error.code
 
-    async def _own(self, caller: Caller, client_id: UUID) -> Client:
+    async def own(self, caller: Caller, client_id: UUID) -> Client:
         """A client of this organization alone: no organization changes what another relies on. Raises NotFound."""
         stored = await self._store.client(client_id)
         if stored is None or stored.client.organization_ids != {caller.organization_id}:

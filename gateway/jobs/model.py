@@ -39,6 +39,8 @@ class NewJob(msgspec.Struct, frozen=True):
     is_background: bool = False
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     request_id: str | None = None
+    #: the webhook that its end is delivered to, for a job that names a `callback_url`
+    callback: UUID | None = None
     #: how to look up what a write whose answer was lost may have made
     find_by: str | None = None
     #: of a caller that can only follow redirects, perhaps for longer than its token lives

@@ -38,6 +38,8 @@ class OperationCall(msgspec.Struct, frozen=True):
     freshness: Freshness | None = None
     #: SHA-256 of the token of a caller that will follow redirects to the result, perhaps beyond its token's life
     token_hash: bytes | None = None
+    #: the webhook that a job's end is delivered to
+    callback: UUID | None = None
 
     @property
     def operation(self) -> str:

@@ -93,6 +93,7 @@ class PreparedExecution(msgspec.Struct, frozen=True):
             request_id=self.call.request_id,
             find_by=operation.action.find_by,
             token_hash=self.call.token_hash,
+            callback=self.call.callback,
         )
 
 

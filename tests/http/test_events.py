@@ -6,8 +6,35 @@ from uuid import uuid4
 
 import pytest
 
+from gateway.aio.loops import every, running
+from tests.events.receiver import receiving
+from tests.harness.in_process import front_end
+from tests.harness.waiting import eventually
+
 EVENTS, WEBHOOKS = "/api/v1/events", "/api/v1/webhooks"
 WEBHOOK = {"url": "https://app.example.com/hooks", "types": ["record.*"], "description": "records"}
+
+
+@pytest.fixture(scope="module")
+async def receiver():
+    async with receiving() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+async def front(tmp_path_factory, database_url, redis_url, receiver):
+    folder = tmp_path_factory.mktemp("front-end")
+    async with front_end(folder, database_url, redis_url, webhook_origins=(receiver.url,)) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def deliveries(front):
+    """A worker's deliveries, for as long as the test lasts."""
+    deliverer = front.services.deliverer
+    async with running(every(0, deliverer.deliver, name="deliveries")):
+        yield
+    await deliverer.close()
 
 
 async def test_a_new_connector_is_an_event(api, support_desk):
@@ -178,3 +205,44 @@ async def test_who_may_only_read_creates_no_webhook(front):
     async with front.api(scopes=["read"]) as reader:
         assert (await reader.post(WEBHOOKS, WEBHOOK)).status == 403
         assert (await reader.get(WEBHOOKS)).status == 200
+
+
+async def test_a_job_s_end_goes_to_the_callback_that_its_call_names(front, api, support_desk, receiver, deliveries):
+    [client] = (await api.get("/api/v1/clients")).document()["data"]
+    path, url = f"/api/v1/clients/{client['id']}", f"{receiver.url}/jobs"
+    registered = (await api.call("PATCH", path, json={"callback_urls": [url]})).document()
+    receiver.secrets["/jobs"] = registered["webhook_secret"]
+    again = (await api.call("PATCH", path, json={"callback_urls": [url, f"{receiver.url}/more"]})).document()
+    assert (again["callback_urls"], again["webhook_secret"]) == ([url, f"{receiver.url}/more"], None)
+
+    execute = f"/api/v1/integrations/connectors/{support_desk.record['id']}/execute"
+    call = {"entity": "tickets", "action": "list"}
+    async_ = {"Prefer": "respond-async"}
+    named = (await api.post(execute, {**call, "callback_url": url}, headers=async_)).document(202)["job"]
+    batch = (await api.post(execute.replace("execute", "batch"), {"operations": [call], "callback_url": url})).document(
+        202
+    )["job"]
+    other = (await api.post(execute, call, headers=async_)).document(202)["job"]
+    for job in (named, batch, other):
+        assert (await api.post(f"/api/v1/jobs/{job['id']}/cancel")).status == 202
+
+    await eventually(lambda: len(receiver.received["/jobs"]) == 2, within=20)
+    assert {event["data"]["job_id"] for event in receiver.received["/jobs"]} == {named["id"], batch["id"]}
+    assert {event["type"] for event in receiver.received["/jobs"]} == {"job.canceled"}
+    assert receiver.ids["/more"] == []
+
+
+async def test_a_callback_that_is_not_registered_is_refused(api, support_desk):
+    execute = f"/api/v1/integrations/connectors/{support_desk.record['id']}/execute"
+    call = {"entity": "tickets", "action": "list", "callback_url": "https://app.example.com/jobs"}
+
+    refusal = await api.post(execute, call, headers={"Prefer": "respond-async"})
+
+    assert (refusal.status, refusal.json()["errors"][0]["field"]) == (422, "callback_url")
+
+
+@pytest.mark.parametrize("url", ["http://app.example.com/", "https://127.0.0.1/", "nonsense"])
+async def test_a_callback_url_that_is_not_public_is_not_registered(api, url):
+    [client] = (await api.get("/api/v1/clients")).document()["data"]
+
+    assert (await api.call("PATCH", f"/api/v1/clients/{client['id']}", json={"callback_urls": [url]})).status == 422

@@ -18,7 +18,7 @@ from gateway.batches.model import (
 )
 from gateway.batches.service import BatchCall
 from gateway.errors import BodyTooLarge, InvalidParams
-from gateway.http.api.jobs import accepted_response, chained, result_response
+from gateway.http.api.jobs import Text, accepted_response, chained, result_response
 from gateway.http.bodies import (
     Body,
     QueryString,
@@ -42,6 +42,7 @@ MAX_BYTES, _MAX_LINE, _MAX_JSON = 64 << 20, 1 << 20, 16 << 20
 #: bytes after whose receipt a sender has its seconds again
 _RENEWS_AFTER = 1 << 20
 _DECODER = msgspec.json.Decoder()
+_CALLBACK = "one of the client's callback URLs, which gets the end of the job"
 _OPERATION = {**msgspec.json.schema(BatchOperation)["$defs"]["BatchOperation"], "description": "one operation"}
 
 
@@ -84,6 +85,7 @@ class BatchBody(BatchOptionsBody):
         description='whether they run in order, and a param may be {"$from": "<id>.<path>"}: a value of the result of '
         "an earlier one; at most 20",
     )
+    callback_url: Text | None = Field(None, description=_CALLBACK)
 
 
 class BatchQuery(QueryString):
@@ -91,6 +93,7 @@ class BatchQuery(QueryString):
 
     concurrency: int | None = Field(None, ge=1, le=MAX_CONCURRENCY, description="of lines: operations at a time")
     stop_on_error: bool | None = Field(None, description="of lines: whether the first failure keeps others back")
+    callback_url: Text | None = Field(None, description=f"of lines: {_CALLBACK}")
 
 
 async def start_batch(request: web.Request) -> web.StreamResponse:
@@ -107,7 +110,8 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
     `read`, anything else `write`.
     """
     services, caller, preferences = request.app[SERVICES], request[CALLER], preferences_of(request)
-    options, limit, received = await _received(request)
+    options, limit, received, callback_url = await _received(request)
+    callback = None if callback_url is None else await services.webhooks.callback(caller, callback_url)
     call = BatchCall(
         connector_id=path_id(request, "connector_id"),
         options=options,
@@ -115,6 +119,7 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
         idempotency_key=idempotency_key(request),
         request_id=request[REQUEST_ID],
         token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
+        callback=callback,
     )
     accepted = await services.batches.accept(caller, call, received)
     headers = {**preferences.applied, **({} if accepted.is_new else {"Idempotency-Replayed": "true"})}
@@ -128,14 +133,15 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
     return await result_response(request, job, {**headers, "Location": f"/api/v1/jobs/{job.id}"})
 
 
-async def _received(request: web.Request) -> tuple[BatchOptions, int, AsyncIterator[ReceivedOperation]]:
-    """How the batch is run, how many operations it may have, and these."""
+async def _received(request: web.Request) -> tuple[BatchOptions, int, AsyncIterator[ReceivedOperation], str | None]:
+    """How the batch is run, how many operations it may have, these, and the callback URL."""
     query = read_query(request, BatchQuery)
     if request.content_type in _LINES:
-        return _options(query.concurrency, query.stop_on_error), MAX_LINES, _lines(request)
+        return _options(query.concurrency, query.stop_on_error), MAX_LINES, _lines(request), query.callback_url
     body = await read_body(request.clone(client_max_size=_MAX_JSON), BatchBody)
     options = _options(body.concurrency or query.concurrency, body.stop_on_error or query.stop_on_error, body.steps)
-    return options, MAX_OPERATIONS, received_operations(body.operations, "operations")
+    operations = received_operations(body.operations, "operations")
+    return options, MAX_OPERATIONS, operations, body.callback_url or query.callback_url
 
 
 def _options(concurrency: int | None, stop_on_error: bool | None, steps: bool | None = None) -> BatchOptions:

@@ -1,11 +1,13 @@
 """The organization's clients, for those who administer it."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from aiohttp import web
+from msgspec.structs import asdict
 from pydantic import Field
 
-from gateway.contract.gateway_state import ClientList, ClientView
+from gateway.contract.gateway_state import ChangedClientView, ClientList, ClientView
 from gateway.http.bodies import Body, path_id, read_body
 from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.model import Client
@@ -14,12 +16,18 @@ from gateway.identity.model import Client
 class ChangeClient(Body):
     """What to change of a client."""
 
-    EXAMPLES: ClassVar = {"urls": {"redirect_urls": ["https://app.example.com/connected"]}}
+    EXAMPLES: ClassVar = {
+        "urls": {"redirect_urls": ["https://app.example.com/connected"]},
+        "callbacks": {"callback_urls": ["https://app.example.com/jobs"]},
+    }
 
-    redirect_urls: list[str] = Field(description="https URLs, in the place of those that it had")
+    redirect_urls: list[str] = Field([], description="https URLs, in the place of those that it had")
+    callback_urls: list[str] = Field(
+        [], description="receivers that `callback_url` of its calls may name, in the place of those that it had"
+    )
 
 
-def client_view(client: Client) -> ClientView:
+def client_view(client: Client, callback_urls: Sequence[str] = ()) -> ClientView:
     """The client as callers see it; secrets never come back."""
     return ClientView(
         str(client.id),
@@ -27,6 +35,7 @@ def client_view(client: Client) -> ClientView:
         client.is_person,
         sorted(client.scopes),
         list(client.redirect_urls),
+        list(callback_urls),
         client.created_at,
         client.disabled_at,
     )
@@ -34,11 +43,23 @@ def client_view(client: Client) -> ClientView:
 
 async def list_clients(request: web.Request) -> ClientList:
     """Programs and people that may act for the organization; secrets never come back."""
-    return ClientList([client_view(client) for client in await request.app[SERVICES].clients.all(request[CALLER])])
+    services, caller = request.app[SERVICES], request[CALLER]
+    callback_urls = await services.webhooks.callback_urls(caller)
+    return ClientList(
+        [client_view(each, callback_urls.get(each.id, ())) for each in await services.clients.all(caller)]
+    )
 
 
-async def change_client(request: web.Request) -> ClientView:
-    """Replaces the client's redirect URLs. A client that belongs to several organizations answers 404."""
-    body = await read_body(request, ChangeClient)
-    clients, client_id = request.app[SERVICES].clients, path_id(request, "client_id")
-    return client_view(await clients.change_redirect_urls(request[CALLER], client_id, body.redirect_urls))
+async def change_client(request: web.Request) -> ChangedClientView:
+    """Replaces the client's redirect URLs or callback URLs. With its first callback URL the answer has
+    `webhook_secret`, which signs its callbacks. A client that belongs to several organizations answers 404.
+    """
+    body, services, caller = await read_body(request, ChangeClient), request.app[SERVICES], request[CALLER]
+    client_id, secret = path_id(request, "client_id"), None
+    client = await services.clients.own(caller, client_id)
+    if "redirect_urls" in body.model_fields_set:
+        client = await services.clients.change_redirect_urls(caller, client_id, body.redirect_urls)
+    if "callback_urls" in body.model_fields_set:
+        secret = await services.webhooks.set_callback_urls(caller, client_id, body.callback_urls)
+    callback_urls = (await services.webhooks.callback_urls(caller)).get(client_id, ())
+    return ChangedClientView(**asdict(client_view(client, callback_urls)), webhook_secret=secret)

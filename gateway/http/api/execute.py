@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from aiohttp import web
+from msgspec.structs import replace
 from pydantic import Field
 
 from gateway.contract.answers import Answer
@@ -79,6 +80,9 @@ class ExecuteBody(Body):
     output: OutputBody | None = Field(
         None, description="of a list or search: a job collects all pages into a file, which is its result"
     )
+    callback_url: Text | None = Field(
+        None, description="of a call that becomes a job: one of the client's callback URLs, which gets its end"
+    )
     dry_run: bool | None = Field(None, description="show the application's requests and send nothing")
 
 
@@ -99,6 +103,8 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
     body, services = await read_body(request, ExecuteBody), request.app[SERVICES]
     preferences = preferences_of(request)
     call = _call(request, body, preferences)
+    if body.callback_url is not None:
+        call = replace(call, callback=await services.webhooks.callback(request[CALLER], body.callback_url))
     if body.dry_run:
         request[AUDIT].what = None
         use_case = services.copy_search if body.action == SEARCH_ACTION else services.execution

@@ -1,6 +1,6 @@
 """The audit log, usage and clients."""
 
-from gateway.contract.gateway_state import AuditPage, ClientList, ClientView, RequestPage, UsageView
+from gateway.contract.gateway_state import AuditPage, ChangedClientView, ClientList, RequestPage, UsageView
 from gateway.http.api import audit, clients, requests
 from gateway.http.route import Route
 from gateway.identity.model import Scope
@@ -46,7 +46,7 @@ ROUTES: tuple[Route, ...] = (
         "Change a client's redirect URLs",
         "Clients",
         body=clients.ChangeClient,
-        response=ClientView,
+        response=ChangedClientView,
         scope=ADMIN,
         audit="client.update",
     ),
