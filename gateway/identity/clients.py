@@ -53,7 +53,7 @@ class Clients:
     async def disable(self, caller: Caller, client_id: UUID) -> None:
         """End a client with its tokens and grants, at once and for good; raises NotFound, and Conflict for oneself."""
         with self._audit.record("client.disable", caller, target=str(client_id), changed=["disabled_at"]):
-            client = await self._own(caller, client_id)
+            client = await self.own(caller, client_id)
             if client.id == caller.client_id:
                 raise Conflict("a client cannot disable itself; use another client with the scope admin")
             await self._store.disable_client(client.id)
