@@ -48,21 +48,19 @@ def troubles_of(page: Page, base_url: str) -> list[str]:
     return troubles
 
 
-async def serious_findings(page: Page) -> list[str]:
-    """What axe-core finds of serious or critical impact."""
+async def findings(page: Page) -> list[str]:
+    """All that axe-core finds, of whatever impact."""
     await page.evaluate(_AXE.read_text("utf-8"))
     found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [
-        f"{each['id']}: {each['nodes'][0]['html']}"
-        for each in found["violations"]
-        if each["impact"] in ("serious", "critical")
-    ]
+    return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found["violations"]]
 
 
 async def findings_in_light_and_dark(page: Page) -> list[str]:
-    """`serious_findings` in either colour scheme."""
-    findings = []
-    for scheme in ("light", "dark"):
-        await page.emulate_media(color_scheme=scheme)
-        findings += await serious_findings(page)
-    return findings
+    """`findings` in either colour scheme, on a wide screen and on a narrow one."""
+    found = []
+    for width in (1280, 360):
+        await page.set_viewport_size({"width": width, "height": 800})
+        for scheme in ("light", "dark"):
+            await page.emulate_media(color_scheme=scheme)
+            found += [f"{scheme}, {width} px: {each}" for each in await findings(page)]
+    return found

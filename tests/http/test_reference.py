@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, Page
 
-from tests.harness.browser import launched, needs_chromium, serious_findings, troubles_of
+from tests.harness.browser import launched, needs_chromium, findings, troubles_of
 
 pytestmark = needs_chromium
 #: milliseconds until the document is read and shown, on a busy machine
@@ -75,18 +75,18 @@ async def test_the_reference_is_accessible_in_light_and_dark(page, scheme):
     await page.emulate_media(color_scheme=scheme)
 
     await find(page, "download file ranges")
-    folded = await serious_findings(page)
+    folded = await findings(page)
     await page.click(".opblock-summary-control")
     await page.wait_for_selector(".samples")
 
-    assert folded + await serious_findings(page) == []
+    assert folded + await findings(page) == []
 
 
 @pytest.mark.parametrize("path", PAGES)
 async def test_the_pages_of_kinds_and_errors_are_accessible(page, path):
     await page.goto(path)
 
-    assert await serious_findings(page) == []
+    assert await findings(page) == []
 
 
 async def test_the_operations_of_a_kind_are_searched_and_linked_to(page):

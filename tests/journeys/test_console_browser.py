@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Browser, Page, StorageState
 
-from tests.harness.browser import findings_in_light_and_dark, needs_chromium, serious_findings, signed_in, troubles_of
+from tests.harness.browser import findings_in_light_and_dark, needs_chromium, findings, signed_in, troubles_of
 from tests.harness.caller import Api
 from tests.harness.sandbox import fault
 
@@ -45,9 +45,12 @@ async def page(chromium: Browser, running, session) -> AsyncIterator[Page]:
 
 
 async def taken(page: Page, name: str) -> None:
+    """With `make screenshots`: a picture on a wide screen in light colours, and one on a telephone in dark ones."""
     if SCREENSHOTS:
-        await page.set_viewport_size({"width": 1200, "height": 760})
-        await page.screenshot(path=f"{SCREENSHOTS}/{name}.png")
+        for suffix, scheme, width, height in (("", "light", 1280, 860), ("-narrow", "dark", 360, 740)):
+            await page.emulate_media(color_scheme=scheme)
+            await page.set_viewport_size({"width": width, "height": height})
+            await page.screenshot(path=f"{SCREENSHOTS}/{name}{suffix}.png")
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +78,7 @@ async def addresses(running) -> dict[str, str]:
 async def test_every_screen_is_accessible_in_light_and_dark_and_fits_a_telephone(page, api, screen):
     await api.connector()
     await page.goto(f"/console{screen}")
+    await taken(page, screen.strip("/").partition("?")[0] or "overview")
 
     assert await findings_in_light_and_dark(page) == []
     await page.set_viewport_size({"width": 320, "height": 640})
@@ -89,8 +93,10 @@ async def test_every_other_page_is_accessible_in_light_and_dark_and_fits_a_telep
     context = await chromium.new_context(base_url=running.base_url, storage_state=session, viewport=viewport)
     page = await context.new_page()
     await page.goto(addresses[name])
+    await taken(page, name.replace(" ", "-"))
 
     assert await findings_in_light_and_dark(page) == []
+    await page.set_viewport_size({"width": 320, "height": 640})
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
     await context.close()
 
@@ -155,7 +161,7 @@ async def test_a_person_connects_by_key_from_the_console(page):
     await page.fill("#workspace_name", workspace)
     await page.click("text=Connect >> nth=-1")
     await page.click("a[href$='kind=incident-management']")
-    assert await serious_findings(page) == []
+    assert await findings(page) == []
     await page.fill("[name=api_key]", "any-key")
 
     await page.click("button:has-text('Connect')")

@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from gateway.identity.people import People
-from tests.harness.browser import needs_chromium, serious_findings, troubles_of
+from tests.harness.browser import needs_chromium, findings, troubles_of
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.openid_provider import OpenIdProvider, openid_provider
 from tests.harness.processes import free_port
@@ -75,7 +75,7 @@ async def code_after(page: Page, click: str) -> str:
 
 async def test_a_person_signs_in_to_the_console_by_the_provider(page: Page):
     await page.goto("/console/jobs")
-    assert await serious_findings(page) == []
+    assert await findings(page) == []
 
     await page.click("text=Sign in with Example")
 
@@ -85,12 +85,12 @@ async def test_a_person_signs_in_to_the_console_by_the_provider(page: Page):
 
 async def test_a_person_lets_a_host_in_by_the_provider(page: Page, request_url: str):
     await page.goto(request_url)
-    assert await serious_findings(page) == []
+    assert await findings(page) == []
 
     await page.click("text=Sign in with Example")
 
     await page.wait_for_selector("text=Allow")
-    assert await serious_findings(page) == []
+    assert await findings(page) == []
     assert LOGIN in await page.inner_text("main")
     assert await page.locator("[name=scope]").count() == 1  # no more than the person's own
     assert await code_after(page, "text=Allow")
@@ -117,4 +117,4 @@ async def test_why_somebody_is_not_let_in_stands_on_the_page(page: Page, provide
     await page.wait_for_selector("[role=alert]")
     provider.claims = {"email": LOGIN}
     assert "eve@example.com is not known here" in await page.inner_text("[role=alert]")
-    assert await serious_findings(page) == []
+    assert await findings(page) == []
