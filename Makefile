@@ -74,7 +74,7 @@ bench: $(INSTALLED) ## Measure, each figure beside its baseline in the same run
 
 screenshots: $(INSTALLED) ## Take the pictures of the console that the README shows
 	@mkdir -p docs/screenshots
-	@GATEWAY_SCREENSHOTS=docs/screenshots $(TEST) tests/journeys/test_console_browser.py -k "overview or playground or live"
+	@GATEWAY_SCREENSHOTS=docs/screenshots $(TEST) tests/journeys/test_console_browser.py -k "every_screen or every_other or playground or live or console"
 
 check: $(INSTALLED) ## Format, lint and types
 	@$(BIN)/ruff format --check .

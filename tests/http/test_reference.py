@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, Page
 
-from tests.harness.browser import launched, needs_chromium, findings, troubles_of
+from tests.harness.browser import findings, launched, needs_chromium, troubles_of
 
 pytestmark = needs_chromium
 #: milliseconds until the document is read and shown, on a busy machine

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Browser, Page, StorageState
 
-from tests.harness.browser import findings_in_light_and_dark, needs_chromium, findings, signed_in, troubles_of
+from tests.harness.browser import findings, findings_in_light_and_dark, needs_chromium, signed_in, troubles_of
 from tests.harness.caller import Api
 from tests.harness.sandbox import fault
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from gateway.identity.people import People
-from tests.harness.browser import needs_chromium, findings, troubles_of
+from tests.harness.browser import findings, needs_chromium, troubles_of
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.openid_provider import OpenIdProvider, openid_provider
 from tests.harness.processes import free_port
