@@ -5,8 +5,8 @@ RFC 9110 §9.2: GET and HEAD are safe, PUT and DELETE idempotent; POST and PATCH
 
 from gateway.contract.kinds import Effect
 from gateway.spec_import.model import Finding, NotMapped, SourceOperation, guessed
-from gateway.spec_import.names import own_verb, path_words
-from gateway.spec_import.verbs import CHANGING, LOOKING, ONCE, PURELY_CHANGING, VERBS
+from gateway.spec_import.names import own_verb, path_names, path_words, spoken_verbs
+from gateway.spec_import.verbs import CHANGING, LOOKING, ONCE, PURELY_CHANGING, READING, VERBS, plain_verb
 from gateway.spec_import.words import words
 
 #: last segments of paths of what only looks something up
@@ -31,21 +31,43 @@ def effect_of(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
 
 
 def _of_get(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
-    verb = own_verb(operation)
-    last = path_words(operation.path)[-1:]
-    judged = PURELY_CHANGING if verb else CHANGING
-    said = [word for word in last if word in judged] or [word for word in [verb] if word in CHANGING]
-    if said:
-        raise NotMapped("a GET whose name says that it changes something", said[0])
+    said = _changes(operation)
+    if said is not None:
+        raise NotMapped("a GET whose name says that it changes something", said)
     return Effect.READ, []
 
 
+def _changes(operation: SourceOperation) -> str | None:
+    """The word by which a GET seems to change something."""
+    names = path_names(operation.path)
+    last = words(names.verb or "") or path_words(operation.path)
+    is_alone = names.verb is not None or (names.groups[-1:] and names.groups[-1][-1:] == tuple(last))
+    of_id = spoken_verbs(operation.operation_id)
+    if any(word in PURELY_CHANGING for word in last[:1]) and (is_alone or not READING.intersection(of_id)):
+        return last[0]
+    if names.verb:
+        verbs = [verb for verb in map(plain_verb, last) if verb]
+        if verbs and not READING.intersection(verbs):
+            return verbs[0]
+    if READING.intersection(of_id):
+        return None
+    if "oauth" in (each for group in names.groups for name in group for each in words(name)):
+        return "oauth"
+    verbs = of_id or spoken_verbs(operation.summary or operation.description)[:1] or last[:1]
+    return next((verb for verb in verbs if verb in CHANGING), None)
+
+
 def _of_put(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
-    verbs = {own_verb(operation), *path_words(operation.path)[-1:]}
+    if operation.method == "DELETE":
+        return Effect.IDEMPOTENT, []
+    verbs = {own_verb(operation), *path_words(operation.path)}
+    said = words(operation.operation_id) or words(operation.summary)
     repeated = sorted(verb for verb in verbs if verb in ONCE)
+    if said[:1] == ["create"] and "update" not in said and not path_names(operation.path).ends_with_param:
+        repeated.append("create")
     if not repeated:
         return Effect.IDEMPOTENT, []
-    reason = f"a {operation.method} that may do something anew each time is taken as a write"
+    reason = "a PUT that may do something anew each time is taken as a write"
     return Effect.WRITE, [guessed(operation, reason, repeated[0], member="effect")]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gateway.kinds.lint.kind import ACTIONS
 from gateway.kinds.suggestions import misspelt, singular
 from gateway.spec_import.model import SourceOperation
-from gateway.spec_import.verbs import VERBS
+from gateway.spec_import.verbs import VERBS, plain_verb
 from gateway.spec_import.words import identifier, words
 
 #: first segments that say which version it is, and nothing of the resource
@@ -94,12 +94,14 @@ def path_words(path: str) -> list[str]:
 
 def own_verb(operation: SourceOperation) -> str | None:
     """The verb that the document itself has for an operation: of its id, else of its summary."""
-    for text in (operation.operation_id, operation.summary):
-        said = words(text.rpartition("/")[2])
-        for word in (*said[:1], *said[-1:]):
-            if word in VERBS:
-                return word
-    return None
+    return next(iter([*spoken_verbs(operation.operation_id), *spoken_verbs(operation.summary)]), None)
+
+
+def spoken_verbs(text: str) -> list[str]:
+    """The verbs among the first and the last word of a name or sentence; what stands before a slash is none of it."""
+    said = words(text.rpartition("/")[2] if " " not in text else text)
+    first = [plain_verb(said[0])] if said else []
+    return [verb for verb in (*first, *(word for word in said[1:][-1:] if word in VERBS)) if verb]
 
 
 def entity_names(operation: SourceOperation, facts: PathFacts) -> Iterator[str]:

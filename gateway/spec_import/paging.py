@@ -57,8 +57,19 @@ def paging_of(
         reason = "a list with a param that looks like paging, which the response does not explain"
         return None, [guessed(operation, reason, left[0], member="paging")]
     said = [path for path in beside if _is_next(path, _NEXT_CURSOR) and "next" in path.lower()]
-    reason = "the response names a next page, but no param asks for it"
-    return None, [for_a_person(operation, reason, said[0], member="paging")] if said else []
+    return _by_undeclared(operation, parts, said[0]) if said else (None, [])
+
+
+def _by_undeclared(operation: SourceOperation, parts: RequestParts, path: str) -> tuple[Paging | None, list[Finding]]:
+    """The response names a next page that no declared param asks for: a member that is named like one is its name."""
+    name = path.rpartition(".")[2]
+    if identifier(name) not in _CURSORS or identifier(name).startswith("next") or operation.method != "GET":
+        reason = "the response names a next page, but no param asks for it"
+        return None, [for_a_person(operation, reason, path, member="paging")]
+    reason = "the param of the next page is not declared; it is taken to have the name that it has in the response"
+    param = parts.add(name, {"type": "string", "description": f"{path} of the page before"}, where="query")
+    paging = {"style": "cursor", "param": param, "next": "next_cursor", "meta": {"next_cursor": _place(path)}}
+    return paging, [guessed(operation, reason, name, member="paging")]
 
 
 def _keep_default(operation: SourceOperation, parts: RequestParts, size: str | None) -> None:

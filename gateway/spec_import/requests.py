@@ -41,7 +41,7 @@ class RequestParts:
     request_body: str | None = None
     findings: list[Finding] = field(default_factory=list)
 
-    def add(self, name: str, schema: Schema, *, is_required: bool, where: str, wire: str | None = None) -> str:
+    def add(self, name: str, schema: Schema, *, where: str, is_required: bool = False, wire: str | None = None) -> str:
         """Add a param under a free name: that of the wire, else with its place before it."""
         wire = name if wire is None else wire
         chosen, number = name, 2
@@ -238,9 +238,11 @@ def _is_file(document: Document, schema: object) -> bool:
     node = document.resolved(schema)
     if node.get("type") == "array":
         node = document.resolved(node.get("items"))
-    is_binary = node.get("format") == "binary" or node.get("type") == "file" or "contentMediaType" in node
-    return is_binary or (
-        node.get("type") == "string" and "application/octet-stream" in str(node.get("contentMediaType"))
+    return (
+        node.get("format") in ("binary", "base64")
+        or node.get("type") == "file"
+        or node.get("contentEncoding") == "binary"
+        or "contentMediaType" in node
     )
 
 

@@ -18,7 +18,7 @@ from gateway.upstream.egress import EgressConnector, EgressPolicy, checked_url
 #: bytes of one document, and of all together
 _MAX_BYTES, _MAX_TOTAL = 64 << 20, 128 << 20
 #: seconds for one document; redirects followed; documents referred to
-_TIMEOUT, _MAX_REDIRECTS, _MAX_DOCUMENTS = 60, 5, 500
+_TIMEOUT, _MAX_REDIRECTS, _MAX_DOCUMENTS = 60, 5, 5_000
 #: the member of the bundle that holds the documents referred to
 _BUNDLED = "x-bundled"
 

@@ -7,31 +7,33 @@ def _set(text: str) -> frozenset[str]:
 
 #: verbs with which names of operations begin, or end
 VERBS = _set(
-    "accept acknowledge activate add align append apply approve archive assign associate attach authorize autocomplete "
-    "ban batch block bulk calculate cancel change charge check claim clear clone close collect complete compute "
-    "confirm connect convert copy create deactivate decline delete deny deploy describe destroy detach disable "
-    "disassociate disconnect dismiss download duplicate edit enable escalate evaluate execute expire export extend "
-    "fetch filter find finalize follow forward generate get head identify import increment insert install invite join "
-    "kick leave link list lock lookup manage mark merge migrate modify move mute notify open patch pause pay ping "
-    "pin post preview process promote provision publish purge push put query read reboot redeliver refresh refund "
-    "regenerate register reject release reload remove rename render reopen reorder replace reply report request "
-    "rerequest rerun resend reset resolve restart restore resume retrieve retry revert review revoke rotate run save "
-    "schedule search send set show shutdown sign snooze star start stop submit subscribe suspend sync tag test "
-    "toggle track transfer trigger unarchive unassign unban unblock undelete unfollow uninstall unlink unlock unmute "
-    "unpin unpublish unregister unstar unsubscribe unsuspend untag update upload upsert validate verify view void "
-    "watch write"
+    "accept acknowledge activate add align append apply approve archive assign associate attach authorize "
+    "autocomplete ban batch block bulk calculate cancel change charge check claim clear clone close collect "
+    "complete compute confirm connect convert copy create deactivate decline delete deny deploy describe destroy "
+    "detach disable disassociate disconnect dismiss download duplicate edit enable escalate evaluate exchange "
+    "execute expire export extend fetch filter finalize find follow forward generate get head identify import "
+    "increment insert install invite join kick leave link list lock lookup manage mark merge migrate modify move "
+    "mute notify open patch pause pay pin ping post preview process promote provision publish purge push put query "
+    "read reboot redeliver refresh refund regenerate register reject release reload remove rename render reopen "
+    "reorder replace reply report request rerequest rerun resend reset resolve restart restore resume retrieve "
+    "retry revert review revoke rotate run save schedule search send set share show shutdown sign snooze star start "
+    "stop submit subscribe suspend sync tag test toggle track transfer trigger unarchive unassign unban unblock "
+    "undelete unfollow uninstall unlink unlock unmute unpin unpublish unregister unstar unsubscribe unsuspend untag "
+    "update upload upsert validate verify view void watch write"
 )
 #: verbs of what changes something, although the request is a GET
 CHANGING = _set(
     "accept activate add approve archive assign cancel clear close confirm create deactivate delete destroy disable "
-    "dismiss edit enable execute expire invite kick leave lock logoff logout move patch pause post publish purge put "
-    "reboot regenerate reject remove rename reopen reset restart resume revoke rotate send set shutdown sign start "
-    "stop submit suspend trigger unlock unsubscribe update upload write"
+    "dismiss edit enable exchange execute expire install invite kick leave lock logoff logout move open patch pause "
+    "post publish purge push put reboot regenerate reject remove rename reopen reset restart resume revoke rotate "
+    "send set share shutdown sign start stop submit suspend trigger uninstall unlock unsubscribe update upload "
+    "write"
 )
 #: those of them that are no nouns: a path that ends with one does it, whatever its name says
 PURELY_CHANGING = _set(
-    "activate approve cancel create deactivate delete destroy disable enable execute kick logoff logout purge reboot "
-    "regenerate reject remove reset restart resume revoke rotate send shutdown suspend trigger unlock unsubscribe"
+    "activate approve cancel create deactivate delete destroy disable enable execute kick logoff logout purge "
+    "reboot regenerate reject remove reset restart resume revoke rotate send shutdown suspend trigger unlock "
+    "unsubscribe"
 )
 #: verbs of what may not be done twice, although the request is a PUT or a DELETE
 ONCE = _set(
@@ -39,5 +41,16 @@ ONCE = _set(
     "publish push reboot refund regenerate renew reply rerun resend resolve restart retry roll rotate run send "
     "shift snooze start submit test toggle transfer trigger upload"
 )
-#: verbs of what only looks something up, although the request is a POST
+#: verbs of what only reads
+READING = _set(
+    "check count describe download fetch filter find get head history identify index info list lookup query read "
+    "resolve retrieve search show test validate verify"
+)
+#: those of them by whose name a POST may be a read
 LOOKING = _set("search query find lookup list filter get retrieve count")
+
+
+def plain_verb(word: str) -> str | None:
+    """The verb that a word is, be it written "opens" or "completed"; None for other words."""
+    endings = (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("d"), word.removesuffix("ed"))
+    return next((each for each in endings if each in VERBS or each in READING), None)
