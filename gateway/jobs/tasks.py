@@ -10,6 +10,7 @@ from typing import Any
 from gateway.contract.jobs import FINAL, JobStatus
 from gateway.jobs.lease import Work
 from gateway.jobs.model import OPERATION_TASK, JobSummary
+from gateway.upstream.download import ACTION as DOWNLOAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,11 @@ def is_retryable(job: JobSummary) -> bool:
     """Whether callers may run the job again: it ended without success, and its task is known and allows it."""
     task = TASKS.get(job.task)
     return task is not None and task.not_retried_because is None and job.status in FINAL - {JobStatus.SUCCEEDED}
+
+
+def has_file(job: JobSummary) -> bool:
+    """Whether the job's result is a stored file: a download's, or an export's."""
+    return job.action == DOWNLOAD or job.task == EXPORT.name
 
 
 def sql_names(tasks: Iterable[Task]) -> str:

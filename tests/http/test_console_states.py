@@ -13,6 +13,8 @@ from gateway.errors import GatewayError, UpstreamError, UpstreamFault, UpstreamT
 from gateway.http.console.routes import CONSOLE_ROUTES
 from gateway.jobs.lease import JobRunContext, Work
 from gateway.jobs.model import NewJob, StoredJob
+from gateway.schedules.model import Definition
+from tests.harness.clients import caller_of
 from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.in_process import FrontEnd
 
@@ -59,6 +61,16 @@ class FailingWorld:
             await connection.execute(_REFUSE, connector_id, REASON)
         return connector_id
 
+    async def schedule(self, connector_id: UUID) -> UUID:
+        """One whose slot came while its connector could not be called."""
+        definition = Definition("<no>", connector_id, "tickets", "list", "@daily")
+        caller = caller_of(self.organization_id)
+        made = await self.services.schedules.create(caller, definition)
+        async with self.services.database.system() as connection:
+            await connection.execute("UPDATE schedules SET next_run_at = now() WHERE id = $1", made.id)
+        await self.services.due_runs.start()
+        return made.id
+
     async def job(self, connector_id: UUID, work: Work, effect: Effect) -> UUID:
         """One whose run raised an error."""
         new = NewJob(
@@ -77,6 +89,7 @@ async def failing(front: FrontEnd) -> AsyncIterator[tuple[ConsoleBrowser, dict[s
     connector_id = await world.connector()
     ids = {
         "connector_id": connector_id,
+        "schedule": await world.schedule(connector_id),
         "failed": await world.job(connector_id, refused, Effect.READ),
         "unknown": await world.job(connector_id, lost, Effect.WRITE),
     }
@@ -101,7 +114,7 @@ async def test_a_page_is_shown_while_there_is_nothing(empty: ConsoleBrowser, pat
 
 @pytest.mark.parametrize("path", [path for path in PAGES if "{" in path])
 async def test_the_page_of_something_unknown_is_an_error_page(empty: ConsoleBrowser, path: str):
-    answer = await empty.get(path.format(connector_id=uuid4(), job_id=uuid4()))
+    answer = await empty.get(path.format(connector_id=uuid4(), job_id=uuid4(), schedule_id=uuid4()))
 
     assert answer.status == 404
     assert b"</html>" in answer.body
@@ -112,7 +125,9 @@ async def test_the_page_of_something_unknown_is_an_error_page(empty: ConsoleBrow
 async def test_a_page_is_shown_after_everything_failed(failing, path: str, job: str):
     browser, ids = failing
 
-    answer = await browser.get(path.format(connector_id=ids["connector_id"], job_id=ids[job]))
+    answer = await browser.get(
+        path.format(connector_id=ids["connector_id"], job_id=ids[job], schedule_id=ids["schedule"])
+    )
 
     assert answer.status == 200
     assert b"</html>" in answer.body
@@ -128,6 +143,8 @@ async def test_a_page_is_shown_after_everything_failed(failing, path: str, job: 
         ("/console/jobs", b"the application said &lt;no&gt; to everything"),
         ("/console/jobs/{failed}", b"What went wrong"),
         ("/console/jobs/{unknown}", b"It may have been done already"),
+        ("/console/schedules", b"paused: its connector is needs_reauth"),
+        ("/console/schedules/{schedule}", b"was not run: its connector is needs_reauth"),
         ("/console/health", b"does not answer"),
         ("/console/search?connector={connector_id}&entity=tickets&field=no_such&operator=eq&value=a", b'role="alert"'),
     ],

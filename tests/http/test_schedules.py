@@ -11,6 +11,7 @@ from gateway.identity.model import Caller, Client
 from gateway.schedules.due import DueRuns
 from gateway.schedules.model import Definition
 from tests.harness.clients import EVERY_SCOPE
+from tests.harness.console import signed_in
 from tests.harness.waiting import eventually
 
 MORNINGS = {"entity": "tickets", "action": "list", "params": {"per_page": 2}, "cron": "30 6 * * 1-5"}
@@ -334,3 +335,19 @@ async def test_params_are_stored_sealed(sql, schedule, api, body):
     [row] = await sql("SELECT schedules::text AS text FROM schedules WHERE id = $1", secret["id"])
     assert "sesame" not in row["text"]
     assert secret["params"]["external_id"] == "sesame"
+
+
+async def test_a_person_disables_runs_and_deletes_a_schedule_in_the_console(front, api, schedule, organization_id):
+    page = f"/console/schedules/{schedule['id']}"
+    async with signed_in(front, *await front.client(organization_id)) as browser:
+        csrf = await browser.csrf()
+        await browser.send(page, csrf=csrf, enabled="no")
+        disabled = (await api.get(url_of(schedule))).document()
+        run = await browser.send(f"{page}/run", csrf=csrf)
+        shown = await browser.get(page)
+        deleted = await browser.send(f"{page}/delete", csrf=csrf)
+
+    assert disabled["enabled"] is False
+    assert run.headers["Location"].encode() in shown.body
+    assert (deleted.status, deleted.headers["Location"]) == (303, "/console/schedules")
+    assert (await api.get(url_of(schedule))).status == 404

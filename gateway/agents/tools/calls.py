@@ -20,7 +20,7 @@ from gateway.db.retries import retry_until_available
 from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable
 from gateway.jobs.model import JobSummary
 from gateway.jobs.results import error_of
-from gateway.jobs.tasks import BATCH
+from gateway.jobs.tasks import BATCH, has_file
 from gateway.operation_search.entries import OperationEntry
 from gateway.upstream.responses import OperationResult
 
@@ -141,7 +141,7 @@ class Calls:
         if job.status is JobStatus.FAILED:
             return answers.refused(error_of(job), **answers.job_document(job))
         try:
-            if job.action == "download":
+            if has_file(job):
                 return await self._file(context, job)
             answer = await self._hosted().answer(context.caller, job)
         except ResultExpired as error:

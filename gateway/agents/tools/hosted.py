@@ -24,6 +24,7 @@ from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
 from gateway.jobs.stored_files.blobs import read_all
 from gateway.jobs.stored_files.model import StoredFile
+from gateway.jobs.tasks import has_file
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
 from gateway.operation_search.index import OperationIndex
@@ -135,7 +136,7 @@ class HostedBackend:
         job = await services.jobs.done(caller.caller, _job_id(result_id), _POLL_INTERVAL)
         result = await services.jobs.result(job, caller.base_url)
         head = result.head
-        if job.action == "download":
+        if has_file(job):
             file = StoredFile.of(head["result"])
             async with services.files.open(file) as blob:
                 media_type = file.headers.get("Content-Type", "application/octet-stream")

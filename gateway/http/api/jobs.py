@@ -30,8 +30,7 @@ from gateway.identity.model import Caller
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
 from gateway.jobs.model import JobFilter, JobSummary, url_of
-from gateway.jobs.tasks import EXPORT
-from gateway.upstream.download import ACTION as DOWNLOAD
+from gateway.jobs.tasks import has_file
 from gateway.upstream.responses import NO_HEADERS, NULL
 
 #: seconds that a caller may come back after
@@ -229,7 +228,7 @@ async def result_response(
     result = await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
     if result.is_partial:
         return await _partial(request, job, result)
-    if job.action == DOWNLOAD or job.task == EXPORT.name:
+    if has_file(job):
         return await stored_file(request, job, result.head["result"])
     as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
     chunks = results.records(result.head, result.lines) if as_lines else _document(request, job, result)

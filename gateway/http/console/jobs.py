@@ -25,7 +25,7 @@ from gateway.identity.model import Scope, id_of
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
 from gateway.jobs.model import JobFilter, JobSummary
-from gateway.jobs.tasks import BATCH, is_retryable
+from gateway.jobs.tasks import BATCH, has_file, is_retryable
 from gateway.request_log.log import RequestFilter
 from gateway.telemetry.logs import without_secrets
 
@@ -191,6 +191,8 @@ async def _not_succeeded(result: JobResult) -> tuple[list[str], list[list[str]],
 
 async def _result(request: web.Request, job: JobSummary) -> tuple[list[str], list[list[str]], bool]:
     """The first records of a result as a table; a file has none."""
+    if has_file(job):
+        return [], [], False
     try:
         result = await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
     except GatewayError:

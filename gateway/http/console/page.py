@@ -19,6 +19,7 @@ NAVIGATION = (
     ("connectors", "/console/connectors", "Connectors"),
     ("playground", "/console/playground", "Playground"),
     ("jobs", "/console/jobs", "Jobs"),
+    ("schedules", "/console/schedules", "Schedules"),
     ("search", "/console/search", "Search"),
     ("audit", "/console/audit", "Audit"),
     ("grants", "/console/grants", "Hosts"),

@@ -8,6 +8,7 @@ from gateway.http.console import (
     overview,
     playground,
     records,
+    schedules,
     settings,
     sign_in,
 )
@@ -18,6 +19,7 @@ READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 _TAG = "Console"
 _CONNECTOR = "/console/connectors/{connector_id}"
 _JOB = "/console/jobs/{job_id}"
+_SCHEDULE = "/console/schedules/{schedule_id}"
 
 
 def _page(path: str, handler: RouteHandler, summary: str, scope: Scope = READ) -> Route:
@@ -69,6 +71,11 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     _page(_JOB + "/result", api_jobs.job_result, "A job's result"),
     _form(_JOB + "/cancel", jobs.cancel_job, "Cancel", "job.cancel"),
     _form(_JOB + "/retry", jobs.retry_job, "Run again", "job.retry"),
+    _page("/console/schedules", schedules.list_schedules, "All schedules"),
+    _page(_SCHEDULE, schedules.show_schedule, "One schedule"),
+    _form(_SCHEDULE, schedules.enable_schedule, "Enable or disable", "schedule.update"),
+    _form(_SCHEDULE + "/run", schedules.run_schedule, "Run now", "schedule.run"),
+    _form(_SCHEDULE + "/delete", schedules.delete_schedule, "Delete", "schedule.delete"),
     _page("/console/search", records.search_copy, "Search the copy"),
     _page("/console/search.csv", records.export_search, "What a search finds as CSV"),
     _page("/console/audit", records.list_audit, "The audit log", ADMIN),
