@@ -56,6 +56,11 @@ class Journal:
         return self.counts.total()
 
     @property
+    def has_failures(self) -> bool:
+        """Whether an operation was sent and did not succeed."""
+        return bool(self.counts[ItemStatus.FAILED] or self.counts[ItemStatus.UNKNOWN])
+
+    @property
     def summary(self) -> str:
         """How many operations succeeded, and how many did not, for people."""
         others = (ItemStatus.FAILED, ItemStatus.UNKNOWN, ItemStatus.SKIPPED)

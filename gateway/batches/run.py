@@ -7,7 +7,8 @@ After a kill the next attempt runs what has not ended, and a write that was in f
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,11 +123,13 @@ class BatchRun:
         """
         await self._read_steps()
         await self._end_lost()
+        self._is_ended = self._options.stop_on_error and self._journal.has_failures
         if not self._run_context.is_canceled:
             await self._work_off()
-        if self._interruption is not None and not self._run_context.is_canceled:
+        is_whole = self._journal.done == self._options.total
+        if self._interruption is not None and not self._run_context.is_canceled and not is_whole:
             raise self._interruption
-        is_canceled = self._run_context.is_canceled and self._journal.done < self._options.total
+        is_canceled = self._run_context.is_canceled and not is_whole
         await self._skip_rest()
         await self._progress()
         if is_canceled:
@@ -154,16 +157,15 @@ class BatchRun:
             await self._commit(_Change(index, ended=_result(index, operation, ItemStatus.UNKNOWN, error)))
 
     async def _work_off(self) -> None:
-        operations = self._pending()
         width = 1 if self._options.steps else self._options.concurrency
         try:
-            async with asyncio.TaskGroup() as group:
+            async with aclosing(self._pending()) as operations, asyncio.TaskGroup() as group:
                 for _ in range(min(width, self._options.total)):
                     group.create_task(self._take_turns(operations))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
 
-    async def _pending(self) -> AsyncIterator[tuple[int, StoredOperation]]:
+    async def _pending(self) -> AsyncGenerator[tuple[int, StoredOperation], None]:
         first = next((gap.start for gap in self._journal.gaps() if gap), self._options.total)
         async for index, operation in self._inputs.operations(self._job, self._options.total, first):
             if not self._journal.is_done(index):

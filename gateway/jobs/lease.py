@@ -72,6 +72,8 @@ class JobRunContext:
         self._parts = job.parts
         self._reported_at = float("-inf")
         self.last_progress: tuple[int, int | None] = (job.progress, job.total)
+        #: whether this attempt has saved anything: a job that goes on may wait again however old it is
+        self.has_saved = False
         #: whether a caller wants the job canceled
         self.is_canceled = job.cancel_requested
         #: set when the run is to send nothing more: the job is canceled, or its worker shuts down
@@ -122,7 +124,7 @@ class JobRunContext:
             await retry_until_available(
                 lambda: self._leases.checkpoint(self._job, state, parts, is_answered=is_answered)
             )
-            self.state, self._parts = state, max([self._parts, *parts])
+            self.state, self._parts, self.has_saved = state, max([self._parts, *parts]), True
             if is_answered:
                 self.sent_at, self.is_sent = None, False
 
@@ -219,7 +221,8 @@ class Lease:
         if isinstance(outcome, OperationResult):
             await self._leases.finish(job, await self._success(outcome))
             return outcome
-        if is_requeued(job, outcome, run_context.sent_at) and CLOCK.now() - job.created_at < _OLDEST:
+        may_wait = run_context.has_saved or CLOCK.now() - job.created_at < _OLDEST
+        if may_wait and is_requeued(job, outcome, run_context.sent_at):
             await self._leases.defer(job, float(outcome.retry_after or _SOON), outcome.detail)
             await self._hold_connector(outcome)
             return outcome

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 import pytest
@@ -96,6 +96,20 @@ async def test_a_limited_job_waits_with_the_time_it_is_tried_again(jobs, runner,
 
     assert (job.status, job.message) == (JobStatus.WAITING, "slow down")
     assert 25 < (job.next_attempt_at - job.created_at).total_seconds() < 35
+
+
+@pytest.mark.parametrize(("has_saved", "status"), [(True, JobStatus.WAITING), (False, JobStatus.FAILED)])
+async def test_an_old_job_waits_again_only_where_it_goes_on(jobs, runner, claimed, sql, has_saved, status):
+    async def run(job, run_context):
+        if has_saved:
+            await run_context.save({"at": 1}, {})
+        raise errors.UpstreamRateLimited("slow down", retry_after=30)
+
+    job = await claimed(effect=Effect.READ)
+    await sql("UPDATE jobs SET created_at = now() - interval '2 days' WHERE id = $1", job.id)
+    old = msgspec.structs.replace(job, created_at=job.created_at - timedelta(days=2))
+
+    assert (await ended(jobs, runner, old, run)).status is status
 
 
 async def test_a_bug_fails_the_job_and_tells_nothing_of_the_inside(jobs, runner, claimed):
