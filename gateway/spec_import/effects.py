@@ -5,12 +5,14 @@ RFC 9110 §9.2: GET and HEAD are safe, PUT and DELETE idempotent; POST and PATCH
 
 from gateway.contract.kinds import Effect
 from gateway.spec_import.model import Finding, NotMapped, SourceOperation, guessed
-from gateway.spec_import.names import own_verb, path_names, path_words, spoken_verbs
+from gateway.spec_import.names import first_verb, path_names, path_words, spoken_verbs
 from gateway.spec_import.verbs import CHANGING, LOOKING, ONCE, PURELY_CHANGING, READING, VERBS, plain_verb
 from gateway.spec_import.words import words
 
 #: last segments of paths of what only looks something up
 _LOOKED_UP = frozenset({"search", "query", "_search", "_query", "lookup"})
+#: content that says what to add and remove, which twice is not once (RFC 6902)
+_PATCH = "application/json-patch+json"
 #: content that replaces members of a resource, so that twice is once (RFC 7396)
 _MERGE_PATCH = "application/merge-patch+json"
 
@@ -47,24 +49,31 @@ def _changes(operation: SourceOperation) -> str | None:
         return last[0]
     if names.verb:
         verbs = [verb for verb in map(plain_verb, last) if verb]
-        if verbs and not READING.intersection(verbs):
-            return verbs[0]
+        if not READING.intersection(verbs):
+            said = [*verbs, *(word for word in last if word.endswith("ed"))]
+            if said:
+                return said[0]
+    of_summary = [verb for verb in first_verb(operation.summary) if verb in CHANGING]
+    if of_summary:
+        return of_summary[0]
     if READING.intersection(of_id):
         return None
     if "oauth" in (each for group in names.groups for name in group for each in words(name)):
         return "oauth"
-    verbs = of_id or spoken_verbs(operation.summary or operation.description)[:1] or last[:1]
+    verbs = of_id or first_verb(operation.description) or last[:1]
     return next((verb for verb in verbs if verb in CHANGING), None)
 
 
 def _of_put(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
     if operation.method == "DELETE":
         return Effect.IDEMPOTENT, []
-    verbs = {own_verb(operation), *path_words(operation.path)}
+    verbs = {*spoken_verbs(operation.operation_id), *first_verb(operation.summary), *path_words(operation.path)}
     said = words(operation.operation_id) or words(operation.summary)
     repeated = sorted(verb for verb in verbs if verb in ONCE)
     if said[:1] == ["create"] and "update" not in said and not path_names(operation.path).ends_with_param:
         repeated.append("create")
+    if operation.body is not None and operation.body.content_type == _PATCH:
+        repeated.append(_PATCH)
     if not repeated:
         return Effect.IDEMPOTENT, []
     reason = "a PUT that may do something anew each time is taken as a write"

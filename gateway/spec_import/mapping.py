@@ -167,6 +167,7 @@ def _request_members(parts: RequestParts) -> dict[str, Any]:
     )
     return {
         "headers": parts.headers,
+        "constant_query": parts.constant_query,
         "content_type": parts.content_type if has_body and parts.content_type != "application/json" else None,
         "request_body": parts.request_body,
     }

@@ -54,18 +54,19 @@ class PathNames:
     ends_with_param: bool
     #: what the path begins with and that is none of the resource: `v3`
     version: str = ""
-    #: the verb behind a colon or a dot of the last segment
+    #: the verb behind a colon or a dot of the last segment, or the variant behind a fragment sign
     verb: str | None = None
 
 
 def path_names(path: str) -> PathNames:
     """The segments of a path: versions at its beginning and file extensions do not count."""
-    parts = [part for part in path.split("?")[0].split("#")[0].split("/") if part]
+    path, _, variant = path.partition("#")
+    parts = [part for part in path.split("?")[0].split("/") if part]
     version = ""
     while len(parts) > 1 and _VERSION.fullmatch(parts[0]):
         version = identifier(parts.pop(0))
     groups: list[list[str]] = [[]]
-    verb, ends_with_param = None, False
+    verb, ends_with_param = identifier(variant) or None, False
     for position, part in enumerate(parts):
         part, after = _with_verb(_EXTENSION.sub("", part))
         if position == len(parts) - 1 and after:
@@ -94,14 +95,21 @@ def path_words(path: str) -> list[str]:
 
 def own_verb(operation: SourceOperation) -> str | None:
     """The verb that the document itself has for an operation: of its id, else of its summary."""
-    return next(iter([*spoken_verbs(operation.operation_id), *spoken_verbs(operation.summary)]), None)
+    return next(iter([*spoken_verbs(operation.operation_id), *first_verb(operation.summary)]), None)
 
 
 def spoken_verbs(text: str) -> list[str]:
-    """The verbs among the first and the last word of a name or sentence; what stands before a slash is none of it."""
-    said = words(text.rpartition("/")[2] if " " not in text else text)
+    """The verb that a sentence begins with, or those among the first and the last word of a name behind its slash."""
+    if " " in text:
+        return first_verb(text)
+    said = words(text.rpartition("/")[2])
     first = [plain_verb(said[0])] if said else []
     return [verb for verb in (*first, *(word for word in said[1:][-1:] if word in VERBS)) if verb]
+
+
+def first_verb(sentence: str) -> list[str]:
+    """The verb that a sentence begins with, if it does."""
+    return [verb for verb in map(plain_verb, words(sentence)[:1]) if verb]
 
 
 def entity_names(operation: SourceOperation, facts: PathFacts) -> Iterator[str]:

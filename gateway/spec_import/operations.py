@@ -28,7 +28,7 @@ def is_included(operation: SourceOperation, globs: Sequence[str]) -> bool:
 
 
 def _operation(document: Document, path: str, method: str, item: Node) -> SourceOperation:
-    node = node_of(item[method])
+    node = document.resolved(item[method])
     responses = {str(status): document.resolved(each) for status, each in node_of(node.get("responses")).items()}
     corrections = {**node_of(item.get(CORRECTIONS)), **node_of(node.get(CORRECTIONS))}
     return SourceOperation(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs
 
 from gateway.kinds.spec import FORM, is_json
 from gateway.spec_import.model import Finding, Node, NotMapped, SourceBody, SourceOperation, for_a_person, guessed
@@ -65,7 +66,9 @@ def request_parts(operation: SourceOperation, document: Document, schemas: Schem
     """The request of an operation; raises NotMapped for what the language has no words for."""
     if operation.method not in ("GET", "POST", "PUT", "PATCH", "DELETE"):
         raise NotMapped(f"the language has no {operation.method}")
-    parts = RequestParts(operation.path, method=operation.method)
+    path, _, query = operation.path.partition("#")[0].partition("?")
+    parts = RequestParts(path, method=operation.method)
+    parts.constant_query = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
     _add_path(parts, operation, document, schemas)
     for parameter in operation.parameters:
         if parameter.get("in") == "query":
@@ -99,10 +102,8 @@ def _read(parameter: Node, document: Document, schemas: Schemas) -> Schema:
 
 def _add_path(parts: RequestParts, operation: SourceOperation, document: Document, schemas: Schemas) -> None:
     """The params of the path in its order; those that the document forgets to declare are texts."""
-    if "?" in operation.path or "#" in operation.path:
-        raise NotMapped("the path has a query or a fragment")
     declared = {str(each["name"]): each for each in operation.parameters if each.get("in") == "path"}
-    for written in re.findall(r"{([^}]*)}", operation.path):
+    for written in re.findall(r"{([^}]*)}", parts.path):
         name = re.sub(r"\W", "_", written.strip("+*")) or "value"
         if name in parts.params:
             raise NotMapped("the path has a param twice", name)
@@ -114,6 +115,8 @@ def _add_path(parts: RequestParts, operation: SourceOperation, document: Documen
             schema = _read(parameter, document, schemas)
         parts.path = parts.path.replace(f"{{{written}}}", f"{{{name}}}", 1)
         parts.add(name, _without_default(schema), is_required=True, where="path")
+    if any("{" in value for value in parts.constant_query.values()):
+        raise NotMapped("a param in the query of the path; declare it as a parameter in the query")
     if not re.fullmatch(r"/\S*", parts.path):
         raise NotMapped("the path holds spaces or does not begin with a slash")
 

@@ -40,9 +40,12 @@ def _servers(root: Node) -> list[Node]:
 
 
 def _path_item(document: Document, item: Node) -> Node:
+    item = document.resolved(item)
     shared = [document.resolved(each) for each in item.get("parameters") or ()]
     operations = {
-        method: _operation(document, node_of(item[method]), shared) for method in _METHODS if node_of(item.get(method))
+        method: _operation(document, document.resolved(item[method]), shared)
+        for method in _METHODS
+        if node_of(item.get(method))
     }
     return {"parameters": [_parameter(each) for each in shared if _is_parameter(each)], **operations}
 

@@ -23,11 +23,11 @@ VERBS = _set(
 )
 #: verbs of what changes something, although the request is a GET
 CHANGING = _set(
-    "accept activate add approve archive assign cancel clear close confirm create deactivate delete destroy disable "
-    "dismiss edit enable exchange execute expire install invite kick leave lock logoff logout move open patch pause "
-    "post publish purge push put reboot regenerate reject remove rename reopen reset restart resume revoke rotate "
-    "send set share shutdown sign start stop submit suspend trigger uninstall unlock unsubscribe update upload "
-    "write"
+    "accept activate add approve archive assign authorize cancel clear close confirm create deactivate delete "
+    "destroy disable dismiss edit enable exchange execute expire install invite kick leave lock logoff logout move "
+    "open patch pause post publish purge push put reboot regenerate reject remove rename reopen reset restart "
+    "resume revoke rotate send set share shutdown sign start stop submit suspend trigger uninstall unlock "
+    "unsubscribe update upload write"
 )
 #: those of them that are no nouns: a path that ends with one does it, whatever its name says
 PURELY_CHANGING = _set(

@@ -24,6 +24,21 @@ def test_the_effect_follows_from_method_and_name(method, path, operation_id, eff
     assert action(method, path, operationId=operation_id)["effect"] == effect
 
 
+def test_a_put_of_a_json_patch_is_a_write():
+    body = {"content": {"application/json-patch+json": {"schema": {"type": "array", "items": RECORD}}}}
+
+    assert action("put", "/shipments/{id}", requestBody=body)["effect"] == "write"
+
+
+def test_the_summary_says_what_an_id_of_method_and_path_does_not():
+    assert (
+        action("put", "/users/{id}/folders", operationId="put_users_id_folders", summary="Transfer folders")["effect"]
+        == "write"
+    )
+    odd = {"operationId": "get_odd", "summary": "Cancels the order", "responses": answer(RECORD)}
+    assert "GET /odd" not in imported({"/odd": {"get": odd}}).names
+
+
 def test_a_merge_patch_is_idempotent():
     body = {"content": {"application/merge-patch+json": {"schema": RECORD}}}
 
@@ -36,6 +51,13 @@ def test_a_get_whose_name_says_that_it_changes_something_is_left_to_a_person(nam
 
     assert "GET /odd" not in made.names
     assert "a GET whose name says that it changes something" in reasons(made)
+
+
+@pytest.mark.parametrize("method", ["stepCompleted", "stepFailed", "open"])
+def test_a_get_of_a_method_by_name_is_a_read_only_where_the_name_says_so(method):
+    made = imported({f"/flows.{method}": {"get": {"operationId": f"flows_{method}", "responses": answer(RECORD)}}})
+
+    assert f"GET /flows.{method}" not in made.names
 
 
 def test_a_get_at_a_path_that_is_a_verb_is_left_to_a_person_whatever_its_name_says():

@@ -173,7 +173,8 @@ async def test_references_are_followed_below_the_folder(tmp_path):
     )
     reference = {"$ref": "schemas/thing.yaml#/Thing"}
     body = {"content": {"application/json": {"schema": reference}}}
-    things = {"/things": {"post": {"requestBody": body, "responses": answer(reference)}}}
+    (tmp_path / "post.json").write_text(json.dumps({"requestBody": body, "responses": answer(reference)}))
+    things = {"/things": {"post": {"$ref": "post.json"}}}
     (tmp_path / "openapi.json").write_text(json.dumps(document(things)))
 
     made = import_document(await load(str(tmp_path / "openapi.json")), Options())

@@ -27,6 +27,7 @@ NAMES = [
     ("post", "/contacts/merge", answer(RECORD), "contacts.merge"),
     ("post", "/tasks/{id}:activate", answer(RECORD), "tasks.activate"),
     ("get", "/users.profile.get", answer(RECORD), "users_profile.get"),
+    ("put", "/files/{id}#add_shared_link", answer(RECORD), "files.add_shared_link"),
     ("get", "/me", answer(RECORD), "me.get"),
     ("get", "/connector", answer(RECORD), "connector_resources.get"),
     ("get", "/", answer(RECORD), "root.get"),

@@ -172,3 +172,9 @@ def test_what_the_language_cannot_say_needs_a_person(method, operation, reason):
 
     assert (made.mapped, made.total) == (1, 2)
     assert reason in reasons(made)
+
+
+def test_a_query_in_the_path_is_constant_and_a_fragment_is_not_sent():
+    made = action("get", "/things?view=all#all_things")
+
+    assert (made["request"], made["constant_query"]) == ("GET /things", {"view": "all"})
