@@ -1,6 +1,7 @@
 """Pruning: what has outlived its time goes, however much of it there is and however many prune at once."""
 
 import asyncio
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -87,3 +88,21 @@ async def test_scheduled_synchronizations_are_kept_for_an_hour(database, sql, or
     await prune_jobs(database)
 
     assert len(await sql("SELECT FROM jobs")) == (minutes < 60)
+
+
+async def test_operations_of_a_batch_go_with_its_result_or_when_its_request_was_broken_off(database, claimed, sql):
+    job = await claimed(task="batch")
+    for job_id, age in ((job.id, "2 hours"), (uuid4(), "2 hours"), (uuid4(), "1 minute")):
+        await sql(
+            "INSERT INTO batch_inputs (job_id, organization_id, first_index, lines, stored_at) "
+            f"VALUES ($1, $2, 0, '', now() - interval '{age}')",
+            job_id,
+            job.organization_id,
+        )
+
+    await prune_jobs(database)
+    left_while_it_runs = len(await sql("SELECT FROM batch_inputs"))
+    await sql("UPDATE jobs SET expires_at = now() - interval '1 second' WHERE id = $1", job.id)
+    await prune_jobs(database)
+
+    assert (left_while_it_runs, len(await sql("SELECT FROM batch_inputs"))) == (2, 1)
