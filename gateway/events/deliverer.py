@@ -39,6 +39,8 @@ _TURN, _LEASE = 5.0, 5.0 + TIMEOUT + 5.0
 _WINDOW, _CONCURRENCY = 64, 8
 #: webhooks that a worker delivers to at a time
 _TURNS = 200
+#: turns that use PostgreSQL at a time
+_READERS = 4
 #: seconds between two looks for webhooks that are due, should a notification have been lost
 _POLL_INTERVAL = 1.0
 
@@ -65,6 +67,8 @@ class Deliverer:
         self._read_records = read_records
         self._retry_seconds = retry_seconds
         self._woken = asyncio.Event()
+        #: turns wait here for PostgreSQL, and not for a connection of the pool, which jobs need too
+        self._reading = asyncio.Semaphore(_READERS)
         #: organizations with an active webhook, so that the events of others cost nothing; None is to be read again
         self._subscribed: set[str] | None = None
         self._turns: set[asyncio.Task[None]] = set()
@@ -122,16 +126,20 @@ class Deliverer:
 
     async def _delivered(self, claimed: ClaimedWebhook) -> None:
         webhook = claimed.webhook
-        pending = await self._store.pending(webhook)
-        events, position = await self._new_events(webhook, MAX_PENDING - len(pending))
-        lanes = lanes_of(pending, events)
-        turn = _Turn(self._sender, claimed, await self._records_of(webhook, lanes), self._retry_seconds)
+        async with self._reading:
+            pending = await self._store.pending(webhook)
+            events, position = await self._new_events(webhook, MAX_PENDING - len(pending))
+            lanes = lanes_of(pending, events)
+            found = await self._records_of(webhook, lanes)
+        turn = _Turn(self._sender, claimed, found, self._retry_seconds)
         await turn.run([lane for lane in lanes if is_due(lane, CLOCK.now())])
         stored = {delivery.event.id for delivery in pending}
         result = turn_result(
             webhook, lanes, stored, turn.done, turn.attempts, position, CLOCK.now(), self._retry_seconds
         )
-        if not await self._store.finish(webhook, result):
+        async with self._reading:
+            is_stored = await self._store.finish(webhook, result)
+        if not is_stored:
             log.warning(
                 "lost the lease of a webhook; its deliveries are made again", extra={"webhook": str(webhook.id)}
             )

@@ -62,7 +62,7 @@ class WebhookService:
                 raise Conflict(f"the organization has {MAX_WEBHOOKS} webhooks; delete some")
             await self._feed.read(organization_id, EventFilter(), None, 1)  # numbers the events until now
             secret, workspaces = new_secret(), _workspaces(caller)
-            members = _members(organization_id, caller.client_id, request, workspaces)
+            members = stored_members(organization_id, caller.client_id, request, workspaces)
             webhook = await self._store.create(members, secret)
             entry.target = str(webhook.id)
         return webhook, secret
@@ -98,7 +98,7 @@ class WebhookService:
         known = {each.webhook.url for each in before}
         for url in dict.fromkeys(url for url in urls if url not in known):
             await self._store.create(
-                _members(
+                stored_members(
                     organization_id, client_id, WebhookRequest(url, event_types(["job.*"])), None, is_callback=True
                 ),
                 secret,
@@ -175,7 +175,7 @@ class WebhookService:
             raise InvalidParams(faults=[fault])
 
 
-def _members(
+def stored_members(
     organization_id: UUID,
     client_id: UUID,
     request: WebhookRequest,

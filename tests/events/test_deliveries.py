@@ -364,6 +364,7 @@ async def test_a_replay_delivers_again_with_the_ids_of_the_first_time(
         first = receiver.received["/"][0]["id"]
         await webhooks.replay(caller, webhook.id, first - 1)
         await soon(lambda: len(receiver.received["/"]) == 4)
+        await delivered_as(DeliveryStatus.SUCCEEDED, webhooks, caller, webhook)
         await webhooks.resend(caller, webhook.id, first)
         await soon(lambda: len(receiver.received["/"]) == 5)
 
