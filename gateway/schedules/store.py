@@ -61,7 +61,8 @@ _IS_RUNNING = """
         SELECT FROM jobs WHERE jobs.id = ANY (schedules.job_ids) AND jobs.status IN ('queued', 'running', 'waiting'))
 """
 _IS_DUE = f"next_run_at <= now() AND NOT (overlap = 'queue' AND {_IS_RUNNING})"
-_ANY_DUE = f"SELECT EXISTS (SELECT FROM schedules WHERE {_IS_DUE})"
+# The order holds the planner to the index, whatever is known of the table.
+_ANY_DUE = f"SELECT EXISTS (SELECT FROM schedules WHERE {_IS_DUE} ORDER BY next_run_at LIMIT 1)"
 # Workers that look at the same time lock other rows; a row is locked until the transaction has accepted its job.
 _LOCK_DUE = f"""
     SELECT {_COLUMNS}, now() AS now, organizations.disabled_at IS NOT NULL AS is_disabled, {_IS_RUNNING} AS is_running,
