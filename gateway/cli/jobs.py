@@ -93,23 +93,37 @@ def show(job_id: str, output_format: str | None, **where: Any) -> None:
 
 @jobs.command()
 @click.argument("job_id", shell_complete=complete_job)
+@click.option("--fail-on-partial", is_flag=True, help="Exit code 6 also if some items of the job failed.")
 @output_option
 @gateway_options
-def watch(job_id: str, output_format: str | None, **where: Any) -> None:
+def watch(job_id: str, fail_on_partial: bool, output_format: str | None, **where: Any) -> None:
     """Wait until a job ends; exit code 6 unless it succeeds. With -o ndjson, print each event."""
 
-    async def work() -> Job:
+    async def work() -> tuple[Job, int]:
         async with open_gateway(**where) as gateway:
             job = await _job(gateway, job_id)
             if output_format == Format.NDJSON:
                 async for event in job.events():
                     write({"event": event.name, "event_id": event.id, **event.data}, Format.NDJSON)
-                return await job.refresh()
-            job = await follow(job)
-            write(_facts(job.view), format_of(output_format))
-            return job
+                job = await job.refresh()
+            else:
+                job = await follow(job)
+                write(_facts(job.view), format_of(output_format))
+            return job, await _failed_items(job) if fail_on_partial else 0
 
-    require_success(run(work()))
+    job, failed = run(work())
+    require_success(job)
+    if failed:
+        complain(f"the job succeeded, but {failed} of its items failed")
+        raise SystemExit(Exit.JOB)
+
+
+async def _failed_items(job: Job) -> int:
+    """The failed items of a bulk job or a batch that succeeded."""
+    if job.status != "succeeded" or job.view.action == "download":
+        return 0
+    result = (await job.result()).result
+    return int(result.get("failed") or 0) if isinstance(result, dict) else 0
 
 
 @jobs.command()

@@ -283,6 +283,17 @@ async def test_jobs_are_listed_watched_and_read(command, stub):
     assert result.lines() == [{"id": 1}, {"id": 2}]
 
 
+async def test_a_watched_job_with_failed_items_is_exit_code_6_if_asked(command, stub):
+    stub.job_states.append({"status": "succeeded", "done": True, "message": "1 of 2 tickets updated, 1 failed"})
+    stub.job_records = [{"id": 1, "success": True}, {"id": 2, "success": False}]
+
+    lenient = await command("jobs", "watch", JOB_ID)
+    strict = await command("jobs", "watch", JOB_ID, "--fail-on-partial")
+
+    assert (lenient.code, strict.code) == (0, 6)
+    assert strict.err == "Error: the job succeeded, but 1 of its items failed\n"
+
+
 async def test_a_watched_job_that_fails_is_exit_code_6(command, stub):
     stub.job_states.append(
         {"status": "failed", "done": True, "error": {"code": "upstream_not_found", "detail": "no such ticket"}}

@@ -314,7 +314,8 @@ class Stub:
         if "application/x-ndjson" in request.headers["Accept"]:
             lines = "".join(json.dumps(record) + "\n" for record in self.job_records)
             return web.Response(text=lines, content_type="application/x-ndjson")
-        return self._done({"total": len(self.job_records), "results": self.job_records})
+        failed = sum(record.get("success") is False for record in self.job_records)
+        return self._done({"total": len(self.job_records), "failed": failed, "results": self.job_records})
 
     async def _cancel(self, request: web.Request) -> web.Response:
         return web.json_response({**self._job_view(), "cancel_requested": True}, status=202)

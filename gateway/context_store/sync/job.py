@@ -90,6 +90,7 @@ class SynchronizationRun:
         failed = [report["error"] for report in self._done.values() if report["error"]]
         if failed and len(failed) == len(names):
             raise errors.restored(failed[0])
+        await self._run_context.progress(self._read, None, final_message(self._read, len(names), len(failed)))
         return OperationResult(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
 
     async def _drop_unknown(self, resolved: ResolvedConnector, names: Collection[str]) -> None:
@@ -185,3 +186,9 @@ class SynchronizationRun:
     async def _release(self, entity: StoredEntity) -> None:
         async with self._database.tenant(entity.organization_id) as connection:
             await schedule.release(connection, entity, self._job.id)
+
+
+def final_message(records: int, entities: int, failed: int) -> str:
+    """What a synchronization that has ended says of itself: `2 of 3 entities synchronized, 120 records; 1 failed`."""
+    done = f"{entities - failed} of {entities} entities synchronized, {records} record{'' if records == 1 else 's'}"
+    return f"{done}; {failed} failed" if failed else done

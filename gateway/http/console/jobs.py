@@ -127,7 +127,7 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
     )
     return {
         "job": job_view(request, job),
-        "task": job.task,
+        "is_partial": await _is_partial(request, job),
         "connector": await _connector(request, job),
         "params": _shown_params(await services.jobs.params(job)),
         "requests": requests,
@@ -187,6 +187,18 @@ async def _not_succeeded(result: JobResult) -> tuple[list[str], list[list[str]],
         ]
     )
     return columns, rows, number > _RECORDS or len(found) < number
+
+
+async def _is_partial(request: web.Request, job: JobSummary) -> bool:
+    """Whether a job succeeded though some of its items failed."""
+    if job.status is not JobStatus.SUCCEEDED or not job.has_result:
+        return False
+    try:
+        result = await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
+    except GatewayError:
+        return False
+    document = result.head["result"]
+    return isinstance(document, dict) and bool(document.get("failed"))
 
 
 async def _result(request: web.Request, job: JobSummary) -> tuple[list[str], list[list[str]], bool]:
