@@ -115,7 +115,7 @@ async def test_a_bulk_update_is_followed_live_to_its_result(page, api):
     await page.wait_for_selector("#job .status.succeeded", timeout=60_000)
     assert await page.evaluate("window.isTheSamePage")
     assert await page.get_attribute("#job progress", "value") == "120"
-    assert await page.locator("#job table").count() == 1
+    assert await page.locator("#job section[aria-labelledby=result] table").count() == 1
     await taken(page, "job")
 
 
