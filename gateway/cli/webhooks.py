@@ -26,7 +26,7 @@ def webhooks() -> None:
 
 
 @webhooks.command()
-@click.option("--url", required=True, metavar="URL", help="The receiver, https.")
+@click.argument("receiver")
 @types_option
 @connector_option("Only events of this connector.")
 @click.option("--entity", metavar="ENTITY", help="Only records of this entity.")
@@ -35,7 +35,7 @@ def webhooks() -> None:
 @output_option
 @gateway_options
 def create(
-    url: str,
+    receiver: str,
     types: tuple[str, ...],
     connector: str | None,
     entity: str | None,
@@ -44,13 +44,13 @@ def create(
     output_format: str | None,
     **where: Any,
 ) -> None:
-    """Create a webhook and print its secret, which is shown once."""
+    """Create a webhook that delivers to RECEIVER, an https URL, and print its secret, which is shown once."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
             connector_id = None if connector is None else (await gateway.connectors.resolve(connector)).id
             created = await gateway.webhooks.create(
-                url,
+                receiver,
                 types or ("job.*", "connector.*", "record.*"),
                 connector_id=connector_id,
                 entity=entity,

@@ -16,20 +16,31 @@ ID_BEARING = [route for route in ROUTES if "_id}" in route.path and not route.is
 LOCKED_OUT = 3.0
 BODIES = {
     "execute": {"entity": "tickets", "action": "list"},
+    "batch": {"operations": [{"entity": "tickets", "action": "list"}]},
+    "replay": {"after": 0},
     "PATCH": {"name": "stolen"},
     "{client_id}": {"redirect_urls": []},
+    "{webhook_id}": {"description": "stolen"},
 }
 
 
 @pytest.fixture
 async def belongings(support_desk, running):
     """One id of each sort, all of the first organization."""
+    connector_id = support_desk.record["id"]
     job = await support_desk.submit("tickets", "list")
     workspaces = await support_desk.api.get(f"/api/v1/workspaces?name_contains={support_desk.record['workspace_name']}")
     link = await support_desk.api.post("/api/v1/connect/sessions", {"workspace_name": "w"})
+    schedule = await support_desk.api.post(
+        "/api/v1/schedules",
+        {"name": "s", "connector_id": connector_id, "entity": "tickets", "action": "list", "cron": "0 6 * * *"},
+    )
+    webhook = await support_desk.api.post("/api/v1/webhooks", {"url": "https://hooks.example/", "types": ["job.*"]})
     return {
+        "schedule_id": schedule.json()["id"],
+        "webhook_id": webhook.json()["id"],
         "session_id": link.json()["id"],
-        "connector_id": support_desk.record["id"],
+        "connector_id": connector_id,
         "job_id": job["id"],
         "workspace_id": workspaces.json()["data"][0]["id"],
         "flow_id": str(uuid4()),

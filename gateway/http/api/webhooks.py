@@ -54,8 +54,8 @@ class ChangeWebhook(Body):
 
     EXAMPLES: ClassVar = {"enable": {"status": "active"}, "types": {"types": ["job.*"]}}
 
-    url: _Url = Field("", description="the receiver")
-    types: _Types = Field([], description="the types of events, or groups such as `job.*`")
+    url: _Url = Field(default_factory=str, description="the receiver")
+    types: _Types = Field(default_factory=list, description="the types of events, or groups such as `job.*`")
     connector_id: _ConnectorId | None = Field(None, description="only events of this connector")
     workspace_name: Name | None = Field(None, description="only events of this workspace")
     entity: Name | None = Field(None, description="only records of this entity")

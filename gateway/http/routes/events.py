@@ -60,7 +60,7 @@ ROUTES: tuple[Route, ...] = (
         sends={201: ("Location", "Cache-Control")},
         scope=WRITE,
         audit="webhook.create",
-        command="gateway webhooks create --url https://app.example.com/webhooks --type 'job.*'",
+        command="gateway webhooks create https://app.example.com/webhooks --type 'job.*'",
     ),
     Route(
         "GET",
