@@ -1,1 +1,1 @@
-"""The engine: specs in, HTTP calls out; knows nothing of the gateway but its errors."""
+"""The engine: turns specs into HTTP calls. Of the rest of the gateway it imports only the errors."""

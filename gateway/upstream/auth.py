@@ -15,7 +15,7 @@ QUERY_PREFIX = "?"
 
 
 class Authorizer(Protocol):
-    """Who proves to the application that a connector may call it."""
+    """Adds a connector's credentials to requests, and renews them."""
 
     async def headers(self) -> Mapping[str, str]:
         """The headers that authenticate a request now; a token about to expire is renewed first."""
@@ -40,7 +40,7 @@ class StaticAuthorizer:
         return None
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
-        """Nothing is stored that could be marked."""
+        """Do nothing: there is no stored connector to mark."""
 
 
 def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str, str]:
@@ -102,7 +102,7 @@ def _method_of(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> str:
 
 
 def _all_methods(spec: ConnectorSpec) -> str:
-    """Every method with its fields, for one who has given nothing yet; what may be left out stands in brackets."""
+    """Every method with its fields, for an error message; optional fields are in brackets."""
     methods = (
         f"{name} ({', '.join(field if field in method.required else f'[{field}]' for field in method.credentials)})"
         for name, method in spec.authentication.items()

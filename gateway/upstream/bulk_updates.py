@@ -1,4 +1,4 @@
-"""Bulk updates of tickets: batches side by side as far as the application takes them, each followed to its end."""
+"""Bulk updates of tickets: batches run concurrently, as many as the application accepts, and are polled until done."""
 
 import asyncio
 from collections import deque
@@ -29,7 +29,7 @@ Params = Mapping[str, Any]
 BATCH = 100
 #: jobs that the application takes of one account, queued or running
 MAX_JOBS = 30
-#: seconds that a run waits when the application's queue is full of others' jobs, and it does not say for how long
+#: seconds that a run waits when other jobs fill the application's queue and the application names no wait
 _QUEUE_FULL_WAIT = 5
 
 
@@ -58,7 +58,7 @@ class Tally:
 
 
 class BulkUpdate:
-    """One run: what it finished and started is saved batch by batch, so that nothing is started twice."""
+    """One run. Started and finished batches are saved one by one, so that no batch is started twice."""
 
     def __init__(self, run: OperationRun) -> None:
         self._run = run
@@ -67,7 +67,7 @@ class BulkUpdate:
         state = run.run_context.state
         self._finished = {int(number): Tally(**tally) for number, tally in state.get("finished", {}).items()}
         self._started = {int(number): str(name) for number, name in state.get("started", {}).items()}
-        #: tickets that batches under way have done so far
+        #: running batch → tickets that it has updated so far
         self._under_way: dict[int, int] = {}
         self._saving = asyncio.Lock()
 
@@ -76,7 +76,7 @@ class BulkUpdate:
         return sum(self._finished.values(), Tally())
 
     async def all(self) -> OperationResult:
-        """Every batch to its end; raises the first error once those that were started have ended."""
+        """Run all batches; raises the first error after the started batches have ended."""
         await self._progress()
         error = await self._batches()
         if error is not None:
@@ -86,7 +86,7 @@ class BulkUpdate:
         return OperationResult(msgspec.Raw(msgspec.json.encode(record)), collected="results")
 
     async def _batches(self) -> GatewayError | None:
-        """Work off what is not finished; as many at a time as the application takes."""
+        """Run the unfinished batches, as many at a time as the application accepts."""
         pending = deque(
             number for number in range(len(self._portions)) if number not in {*self._finished, *self._started}
         )
@@ -118,7 +118,7 @@ class BulkUpdate:
             await cancel_and_wait(*running)
 
     async def _start(self, number: int) -> None:
-        """Send a batch; what the application calls it is saved before it is followed."""
+        """Send a batch; the application's job id is saved before the first poll."""
         answer = await self._run.session.call(self._run.portion(self._portions[number]), self._run.run_context)
         status = answer.decoded()
         if not isinstance(status, dict) or not status.get("id"):
@@ -130,7 +130,7 @@ class BulkUpdate:
         await self._follow(number)
 
     async def _follow(self, number: int) -> None:
-        """Follow a batch to its end, and save a result for each of its tickets."""
+        """Poll a batch until it ends, and save a result for each of its tickets."""
         ids, status = _ids(self._portions[number]), {}
         polls = self._run.poll(
             f"/job_statuses/{self._started[number]}.json",
@@ -181,7 +181,7 @@ class BulkUpdate:
         }
 
     async def _progress(self) -> None:
-        """Tell how far all batches are together; one after the other, so that it never goes back."""
+        """Report the progress of all batches together; under a lock, so that the number never decreases."""
         async with self._saving:
             done = self.tally.done + sum(self._under_way.values())
             updated = f"{done} of {self._total} tickets updated"
@@ -213,7 +213,7 @@ def _ids(portion: Params) -> list[str]:
 
 
 def _limited(full: UpstreamQueueFull) -> UpstreamRateLimited:
-    """None of ours runs there: the run gives its worker back until there may be room."""
+    """The error while other jobs fill the queue: the run releases its worker until there may be room."""
     return UpstreamRateLimited(full.detail, upstream=full.upstream, retry_after=full.retry_after or _QUEUE_FULL_WAIT)
 
 

@@ -34,15 +34,15 @@ class UpstreamConnector:
     session: UpstreamSession
 
     def in_background(self) -> "UpstreamConnector":
-        """The same connector for calls that nobody waits for: where the application limits, callers go first."""
+        """The same connector for background calls: under a rate limit, calls with a waiting caller go first."""
         return replace(self, session=self.session.in_background())
 
     async def execute(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> OperationResult:
-        """Run one operation to its end, bulk updates and reports included; raises GatewayError."""
+        """Run one operation and return its result; polls bulk updates and reports until done. Raises GatewayError."""
         return await self.run_to_end(prepare(self.kind.operation(entity, action), params or {}))
 
     async def run_to_end(self, call: PreparedCall, run_context: InMemoryRunContext | None = None) -> OperationResult:
-        """Run a call whose result nobody else keeps: all of it is in the answer."""
+        """Run a call and return the whole result, including the records that the run context saved."""
         rule = long_rule(call.operation.action.rule)
         if rule is None:
             return await self.session.call(call, run_context)
@@ -61,13 +61,13 @@ class UpstreamConnector:
         return await self.session.call(call, run_context)
 
     async def call(self, operation: Operation, params: Mapping[str, Any]) -> OperationResult:
-        """One request with params that are ours, and its answer."""
+        """Send one request with params of the gateway's own, which are not validated, and return its result."""
         return await self.session.call(PreparedCall.of(operation, params))
 
     async def pages(
         self, entity: str, action: str, params: Mapping[str, Any] | None = None
     ) -> AsyncIterator[OperationResult]:
-        """Every page of a list, one request each, for as long as the caller goes on asking."""
+        """Iterate over the pages of a list; each step sends one request."""
         operation = self.kind.operation(entity, action)
         following: Mapping[str, Any] | None = prepare(operation, params or {}).params
         while following is not None:

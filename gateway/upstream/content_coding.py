@@ -1,4 +1,4 @@
-"""Content codings of answers (RFC 9110 §8.4.1), undone in small steps: a bomb is dropped before it has gone off."""
+"""Decodes content codings of responses (RFC 9110 §8.4.1) in small steps, so that a decompression bomb is stopped."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
 ACCEPTED = "gzip, deflate"
 #: bytes that one step makes at most
 STEP = 32 << 10
-#: bytes that are unpacked at a time; zlib keeps a copy of those that it has not come to
+#: compressed bytes given to zlib at a time; zlib copies those that it has not consumed
 _SLICE = 16 << 10
 #: members of one gzip answer; each costs a copy of what follows it
 _MAX_MEMBERS = 100
@@ -22,11 +22,11 @@ class Identity:
     """A body that was not encoded."""
 
     def decoded(self, data: bytes) -> Iterable[bytes]:
-        """What the data stand for, in steps."""
+        """The decoded data, in steps."""
         return (data,)
 
     def end(self) -> None:
-        """Nothing is missing: the framing tells the end."""
+        """Do nothing: HTTP framing detects a truncated body."""
 
 
 class Inflation:
@@ -38,7 +38,7 @@ class Inflation:
         self._inflating: zlib._Decompress | None = None
 
     def decoded(self, data: bytes) -> Iterator[bytes]:
-        """What the data stand for, in steps of at most STEP bytes; nothing more is unpacked until it is asked for."""
+        """The decoded data, in steps of at most STEP bytes; each step is decoded when the caller reads it."""
         for start in range(0, len(data), _SLICE):
             yield from self._of_slice(data[start : start + _SLICE])
 
@@ -68,7 +68,7 @@ class Inflation:
 
 
 def decoder_of(content_encoding: str) -> Identity | Inflation:
-    """What undoes a `Content-Encoding`; raises UpstreamInvalidResponse for one that was not asked for."""
+    """The decoder for a `Content-Encoding`; raises UpstreamInvalidResponse for one not in ACCEPTED."""
     match content_encoding.strip().lower():
         case "" | "identity":
             return Identity()

@@ -1,4 +1,4 @@
-"""Files out of the application: looked up, their addresses checked, opened, and judged before a byte is passed on."""
+"""Downloads files: reads the file's record, checks its URL, opens it, and checks the response before passing it on."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -29,13 +29,13 @@ REDIRECTS = 3
 
 _REDIRECTING = frozenset({301, 302, 303, 307, 308})
 _PASSED_ON = frozenset({200, 206, 304, 416}) | _REDIRECTING
-#: statuses by which a signed address says that its time is over
+#: statuses of an expired signed URL
 _EXPIRED = frozenset({400, 401, 403, 404, 410})
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What the application's record tells of a file before its bytes come."""
+    """A file's metadata from the application's record, known before the download begins."""
 
     url: str | None = None
     size: int | None = None
@@ -43,7 +43,7 @@ class Described:
     content_type: str | None = None
 
     def headers(self) -> dict[str, str]:
-        """The record's words in the form of the headers that they stand in for."""
+        """The metadata as response headers."""
         headers = {}
         if self.content_type:
             headers["content-type"] = self.content_type
@@ -56,7 +56,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Where the bytes are said to be, as the application spells it, and whether credentials may go there."""
+    """The URL of the file's bytes as the application wrote it, and whether credentials may be sent there."""
 
     url: URL
     is_trusted: bool
@@ -118,7 +118,7 @@ class _Opening:
         return _described(self.how, answer.decoded())
 
     async def _stream(self, described: Described, *, ranged: bool) -> UpstreamStream:
-        """The answer that has the bytes, or that speaks of them, redirects followed by hand."""
+        """The response with the bytes, or with a status about them (304, 416); redirects are followed here."""
         target, headers = self._first_target(described), self.range_request.upstream_headers(ranged=ranged)
         for _ in range(REDIRECTS + 1):
             url = relocated(target.url, self.session.override)
@@ -148,7 +148,7 @@ class _Opening:
         return _Target(url, is_trusted=not self.how.presigned and self._is_own(url))
 
     def _next_target(self, target: _Target, location: str | None) -> _Target:
-        """Where a redirect leads; credentials lost on the way stay lost."""
+        """The target of a redirect; after one redirect to another host no credentials are sent any more."""
         if not location:
             raise UpstreamInvalidResponse("the file's address redirects to nowhere")
         url = self._checked(_joined(target.url, location))
@@ -161,7 +161,7 @@ class _Opening:
 
     @property
     def _home(self) -> str:
-        """The application's own address, whatever the operator puts in its place."""
+        """The application's own address, ignoring the operator's override."""
         return base_address(self.session.spec, self.session.environment)
 
     def _is_own(self, url: URL) -> bool:
@@ -195,6 +195,6 @@ def _joined(base: URL, location: str) -> str:
 
 
 def _without_range(call: PreparedCall) -> PreparedCall:
-    """The call with the params that name the file: the range is the request's own business here."""
+    """The call with only the params that name the file; the range is sent as a header."""
     ranged = {placement.name for placement in call.operation.placements if placement.wire.lower() == "range"}
     return replace(call, params={name: value for name, value in call.params.items() if name not in ranged})

@@ -1,4 +1,4 @@
-"""Where the gateway may reach: names are judged before a URL is used, addresses when the socket is made."""
+"""Egress policy: host names are checked before a URL is used, IP addresses when the socket is created."""
 
 import errno
 import re
@@ -64,7 +64,7 @@ _REQUEST_AUTHORITY: ContextVar[tuple[str, int] | None] = ContextVar("request_aut
 
 
 class ForbiddenAddress(OSError):
-    """The address asked for is not one the gateway may reach; which one it was is never told."""
+    """The egress policy forbids the address; the error never contains the address."""
 
     def __init__(self) -> None:
         super().__init__(errno.EACCES, "address not allowed")
@@ -127,9 +127,9 @@ def parse_override(text: str) -> URL:
 
 @dataclass(frozen=True, slots=True)
 class EgressPolicy:
-    """Which connections may be made: public addresses, and whatever the operator's own host and port resolve to."""
+    """The connections that are allowed: to public addresses, and to the addresses of the operator's host and port."""
 
-    #: host as asked for, in lower case, and port
+    #: host as the request names it, in lower case, and port
     allowed: frozenset[tuple[str, int]] = frozenset()
 
     @classmethod
@@ -138,16 +138,16 @@ class EgressPolicy:
         return cls(frozenset(((url.raw_host or "").lower(), url.port or 0) for url in overrides))
 
     def permits(self, address: str, port: int, authority: tuple[str, int] | None = None) -> bool:
-        """Whether a socket may connect there, given the host and port that the request asked for."""
+        """Whether a socket may connect to the address, given the host and port of the request."""
         is_operators = authority is not None and authority in self.allowed and authority[1] == port
         return is_operators or is_public_address(address)
 
 
 class EgressConnector(TCPConnector):
-    """Judges the very address that each socket connects to, so that no DNS answer can change after the check.
+    """Checks the address that each socket connects to, so that a DNS answer cannot change after the check.
 
     A kept-alive connection is used again for the same host and port without a new check:
-    which kind may ask for which host is `checked_url`'s to say.
+    `checked_url` decides which kind may request which host.
     """
 
     def __init__(self, policy: EgressPolicy, **options: Any) -> None:
@@ -157,7 +157,7 @@ class EgressConnector(TCPConnector):
     async def _create_connection(
         self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout
     ) -> ResponseHandler:
-        """As the base does, whenever none is kept; the socket factory then knows which host was asked for."""
+        """Open a connection as the base class does, and give the socket factory the host and port of the request."""
         token = _REQUEST_AUTHORITY.set(((req.url.raw_host or "").lower(), req.url.port or 0))
         try:
             return await super()._create_connection(req, traces, timeout)
@@ -172,7 +172,7 @@ class EgressConnector(TCPConnector):
 
 
 def is_forbidden(error: BaseException) -> bool:
-    """Whether a failed connection failed because its address is not allowed, for translating where aiohttp is used."""
+    """Whether a connection failed because its address is forbidden; for code that translates aiohttp's errors."""
     return isinstance(error, ClientConnectorError) and isinstance(error.os_error, ForbiddenAddress)
 
 

@@ -1,4 +1,4 @@
-"""What a caller selects of an answer: which fields, and whether long texts are cut. Without any, nothing is parsed."""
+"""Field selection: the fields of a response, and truncation of long texts. Without a selection nothing is parsed."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -54,7 +54,7 @@ def _unknown(paths: Sequence[str] | None, member: str, subject: str, fields: Col
 
 
 def selected(answer: OperationResult, selection: FieldSelection) -> OperationResult:
-    """The answer as wished for; untouched when nothing is."""
+    """The result with the selection applied; unchanged if the selection is empty."""
     if selection.is_empty:
         return answer
     document = answer.decoded()
@@ -66,7 +66,7 @@ def selected(answer: OperationResult, selection: FieldSelection) -> OperationRes
 
 
 def selected_records(records: Sequence[msgspec.Raw], selection: FieldSelection) -> Sequence[Any]:
-    """The records of a search as wished for; untouched when nothing is."""
+    """The records of a search with the selection applied; unchanged if the selection is empty."""
     if selection.is_empty:
         return records
     return [_record(msgspec.json.decode(record), selection) for record in records]

@@ -1,7 +1,7 @@
-"""Operations that the application works off itself: started, followed to their end, and resumable in between.
+"""Long-running operations: the application runs them, the gateway starts them and polls until they end.
 
-Named by `rule` in a spec, like the pure rules. What was started stands in the run context, so that whoever goes on
-after a crash follows it instead of starting it again.
+A spec's `rule` names one, like the pure rules. The run context stores what was started, so that after a crash
+another worker resumes polling instead of starting it again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""A long operation under way: what the application works off itself, polled to its end."""
+"""A long-running operation: the application runs it, the gateway polls until it ends."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -20,22 +20,22 @@ from gateway.upstream.session import UpstreamSession
 
 Params = Mapping[str, Any]
 
-#: seconds between polls of a run: soon at first, then rarer
+#: seconds between polls of a run: the interval grows by the factor up to the maximum
 _FIRST_INTERVAL, _INTERVAL_FACTOR, _MAX_INTERVAL = 0.2, 1.5, 5.0
-#: polls in a row that may fail, about a minute of them: what was started goes on without us
+#: consecutive polls that may fail, about a minute: the application's operation continues meanwhile
 _MAX_FAILED_POLLS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class OperationRun:
-    """One long operation under way: who calls, what was asked and where its progress is kept."""
+    """One run of a long-running operation: its connector, its call and its run context."""
 
     session: UpstreamSession
     call: PreparedCall
     run_context: RunContext
 
     def portion(self, params: Params) -> PreparedCall:
-        """The same call for a part of what was asked."""
+        """The same call with params for one part of the work."""
         return PreparedCall.of(self.call.operation, params)
 
     def request(self, method: str, path: str) -> UpstreamRequest:
@@ -58,7 +58,7 @@ class OperationRun:
     async def poll(
         self, path: str, state: JsonPath, going: Collection[str], ended: Collection[str]
     ) -> AsyncIterator[Any]:
-        """What the application says of a run, again and again, the last time when it has ended."""
+        """Poll a run and yield each response; the last one is that of the ended run."""
         interval, failed_polls = _FIRST_INTERVAL, 0
         while True:
             try:

@@ -34,7 +34,7 @@ def missing_rest(
     meta: Mapping[str, Any] | None,
     following: Mapping[str, Any] | None,
 ) -> str | None:
-    """Why the application does not give the rest of the list; None where it does, and at the end."""
+    """Why the application does not return the rest of the list; None if it does, and at the end of the list."""
     if following is None and is_incomplete(operation, params, meta):
         return f"{operation}: the application lists no more, but says that there is more; ask for less"
     return _beyond_last_page(operation, following or {})
@@ -59,7 +59,7 @@ def is_incomplete(operation: Operation, params: Mapping[str, Any], meta: Mapping
 def page_after(
     operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """As `next_params`, for callers who see for themselves whether the list is complete."""
+    """As `next_params`, for callers that check `missing_rest` themselves."""
     following = named_page(operation.instead(params).paging, params, meta)
     unserved = _beyond_last_page(operation, following or {})
     if unserved is not None:
@@ -80,7 +80,7 @@ def named_page(
         follow = _page_number(paging, params, str(follow))
     elif paging.style is PagingStyle.LINK:
         follow = _linked_value(paging, str(follow))
-    if str(params.get(paging.param)) == str(follow):  # a page that names itself would be asked for without end
+    if str(params.get(paging.param)) == str(follow):  # a page that names itself would be an endless loop
         return None
     if paging.repeat_params is not None:
         params = {name: value for name, value in params.items() if name in paging.repeat_params}
@@ -93,7 +93,7 @@ def counted_next(
     """The value of `param` for the page after one with these records, None after the last.
 
     A list ends with an empty page, by `has_more` or `total` where the application has them, else with a page of fewer
-    records than were asked for.
+    records than requested.
     """
     if not records or _is_last(paging, meta):
         return None

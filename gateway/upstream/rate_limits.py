@@ -1,4 +1,4 @@
-"""What an application limits together, and who lets requests out: every request names its rate scope."""
+"""Rate scopes, which group requests that share an application's limit, and the limiter's interface."""
 
 import contextlib
 import hashlib
@@ -17,15 +17,15 @@ _DIGEST_KEY = secrets.token_bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class RateScope:
-    """What an application limits together: the account behind a connector, or one subject at a token endpoint."""
+    """Requests that share one limit: of the account behind a connector, or of one subject at a token endpoint."""
 
     #: one value for each account, the same in every process; it has no default, so that no two tenants share a scope
     id: str
     #: the kind that its requests are counted under
     kind: str
-    #: what is published of its limits; None where nothing is
+    #: the application's published rate limit; None if it publishes none
     limit: RateLimit | None = None
-    #: whether nobody waits for the request
+    #: whether the request is of a background job, without a waiting caller
     is_background: bool = False
     #: the connector, or the consent, whose requests these are: for the request log
     connector_id: UUID | None = None
@@ -60,7 +60,7 @@ class RateScope:
         return replace(self, id=f"{self.id}@{host}", limit=None, foreign_host=host)
 
     def in_background(self) -> "RateScope":
-        """The same for requests that nobody waits for: where the application limits, callers go first."""
+        """The same scope for background requests: under a rate limit, requests with a waiting caller go first."""
         return replace(self, is_background=True)
 
 
@@ -70,16 +70,16 @@ def _digest(credentials: Mapping[str, str]) -> str:
 
 
 class RateLimiter(Protocol):
-    """What may go out when: concurrency and rate budgets of rate scopes."""
+    """Limits concurrency and rate of each rate scope."""
 
     def permit(self, scope: RateScope, timeout: float) -> contextlib.AbstractAsyncContextManager[None]:
         """A permit for as long as the block lasts; raises UpstreamRateLimited when none comes within the timeout."""
 
     def observe(self, scope: RateScope, headers: Mapping[str, str]) -> None:
-        """Take note of what the headers of an answer say about the limits."""
+        """Read the rate-limit headers of a response."""
 
     def pause(self, scope: RateScope, seconds: float) -> None:
-        """Let nothing through for so long: the application limits."""
+        """Give no permits for so many seconds, after a 429."""
 
 
 class Unlimited:

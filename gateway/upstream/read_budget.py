@@ -1,18 +1,18 @@
-"""The bytes of answers that a process reads at once: small ones never wait, large ones go one after the other."""
+"""Limits the memory of responses that a process reads: small ones never wait, large ones are read one at a time."""
 
 import asyncio
 from dataclasses import dataclass
 
-#: bytes that all answers being read may hold together; beyond them one goes on at a time
+#: bytes that all responses being read may hold together; above it only one response is read at a time
 SHARED = 4 << 20
 
 
 class ReadBudget:
-    """Shared by all answers of a process; what one of them may have at most is up to its reader."""
+    """Shared by all responses of a process; the reader of each response limits its size."""
 
     def __init__(self, shared: int = SHARED) -> None:
         self.available = shared
-        #: held by the one answer that goes on beyond them
+        #: held by the one response that may exceed the budget
         self.overflow = asyncio.Lock()
 
     def reading(self) -> "Reservation":
@@ -22,7 +22,7 @@ class ReadBudget:
 
 @dataclass(slots=True)
 class Reservation:
-    """What one answer holds of the budget, for as long as the block lasts."""
+    """One response's part of the budget, held for the duration of the `with` block."""
 
     budget: ReadBudget
     reserved: int = 0

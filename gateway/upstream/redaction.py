@@ -12,12 +12,12 @@ MASK = "***"
 _NAMED = re.compile(r'\w+="?([^"]+)"?')
 #: characters; what is shorter is a common word rather than a secret
 _SHORTEST = 4
-#: characters of a secret's beginning by which one that was cut short is known, and from what length on it is sought
+#: characters of a secret's prefix that identify a truncated secret, and the shortest secret that is searched this way
 _HEAD, _CUTTABLE = 16, 24
 
 
 class Secrets:
-    """What must never be repeated: tokens, passwords and keys, in every form in which an application may echo them."""
+    """Tokens, passwords and keys to mask, in every encoding in which an application may echo them."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values = frozenset(value for value in values if len(value) >= _SHORTEST)

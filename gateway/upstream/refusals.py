@@ -1,4 +1,4 @@
-"""What an application says when it refuses: every word that helps to correct the call, and when to come back. Pure."""
+"""Reads an application's error response: the details that help to correct the call, and when to retry. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -6,11 +6,11 @@ from typing import Any, Final
 from gateway.aio.clock import CLOCK
 from gateway.kinds.spec import Failure, JsonPath
 
-#: characters of an application's own words that an error repeats
+#: characters of an application's message that an error repeats
 _CHARACTERS: Final = 2_000
-#: seconds after which an allowance of a day is looked at again: when the day ends, no application says
+#: seconds until a retry after a daily quota is used up: applications do not say when the day ends
 _DAY: Final = 3600
-#: a header's number beyond this is a moment (Unix time), not a number of seconds
+#: a larger number in a header is a Unix time, not a number of seconds
 _A_MOMENT: Final = 1_000_000_000
 
 

@@ -1,4 +1,4 @@
-"""Reports that the application runs by itself, followed to their end."""
+"""Reports that the application runs asynchronously, polled until they end."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ Params = Mapping[str, Any]
 
 
 async def run_report(run: OperationRun) -> OperationResult:
-    """Run a report as an instance of the application's own and follow it; where it has none, synchronously."""
+    """Run a report as an asynchronous instance and poll it; synchronously if the application offers no instances."""
     instance = run.run_context.state.get("instance")
     if instance is None:
         try:

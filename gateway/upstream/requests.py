@@ -38,7 +38,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     body: bytes | None = None
     effect: Effect = Effect.READ
-    #: what it is sent for, as the request log names it: `tickets.list`, `oauth.token`
+    #: the operation's name in the request log: `tickets.list`, `oauth.token`
     operation: str | None = None
 
 

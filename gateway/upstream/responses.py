@@ -1,4 +1,4 @@
-"""The application's answer into records and Meta, or into the error that it is.
+"""Turns the application's response into records and Meta, or into an error.
 
 Records are passed on as the bytes they came in: `msgspec.Raw` finds them in a 73 KB answer in 38 µs,
 where parsing and dumping takes 225 µs.
@@ -47,9 +47,9 @@ _NO_RECORDS = msgspec.Raw(b"[]")
 _NO_CONTENT = 204
 #: JSON values by which a member says that there is nothing
 _NOTHING = frozenset({b"null", b"false", b"[]", b"{}", b'""'})
-#: seconds to wait where an application limits without saying for how long
+#: seconds to wait after a 429 without `Retry-After`
 DEFAULT_RETRY_AFTER = 30
-#: characters of an application's own words that an error repeats
+#: characters of an application's message that an error repeats
 _MESSAGE_CHARACTERS = 500
 #: bytes of a failure that is parsed completely, and of a member of a larger one
 _MAX_PARSED_BODY, _MAX_PARSED_MEMBER = 1 << 20, 64 << 10
@@ -74,7 +74,7 @@ class UpstreamResponse:
 
 
 class OperationResult(msgspec.Struct, frozen=True):
-    """What an operation came to: JSON of the record or records, and the Meta of a paged list."""
+    """The result of an operation: JSON of the record or records, and the Meta of a paged list."""
 
     result: msgspec.Raw
     meta: dict[str, Any] | None = None
@@ -83,7 +83,7 @@ class OperationResult(msgspec.Struct, frozen=True):
     #: whether it is a page of a list, and the params of the call that gives the next one; None at the end
     is_page: bool = False
     next: Mapping[str, Any] | None = None
-    #: why the application does not give the rest of the list
+    #: why the application does not return the rest of the list
     incomplete: str | None = None
 
     @property
@@ -96,7 +96,7 @@ class OperationResult(msgspec.Struct, frozen=True):
 
 
 def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
-    """Records and Meta of an answer that `failure` took for a success; raises UpstreamInvalidResponse."""
+    """Records and Meta of a response for which `failure` returned None; raises UpstreamInvalidResponse."""
     path = operation.action.records if operation.is_list else operation.action.record
     try:
         raw, meta = _record_and_meta(response, path or (), operation.paging)
@@ -231,7 +231,7 @@ def value_at(document: Any, path: JsonPath) -> Any:
 def failure(
     spec: Failure, response: UpstreamResponse, credentials: Mapping[str, str] = NO_HEADERS
 ) -> GatewayError | None:
-    """The error that an answer means, the secrets in the call's headers masked in it; None when it is a success."""
+    """The error for a response, with the secrets of the call's headers masked; None for a success."""
     is_refusal = response.status >= 300 or response.status < 200
     hides_failure = bool(spec.when_present) and not is_refusal and _has_any(response, spec.when_present)
     if not is_refusal and not hides_failure and (spec.ok is None or _is_true(response, spec.ok)):
@@ -275,7 +275,7 @@ def _is_true(response: UpstreamResponse, member: str) -> bool:
 
 
 def foreign_failure(status: int, headers: Mapping[str, str]) -> GatewayError:
-    """The error that the answer of a host means that is not the application's: its own words are not repeated."""
+    """The error for a response of a host other than the application's; it does not repeat the response's text."""
     fault, words = UpstreamFault(status=status), f"the host of the file answered {status}"
     match status:
         case 404 | 410:
@@ -289,7 +289,7 @@ def foreign_failure(status: int, headers: Mapping[str, str]) -> GatewayError:
 
 
 def _masked(document: Any, secrets: Secrets) -> Any:
-    """The document without the secrets, in whatever member an application echoes them."""
+    """The document with the secrets masked in every member."""
     try:
         return _VALUE.decode(secrets.masked(msgspec.json.encode(document).decode()))
     except (msgspec.MsgspecError, RecursionError):
@@ -323,7 +323,7 @@ def _class_by_code(spec: Failure, code: str | None) -> type[GatewayError] | None
 
 def _class_by_status(status: int) -> type[GatewayError]:
     match status:
-        case 200:  # a refusal all the same, and not by a code that the spec lists as the application's own fault
+        case 200:  # an error with status 200, whose code the spec does not list as the application's own fault
             return UpstreamRejected
         case status if status < 400:  # redirects are never followed, and no API answers with anything else
             return UpstreamInvalidResponse
@@ -351,7 +351,7 @@ def retry_after(headers: Mapping[str, str]) -> int | None:
 
 
 def _until(moment: str, now: str) -> int | None:
-    """Seconds from one HTTP-date to another; by our own clock where the answer does not say when it was made."""
+    """Seconds from one HTTP-date to another; from the gateway's clock if the response has no `Date`."""
     try:
         then = parsedate_to_datetime(moment)
         began = parsedate_to_datetime(now) if now else CLOCK.now()
@@ -361,9 +361,9 @@ def _until(moment: str, now: str) -> int | None:
 
 
 def _lenient(response: UpstreamResponse) -> Any:
-    """The parsed body of a failure, or None: an error page in HTML must not hide the status.
+    """The parsed body of an error response, or None: an error page in HTML must not hide the status.
 
-    Of a large one only the small members: what an application says of a failure is short.
+    Only the small members of a large body are parsed, because error messages are short.
     """
     try:
         if len(response.body) <= _MAX_PARSED_BODY:

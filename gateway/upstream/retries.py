@@ -1,4 +1,4 @@
-"""When a failed request may be sent again, and after how long."""
+"""Retries: when a failed request may be sent again, and after how many seconds."""
 
 from dataclasses import dataclass
 from random import SystemRandom
@@ -22,9 +22,9 @@ TRIES = 3
 #: seconds; doubled for each further try and jittered by half
 _BACK_OFF = 0.25
 _RANDOM = SystemRandom()
-#: refusals that say that nothing was done, and that the same may be sent again
+#: errors after which the application has certainly done nothing, and the request may be sent again
 NOTHING_DONE = (UpstreamRateLimited, UpstreamBusy)
-#: what a proxy answers when the application's own answer did not reach it (RFC 9110 §15.6.3, §15.6.5)
+#: statuses of a proxy that did not get the application's response (RFC 9110 §15.6.3, §15.6.5)
 _OF_PROXIES = (502, 504)
 
 
@@ -60,7 +60,7 @@ def _may_repeat(effect: Effect, attempt: Attempt) -> bool:
 
 
 def is_refusal(error: GatewayError) -> bool:
-    """Whether the application said itself that it did not do what it was asked; anything else says nothing about it."""
+    """Whether the application itself stated that it did not execute the request."""
     if isinstance(error, NOTHING_DONE):
         return True
     if isinstance(error, UpstreamInvalidResponse | UpstreamTooLarge):
@@ -71,7 +71,7 @@ def is_refusal(error: GatewayError) -> bool:
 
 
 async def note(run_context: RunContext, error: GatewayError, *, was_sent: bool) -> None:
-    """Note what became of a request that failed; where a try may follow, that it was not done is durable before."""
+    """Record the outcome of a failed request; that it was not executed is durable before a retry."""
     if not was_sent or isinstance(error, (RateLimited, *NOTHING_DONE)):
         await run_context.clear_in_flight()
     elif is_refusal(error):
@@ -79,7 +79,7 @@ async def note(run_context: RunContext, error: GatewayError, *, was_sent: bool) 
 
 
 def final(effect: Effect, attempt: Attempt) -> GatewayError:
-    """The error of the last try; a write is not to be sent again, and if its answer was lost its outcome is unknown."""
+    """The error of the last try. A write must not be sent again; if its response was lost, its outcome is unknown."""
     error = attempt.error
     if effect is Effect.READ or not attempt.was_sent or isinstance(error, NOTHING_DONE):
         return error
@@ -92,7 +92,7 @@ def final(effect: Effect, attempt: Attempt) -> GatewayError:
 
 
 def answer_lost(effect: Effect, error: GatewayError) -> GatewayError:
-    """The error of a request that was sent, and whose answer did not come or cannot be read."""
+    """The error of a request that was sent, and whose response is missing or unreadable."""
     if effect is Effect.READ or error.is_outcome_unknown:
         return error
     is_safe = effect is Effect.IDEMPOTENT

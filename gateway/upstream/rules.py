@@ -1,4 +1,4 @@
-"""The named rules that specs refer to: oddities of one application that data cannot say.
+"""The named rules that specs refer to: behaviour of one application that a spec cannot describe as data.
 
 Packages bring further ones by entry point (`gateway.kinds.rule_names`).
 
@@ -52,7 +52,7 @@ def _same_answer(operation: Operation, answer: OperationResult) -> OperationResu
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a rule does at each of its three moments; by default nothing."""
+    """The three hooks of a rule; by default each does nothing."""
 
     params: Callable[[Operation, Params], Params] = _same_params
     request: Callable[[Operation, Mapping[str, Any], UpstreamRequest], UpstreamRequest] = _same_request
@@ -87,7 +87,7 @@ def is_one_row(query: str) -> bool:
 
 
 def _outer(query: str) -> str:
-    """The query with its strings and all that stands in parentheses blotted out, every other character in its place."""
+    """The query with strings and parentheses blanked out; all other characters keep their positions."""
     shown, depth = [], 0
     for token in _QUERY_TOKENS.findall(query):
         depth -= token == ")"
@@ -97,7 +97,7 @@ def _outer(query: str) -> str:
 
 
 def _next_page(operation: Operation, params: Mapping[str, Any], request: UpstreamRequest) -> UpstreamRequest:
-    """`nextRecordsUrl` of the last page is the request; nothing but a query's path goes through, whoever sent it."""
+    """Replace the request's path by the previous page's `nextRecordsUrl`; rejects any path but that of a query."""
     path = params.get("nextRecordsUrl")
     if path is None:
         return request

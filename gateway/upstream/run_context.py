@@ -1,4 +1,4 @@
-"""What a run leaves behind as it goes, so that another process can go on where it stopped."""
+"""The durable state of a run, from which another process can resume it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a run has changed in the application so far, kept in its state for whoever has to say how it ended."""
+    """What a run has changed in the application so far; stored in its state, for the job's final status."""
 
-    #: what is sure, such as `batches_finished` and `items_done`; empty while nothing was started
+    #: confirmed effects, such as `batches_finished` and `items_done`; empty before anything was started
     known: Mapping[str, Any] = field(default_factory=dict)
-    #: whether the application still works at something that was started
+    #: whether the application is still running something that was started
     is_open: bool = False
-    #: how far it came, for people
+    #: the progress, in words for people
     summary: str = ""
     #: the result without the records that are saved, and the member that they belong in
     result: Mapping[str, Any] | None = None
@@ -35,32 +35,32 @@ class RunContext(Protocol):
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """What an earlier attempt of this run saved last; empty at first."""
+        """The state that an earlier attempt of this run saved last; empty at first."""
 
     async def mark_in_flight(self) -> None:
         """Note, durably, that the first byte of a write is about to go out; raises when it must not."""
 
     def first_byte_sent(self) -> None:
-        """Note, in memory, that the first byte has gone out: what is marked only may not have been sent."""
+        """Note, in memory, that the first byte was sent: a request that is only marked may not have been sent."""
 
     async def clear_in_flight(self) -> None:
-        """Note, durably, that the application certainly did not do it: it did not arrive, or was refused for now."""
+        """Note, durably, that the request was certainly not executed: it did not arrive, or it was refused."""
 
     def answered(self) -> None:
-        """Note that what was sent was answered; what the answer came to is durable with the next checkpoint."""
+        """Note that a response arrived; its result becomes durable with the next checkpoint."""
 
     async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
         """Keep this state for a later attempt and add these records to the run's result, both or neither.
 
-        Saved twice it counts once: records have their place by the number of their part, the next one by itself.
+        Saving a part twice stores its records once: `part` numbers them, by default the next number.
         """
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
-        """Tell who watches how far the run has come."""
+        """Report the run's progress to clients that stream or poll the job."""
 
 
 class InMemoryRunContext:
-    """The context of a run that nobody can take over: it keeps the records, and only for as long as the run."""
+    """The context of a run that no other process can resume: it keeps the records in memory during the run."""
 
     def __init__(self) -> None:
         self.state: Mapping[str, Any] = {}
@@ -88,4 +88,4 @@ class InMemoryRunContext:
             self._parts[part or max(self._parts, default=0) + 1] = records
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
-        """Nobody watches."""
+        """Nothing to report."""

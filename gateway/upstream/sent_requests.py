@@ -1,4 +1,4 @@
-"""What the request log says of one attempt: method, path, status, time and sizes; never bodies, headers or queries."""
+"""An attempt for the request log: method, path, status, time and sizes; never bodies, headers or queries."""
 
 from collections.abc import Callable, Mapping
 from time import monotonic
@@ -13,7 +13,7 @@ from gateway.upstream.requests import UpstreamRequest
 
 #: characters of a path, and of an application's own id of a request
 _MAX_PATH, _MAX_ID = 500, 200
-#: the error code of a request whose caller or process went away
+#: the error code of a request whose caller was canceled or whose process stopped
 INTERRUPTED = "interrupted"
 #: headers in which applications name a request
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-zendesk-request-id", "x-hubspot-correlation-id")
@@ -24,7 +24,7 @@ class SentRequest(msgspec.Struct, omit_defaults=True):
 
     #: the connector; of token requests during a consent the consent
     connector_id: UUID
-    #: seconds since the epoch, of its end
+    #: when it ended, in seconds since the epoch
     at: float
     method: str
     #: without the query; `//host/…` where the host is not the application's own
@@ -48,7 +48,7 @@ Observe = Callable[[SentRequest], None]
 
 
 class Received(msgspec.Struct, frozen=True):
-    """What came of an attempt; header names in lower case."""
+    """The response to an attempt; header names in lower case."""
 
     status: int = 0
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""The way out to one application for one account: every request is sent, judged and repeated here.
+"""A session with one application for one account: sends each request, interprets its response and retries it.
 
-Sessions are opened by `upstreams`. Refused credentials are renewed once; when that does not help, the authorizer is
-told, whose word makes a stored connector `needs_reauth`.
+`upstreams` opens sessions. Refused credentials are renewed once; if that does not help, the session calls
+`Authorizer.refused`, which makes a stored connector `needs_reauth`.
 """
 
 import asyncio
@@ -36,24 +36,24 @@ from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.run_context import RunContext
 from gateway.upstream.transport import NotSent, Transport, UpstreamStream
 
-#: seconds that a caller is kept waiting for the next try; an application that limits for longer is an error to it
+#: longest delay before a retry, in seconds; a longer `Retry-After` becomes an error
 _LONGEST_WAIT = 10.0
-#: bytes of a refusal that are read for the application's own words
+#: bytes of an error response that are read for the application's message
 _REFUSAL_CAP = 64 << 10
 
 Outcome = TypeVar("Outcome")
-#: one try with these credentials within so many seconds, numbered from 1: what came, and the error that it means
+#: (credentials, timeout in seconds, number of the try from 1) → the outcome of one try and its error, if any
 Attempt = Callable[[Mapping[str, str], float, int], Awaitable[tuple[Outcome, GatewayError | None]]]
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A response and what it means: a success where there is no error."""
+    """A response and its error; no error means success."""
 
     response: UpstreamResponse
     error: GatewayError | None = None
 
     def succeeded(self) -> UpstreamResponse:
-        """The response; raises what its failure means."""
+        """The response; raises its error."""
         if self.error is not None:
             raise self.error
         return self.response
@@ -61,7 +61,7 @@ class Exchange(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class UpstreamSession:
-    """One account at one application: where it is, who proves that we may call, and what its requests count against."""
+    """One account at one application: its address, its credentials and its rate scope."""
 
     spec: ConnectorSpec
     environment: Mapping[str, str]
@@ -70,15 +70,15 @@ class UpstreamSession:
     transport: Transport
     #: the operator's replacement of scheme, host and port of every URL of the kind
     override: URL | None = None
-    #: how failure shows, where it is not as in the rest of the kind
+    #: how to recognize an error response, where it differs from the rest of the kind
     failure: Failure | None = None
 
     def in_background(self) -> "UpstreamSession":
-        """The same account for requests that nobody waits for."""
+        """The same account for background requests."""
         return replace(self, scope=self.scope.in_background())
 
     async def secrets(self) -> Secrets:
-        """What must be masked in the application's words."""
+        """The secrets to mask in the application's messages."""
         return Secrets.of_headers(await self.authorizer.headers())
 
     @cached_property
@@ -221,7 +221,7 @@ class UpstreamSession:
             number += 1
 
     async def _refusal(self, stream: UpstreamStream, credentials: Mapping[str, str]) -> GatewayError:
-        """What the application's answer without the file means."""
+        """The error for a response that does not contain the file."""
         body = b""
         async for chunk in stream.chunks():
             body += chunk
@@ -233,7 +233,7 @@ class UpstreamSession:
 
 
 def _without_frames(error: GatewayError) -> GatewayError:
-    """The error and its causes without tracebacks: raised again, it would keep in a cycle what was read so far."""
+    """The error and its causes without tracebacks, whose frames would keep the read bytes in a reference cycle."""
     each: BaseException | None = error
     while each is not None:
         each.__traceback__ = None

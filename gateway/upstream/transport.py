@@ -1,4 +1,4 @@
-"""The only module that opens a connection: one try of one request, held to the limits of its rate scope."""
+"""The only module that opens connections; sends one request once, within the limits of its rate scope."""
 
 import asyncio
 import io
@@ -31,19 +31,19 @@ from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import UpstreamResponse
 from gateway.upstream.sent_requests import INTERRUPTED, Observe, Received, SentRequest, sent_request
 
-#: bytes of a decoded JSON answer; more is a mistake of the application or of the query
+#: maximum bytes of a decoded JSON response; a larger one is an error of the application or of the query
 ANSWER_CAP = 32 << 20
 #: seconds
 CONNECT_TIMEOUT, IDLE_TIMEOUT = 5.0, 30.0
-#: seconds for a whole file, however steadily it comes
+#: seconds for a whole file
 LONGEST_STREAM = 12 * 3600.0
-#: a slow reader holds about ten times this
+#: bytes; a slow reader holds about ten times this
 READ_BUFFER = 64 << 10
 #: connections to applications that a process holds at a time
 MAX_CONNECTIONS = 5000
-#: seconds until a request without a permit is an error to its caller
+#: seconds that a request waits for a permit
 PERMIT_TIMEOUT = 10.0
-#: seconds after which a caller for whom no connection is left may try again
+#: `Retry-After` in seconds when no connection is left
 _NEXT_CONNECTION = 1
 
 _NO_HEADERS: Mapping[str, str] = {}
@@ -52,7 +52,7 @@ _NO_RESPONSE = UpstreamResponse(0, _NO_HEADERS, b"")
 
 
 class NotSent(Exception):
-    """Carries an error of a request that certainly did not arrive."""
+    """Wraps the error of a request that certainly did not arrive."""
 
     def __init__(self, error: GatewayError) -> None:
         self.error = error
@@ -106,7 +106,7 @@ class UpstreamStream:
 class _Chunks(Wait):
     """An iterator rather than a generator, which would cost a tenth of the speed of a file.
 
-    Only waiting for the application counts as its silence: a reader may take its time.
+    The idle timeout counts only the time spent waiting for the application, not for a slow reader.
     """
 
     __slots__ = ("_content", "error", "size")
@@ -206,9 +206,9 @@ class Transport:
         self._policy = policy or EgressPolicy()
         self.limiter = limiter or Unlimited()
         self._connections = ConnectionBudget(max_connections)
-        #: requests that are at an application, or on their way, and are not streamed
+        #: requests sent or being sent, without streamed ones
         self.under_way = 0
-        #: seconds of an application's silence
+        #: idle timeout in seconds
         self._idle = idle
         self._client_session: aiohttp.ClientSession | None = None
         self._budget = ReadBudget()
@@ -298,7 +298,7 @@ class Transport:
             self._observe(sent)
 
     async def _read(self, answer: aiohttp.ClientResponse, idle: IdleTimeout) -> bytes:
-        """The body, decoded, up to the cap; a compressed bomb is dropped on the way."""
+        """The decoded body, up to the cap; a decompression bomb is stopped at the cap."""
         coding, content = answer.headers.get("Content-Encoding", ""), answer.content
         try:
             if not coding and content.is_eof():
@@ -322,7 +322,7 @@ class Transport:
                             body = io.BytesIO(step)
                             body.seek(len(step))
                         if len(step) == STEP:
-                            await asyncio.sleep(0)  # what unpacks to much holds up nobody else
+                            await asyncio.sleep(0)  # let other tasks run while a large body is decoded
                     idle.touch()
                 decoder.end()
                 return body.getvalue()
@@ -409,7 +409,7 @@ def _translated(error: Exception, host: str, *, was_sent: bool = True) -> Except
 
 
 def _unreachable(error: aiohttp.ClientConnectorError, host: str) -> GatewayError:
-    """Which host cannot be reached and why; the address behind the name is never told."""
+    """The error that names the host and the reason; it never contains the IP address."""
     if is_forbidden(error):
         return UpstreamInvalidResponse(f"{host} cannot be reached: its address is not on the public Internet")
     return UpstreamError(f"{host} cannot be reached: {_cause(error)}")

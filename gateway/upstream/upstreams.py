@@ -1,4 +1,4 @@
-"""The one way out to applications: whoever calls one opens a session here, and says what its requests count against."""
+"""The one way to reach applications: every caller opens a session here and names the rate scope of its requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from gateway.upstream.transport import Transport
 
 @dataclass(frozen=True)
 class Upstreams:
-    """All applications, as this process reaches them."""
+    """Opens sessions with all applications."""
 
     transport: Transport
     #: by kind, what the operator puts in the place of scheme, host and port of its URLs
@@ -31,7 +31,7 @@ class Upstreams:
         *,
         failure: Failure | None = None,
     ) -> UpstreamSession:
-        """The way out for one account; `failure` where its endpoint says no in another way than the kind."""
+        """A session for one account; `failure` if its endpoint reports errors in another way than the kind."""
         return UpstreamSession(
             spec, environment, authorizer, scope, self.transport, self.overrides.get(spec.kind), failure
         )

@@ -30,7 +30,7 @@ _UNSAFE_IN_NAMES = re.compile(r'["*:<>?|\ufffd]')
 
 
 def representation_headers(upstream: Mapping[str, str]) -> dict[str, str]:
-    """What the file is, from names in any case: its type, tag, date and name, and the coding of its bytes if any."""
+    """The file's own headers (type, entity tag, date, name, coding), from header names in any case."""
     upstream = CIMultiDict(upstream)
     coding = upstream.get("Content-Encoding", "").strip()
     headers = {
@@ -38,7 +38,7 @@ def representation_headers(upstream: Mapping[str, str]) -> dict[str, str]:
         "ETag": _entity_tag(upstream.get("ETag")),
         "Last-Modified": _date(upstream.get("Last-Modified")),
         "Content-Disposition": content_disposition(upstream.get("Content-Disposition")),
-        # Identity was asked for; where the bytes are coded all the same, only this header makes them readable.
+        # The gateway requests `identity`. If the bytes are encoded all the same, clients need this header to decode.
         "Content-Encoding": coding if coding.lower() != "identity" and _CODINGS.fullmatch(coding) else None,
     }
     return {name: value for name, value in headers.items() if value is not None}

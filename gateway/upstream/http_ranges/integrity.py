@@ -1,4 +1,4 @@
-"""Whether what came of a file is all of it: a part never passes for the whole."""
+"""Checks that a file arrived complete, so that a truncated file is never taken for the whole."""
 
 import asyncio
 import zlib
@@ -18,7 +18,7 @@ _GZIP_NAMES = ("gzip", "x-gzip")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file, or the part of it that was asked for, on its way: iterate over its bytes, once."""
+    """A file, or the requested part of it, while it is downloaded: iterate over its bytes, once."""
 
     status: int
     headers: Mapping[str, str]
@@ -27,7 +27,7 @@ class File:
     _chunks: AsyncIterator[bytes]
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """Chunks as the network brings them; raises UpstreamTruncated in place of the last when the file is cut."""
+        """Chunks as they arrive; raises UpstreamTruncated in place of the last chunk if the file is truncated."""
         return self._chunks
 
     async def read(self) -> bytes:
@@ -38,7 +38,7 @@ class File:
 def judged_file(
     reply: FileResponse, headers: Mapping[str, str], size: int | None, chunks: AsyncIterator[bytes]
 ) -> File:
-    """The file to give for an answer of these headers; `size` is what the record states of its plain bytes.
+    """The file for a response with these headers; `size` is the record's size of the plain bytes.
 
     Raises UpstreamTruncated and UpstreamInvalidResponse where the answer and the record contradict each other.
     """
@@ -52,7 +52,7 @@ def judged_file(
     if is_body and part is None and coding in _GZIP_NAMES:
         chunks = _checked_gzip(chunks, size)
     file_size = (total if total is not None else size) if not coding else None
-    if reply.skip or reply.length != stated:  # what HTTP frames needs no second count
+    if reply.skip or reply.length != stated:  # otherwise HTTP framing detects a truncated body
         ends_with_record = part is None and stated is None and reply.skip == 0 and reply.status == 200
         chunks = _cut_to_size(chunks, reply, ends_with_record)
     return File(reply.status, reply.headers, file_size, chunks)
@@ -69,7 +69,7 @@ def _compare(total: int | None, size: int | None) -> None:
 async def _cut_to_size(
     chunks: AsyncIterator[bytes], reply: FileResponse, ends_with_record: bool
 ) -> AsyncIterator[bytes]:
-    """What the reply promises, no more and no less."""
+    """Exactly the bytes that the reply announces."""
     skip, left = reply.skip, reply.length
     async for chunk in chunks:
         if skip:
@@ -114,7 +114,7 @@ async def _checked_gzip(chunks: AsyncIterator[bytes], size: int | None) -> Async
 
 
 class _GzipCheck:
-    """Decodes to nothing, to know where the stream ends."""
+    """Decodes a gzip stream and discards the output, to find where the stream ends."""
 
     def __init__(self, size: int | None) -> None:
         self._expected = size

@@ -1,4 +1,4 @@
-"""Files in JSON chunks, for callers that read nothing but JSON: so many bytes a call, as text or base64."""
+"""Files in JSON chunks, for callers that read only JSON: a range of bytes per call, as text or base64."""
 
 import base64
 import codecs
@@ -29,7 +29,7 @@ class ChunkRequest:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> "ChunkRequest":
-        """What a caller's params ask for; raises InvalidParams."""
+        """The chunk that a caller's params name; raises InvalidParams."""
         encoding = params.get(_FORMAT, BASE64)
         if encoding not in _DEFAULT_LENGTH:
             raise _invalid(_FORMAT, "enum", f"{_FORMAT} is {encoding!r}; allowed: {TEXT}, {BASE64}")
@@ -63,7 +63,7 @@ def file_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 async def chunk(file: File, request: ChunkRequest) -> dict[str, Any]:
     """The chunk as callers get it; `next_range_header` asks for the one after it. Raises InvalidParams for bad text."""
-    # An application that ignores ranges and tells no length gives the whole: what lies before is read and dropped.
+    # An application that ignores ranges and states no length sends the whole file: skip the bytes before the chunk.
     skip = request.start if file.status == 200 else 0
     body = b""
     async for data in file:

@@ -1,4 +1,4 @@
-"""Byte ranges as RFC 9110 §14 words them: what a Range asks, what a file of a size can give, the headers of a part."""
+"""Byte ranges (RFC 9110 §14): parses Range and Content-Range, resolves ranges against a file's size."""
 
 import re
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class ByteRange:
     last: int | None
 
     def within(self, size: int) -> Slice | None:
-        """The bytes of a file of this size that are meant, or None when it has none of them."""
+        """The range's bytes in a file of this size, or None if the file has none of them."""
         if self.first is None:
             length = min(self.last or 0, size)
             return Slice(size - length, size - 1) if length else None
@@ -50,14 +50,14 @@ class ByteRange:
 
 @dataclass(frozen=True, slots=True)
 class ContentRange:
-    """What a Content-Range says: which bytes (None for `*`: not satisfiable) of how many (None for unknown)."""
+    """A parsed Content-Range: the bytes (None for `*`: not satisfiable) and the total size (None if unknown)."""
 
     bytes: Slice | None
     total: int | None
 
 
 def parse(header: str | None) -> tuple[ByteRange, ...] | None:
-    """What a Range header asks for; None is the whole: absent, malformed, other units, too many or overlapping."""
+    """The ranges of a Range header; None for the whole: absent, malformed, other units, too many or overlapping."""
     unit, _, specs = (header or "").strip(" \t").partition("=")
     if unit.lower() != "bytes":
         return None
@@ -75,7 +75,7 @@ def range_header(ranges: Sequence[ByteRange]) -> str:
 
 
 def resolve(ranges: Sequence[ByteRange], size: int) -> tuple[Slice, ...] | None:
-    """The slices to give, in the order asked; None is the whole; raises RangeNotSatisfiable, `size` in its `extra`."""
+    """The requested slices, in order; None for the whole file. Raises RangeNotSatisfiable, with `size` in `extra`."""
     slices = tuple(slice_ for byte_range in ranges if (slice_ := byte_range.within(size)))
     if slices:
         return None if _overlap(slices) else slices
@@ -96,7 +96,7 @@ def unsatisfied_range(size: int) -> str:
 
 
 def parse_content_range(header: str | None) -> ContentRange | None:
-    """What a Content-Range says, or None when it is absent, malformed or contradicts itself."""
+    """Parse a Content-Range; None if it is absent, malformed or contradicts itself."""
     match = _CONTENT_RANGE.fullmatch((header or "").strip(" \t"))
     if match is None:
         return None
@@ -126,7 +126,7 @@ def _number(digits: str) -> int | None:
 
 
 def _certainly_overlap(ranges: Sequence[ByteRange]) -> bool:
-    """Whether they overlap whatever the size; two suffixes always do."""
+    """Whether the ranges overlap for every file size; two suffixes always do."""
     suffixes = [byte_range for byte_range in ranges if byte_range.first is None]
     slices = [
         Slice(byte_range.first, BEYOND if byte_range.last is None else byte_range.last)

@@ -1,4 +1,4 @@
-"""What to answer to a request for a file: decided before a byte is sent, truthful whatever the application answers."""
+"""Decides the response to a request for a file before a byte is sent, and checks what the application answered."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class RangeRequest:
 
     @classmethod
     def of(cls, headers: Mapping[str, str], *, method: str = "GET", range_header: str | None = None) -> "RangeRequest":
-        """What a request's headers and its `range_header` param ask; raises ConflictingRange."""
+        """From a request's headers and its `range_header` param; raises ConflictingRange."""
         headers = CIMultiDict(headers)
         stated = headers.get("Range", range_header)
         if range_header is not None and range_header.strip() != (stated or "").strip():
@@ -31,7 +31,7 @@ class RangeRequest:
         return cls(byte_ranges, headers.get("If-Range"), headers.get("If-None-Match"))
 
     def upstream_headers(self, *, ranged: bool = True) -> dict[str, str]:
-        """What the application is asked with, for plain bytes; `ranged=False` asks it for the whole."""
+        """The headers for the request to the application, with `identity` coding; `ranged=False` omits the range."""
         range_header = ranges.range_header(self.ranges) if self.ranges and ranged else None
         headers = {
             "Accept-Encoding": "identity",
@@ -44,19 +44,19 @@ class RangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class FileResponse:
-    """The answer to give from an application's body."""
+    """The response to send from an application's body."""
 
     status: int
     headers: Mapping[str, str]
     #: bytes to read and drop from the beginning of its body
     skip: int = 0
-    #: bytes to send then, no more and, unless it was cut short, no less; None is all until its end
+    #: bytes to send after those; None for the rest of the body
     length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """The answer to give from a stored file: framing as it is, and slices to read."""
+    """The response to send from a stored file: framing bytes and slices to read."""
 
     status: int
     headers: Mapping[str, str]
@@ -71,10 +71,10 @@ def relayed_reply(
     size: int | None = None,
     ranged: bool = True,
 ) -> FileResponse | None:
-    """What to answer, given the application's status and headers, their names in any case.
+    """The response, given the application's status and headers (names in any case).
 
-    `size` is what its record states of the file, `ranged` whether it was asked with the range. None: ask it again
-    without. Raises RangeNotSatisfiable, and UpstreamInvalidResponse for what contradicts itself or the request.
+    `size` is the file's size in the application's record, `ranged` whether the request had a range. None: send the
+    request again without one. Raises RangeNotSatisfiable, and UpstreamInvalidResponse for contradictory headers.
     """
     headers = CIMultiDict(headers)
     if status in (200, 206) and is_not_modified(range_request.if_none_match, headers.get("ETag")):
@@ -94,7 +94,7 @@ def relayed_reply(
 
 
 def stored_reply(range_request: RangeRequest, size: int, file_headers: Mapping[str, str]) -> StoredResponse:
-    """What to answer from a stored file of this size with these headers; raises RangeNotSatisfiable."""
+    """The response from a stored file of this size with these headers; raises RangeNotSatisfiable."""
     if is_not_modified(range_request.if_none_match, file_headers.get("ETag")):
         return StoredResponse(304, _validators(file_headers))
     slices = _slices(range_request, file_headers, size)
@@ -155,7 +155,7 @@ def _reply_from_part(
 def _judge_refusal(
     byte_ranges: Sequence[ByteRange], range_request: RangeRequest, headers: Mapping[str, str], size: int | None
 ) -> None:
-    """Raises RangeNotSatisfiable where the file's size bears the refusal out; otherwise the whole can be asked for."""
+    """Raise RangeNotSatisfiable if the file's size confirms the 416; otherwise the caller requests the whole file."""
     if range_request.if_range is not None:  # the file may be another by now, and then the whole of it is wanted
         return
     content_range = ranges.parse_content_range(headers.get("Content-Range"))
@@ -172,7 +172,7 @@ def _slices(range_request: RangeRequest, file_headers: Mapping[str, str], size: 
 
 
 def _relayed_slice(byte_ranges: Sequence[ByteRange], content_range: ContentRange, part: Slice) -> Slice:
-    """What of the part answers the request: from the first byte asked for, as far as it reaches."""
+    """The bytes of the part that answer the request, beginning with the first requested byte."""
     fitting = [
         Slice(requested.start, min(requested.end, part.end))
         for requested in (_requested_slice(one, content_range, part) for one in byte_ranges)
@@ -185,7 +185,7 @@ def _relayed_slice(byte_ranges: Sequence[ByteRange], content_range: ContentRange
 
 
 def _requested_slice(byte_range: ByteRange, content_range: ContentRange, part: Slice) -> Slice | None:
-    """The bytes asked for; where the total is unknown, a suffix is whatever the application says it is."""
+    """The requested bytes; if the total is unknown, a suffix range is the part that the application sent."""
     if content_range.total is not None:
         return byte_range.within(content_range.total)
     if byte_range.first is None:

@@ -1,1 +1,1 @@
-"""OAuth 2.0 tokens without a database: their messages, what token endpoints answer, and renewal in memory."""
+"""OAuth 2.0 tokens without a database: token requests and responses, and renewal in memory."""

@@ -1,4 +1,4 @@
-"""Talks to one application's authorization server, by the way out that all requests take."""
+"""The client of one application's authorization server; sends through `UpstreamSession` like all requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from gateway.upstream.upstreams import Upstreams
 
 #: seconds for a whole token request
 _TIMEOUT = 20.0
-# Statuses alone decide about another try; what an answer means is for `response` to say.
+# Only statuses decide about a retry; `response` interprets the body.
 _BY_STATUS = Failure()
 
 
@@ -33,7 +33,7 @@ class TokenClient:
     scope: RateScope
 
     async def redeem(self, app: App, code: messages.Code) -> TokenSet | TokenError:
-        """Tokens for a code. Whatever goes wrong is a TokenError; a lost answer is never asked for twice."""
+        """Exchange a code for tokens; a failure is a TokenError. A code is never sent twice."""
         oauth = messages.oauth_of(self.spec)
         request = messages.code_request(oauth, self._address(oauth.token_url), app, code)
         return await self._tokens(request, app, code.code, code.verifier or "")
@@ -46,7 +46,7 @@ class TokenClient:
         oauth = messages.oauth_of(self.spec)
         if method.grant_type == "client_credentials":
             result = await self._tokens(messages.client_request(oauth, self._address(oauth.token_url), app), app)
-            # Here the app is the grant: that it is refused does not pass by itself.
+            # With client credentials the app is the grant: a refusal is permanent.
             if isinstance(result, TokenError) and result.kind is TokenErrorKind.APP:
                 return replace(result, kind=TokenErrorKind.GRANT)
             return result
@@ -55,7 +55,7 @@ class TokenClient:
         return await self._tokens(request, app, refresh_token)
 
     async def revoke(self, app: App | None, credentials: Mapping[str, str]) -> bool:
-        """End the grant at the application; whether it said that it did."""
+        """Revoke the grant at the application; returns whether the application confirmed it."""
         oauth = messages.oauth_of(self.spec)
         if oauth.revocation_url is None:
             return False
@@ -72,7 +72,7 @@ class TokenClient:
         return messages.endpoint(template, self.environment, self.upstreams.overrides.get(self.spec.kind))
 
     def _session(self, failure: Failure) -> UpstreamSession:
-        """The requests prove by themselves who calls."""
+        """A session without credentials: token requests authenticate the client themselves."""
         return self.upstreams.session(self.spec, self.environment, StaticAuthorizer({}), self.scope, failure=failure)
 
     async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> TokenSet | TokenError:

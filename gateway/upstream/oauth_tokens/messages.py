@@ -27,12 +27,12 @@ _STYLES = {"basic": "client_secret_basic", "body": "client_secret_post"}
 
 @dataclass(frozen=True, slots=True)
 class ConsentParams:
-    """What the user is asked for, and how the answer finds its way back."""
+    """The scopes, the redirect URI and the state of one consent."""
 
     callback: str
     scopes: Sequence[str]
     state: str = field(repr=False)
-    #: the PKCE secret (RFC 7636); None where the application knows none
+    #: the PKCE code verifier (RFC 7636); None if the application does not support PKCE
     verifier: str | None = field(repr=False)
 
 
@@ -96,7 +96,7 @@ def client_request(oauth: OAuthEndpoints, address: URL, app: App) -> UpstreamReq
 def revoke_request(
     oauth: OAuthEndpoints, address: URL, app: App | None, credentials: Mapping[str, str]
 ) -> UpstreamRequest | None:
-    """The end of a grant: RFC 7009, or the access token's own request; None where what that takes is missing."""
+    """The revocation request: RFC 7009, or the application's own; None if a token or variable for it is missing."""
     access, refresh = credentials.get("access_token"), credentials.get("refresh_token")
     if oauth.revocation_style == "bearer":
         headers = {"Authorization": f"Bearer {access}", "Accept": _JSON}

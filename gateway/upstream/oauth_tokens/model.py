@@ -1,4 +1,4 @@
-"""The words of OAuth: apps, tokens, and the ways in which a token endpoint says no."""
+"""The OAuth model: apps, tokens, and the errors of a token endpoint."""
 
 import logging
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class TokenSet:
-    """What a token endpoint issued: credentials, variables that came with them, and when the access token ends."""
+    """A token response: the credentials, variables that it contained, and when the access token expires."""
 
     credentials: Mapping[str, str] = field(repr=False)
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -39,13 +39,13 @@ class TokenSet:
 
 
 class TokenErrorKind(StrEnum):
-    """What a token error is about."""
+    """The cause of a token error."""
 
     #: the code or refresh token is refused for good (`invalid_grant`)
     GRANT = "grant"
     #: the app's id or secret is refused (`invalid_client`)
     APP = "app"
-    #: nothing is said about the grant: it is as good as before
+    #: the error says nothing about the grant, which stays valid
     TRANSIENT = "moment"
 
 
@@ -124,7 +124,7 @@ def gateway_error_of(token_error: TokenError, app: App) -> GatewayError:
 
 
 def is_renewable(method: AuthMethod, credentials: Mapping[str, str]) -> bool:
-    """Whether new tokens can be had without a person: by a refresh token, or by the app's own credentials."""
+    """Whether tokens can be renewed without the user: by a refresh token or by client credentials."""
     if method.grant_type == "client_credentials":
         return bool(credentials.get("client_id") and credentials.get("client_secret"))
     return bool(credentials.get("refresh_token"))

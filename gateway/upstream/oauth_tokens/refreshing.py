@@ -28,7 +28,7 @@ from gateway.upstream.upstreams import Upstreams
 
 
 class RefreshingAuthorizer:
-    """Renews its tokens once for all who ask; the new ones are there to be read and saved."""
+    """Renews its tokens; concurrent callers share one renewal. `credentials` holds the new tokens, to be saved."""
 
     def __init__(
         self,
@@ -72,22 +72,22 @@ class RefreshingAuthorizer:
         return headers_for(self._method, self.credentials)
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
-        """Nothing is stored that could be marked."""
+        """Do nothing: there is no stored connector to mark."""
 
     async def _renew(self, stale: Mapping[str, str]) -> None:
-        """Put new tokens in the place of the stale ones, unless that has been done already."""
+        """Replace the stale tokens, unless another caller has done so."""
         if self.credentials is not stale:
             return
         if self._renewing is None:
             self._renewing = asyncio.ensure_future(self._refresh())
             self._renewing.add_done_callback(self._on_done)
-        # A caller that gives up must not take an answer with it that replaces the refresh token.
+        # Shielded: a caller's cancellation must not lose a response that rotates the refresh token.
         await asyncio.shield(self._renewing)
 
     def _on_done(self, renewing: "asyncio.Future[None]") -> None:
         self._renewing = None
         if not renewing.cancelled():
-            renewing.exception()  # seen, also when every caller has gone away
+            renewing.exception()  # mark the exception as retrieved, even if every caller was canceled
 
     async def _refresh(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What a token endpoint's answer means: tokens with what comes along, or why there are none. Pure."""
+"""Reads the response of a token endpoint: tokens with the variables beside them, or a token error. Pure."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -19,11 +19,11 @@ from gateway.upstream.oauth_tokens.model import SKEW, TokenError, TokenErrorKind
 from gateway.upstream.redaction import Secrets
 from gateway.upstream.responses import UpstreamResponse, value_at
 
-#: RFC 6749 §5.2: the app itself is refused, not what it asks with
+#: RFC 6749 §5.2: errors that refuse the app itself rather than its grant
 _APP_CODES = frozenset({"invalid_client", "unauthorized_client"})
-#: seconds; a longer life is taken for one without end
+#: seconds; a token with a longer `expires_in` counts as one that never expires
 _LONGEST_LIFE = 10 * 365 * 86400
-#: characters of an application's own words that are repeated
+#: characters of an application's message that an error repeats
 _WORDS = 200
 
 
@@ -104,7 +104,7 @@ def _transient_error(status: int) -> TokenError:
     description = f"the application's token endpoint answered {status}"
     if status >= 500 or status == 429:
         error = UpstreamRateLimited if status == 429 else UpstreamError
-        # A proxy's 502 or 504 says nothing of what the application behind it did.
+        # After a proxy's 502 or 504 it is unknown what the application behind it did.
         return TokenError(
             "temporarily_unavailable", description, TokenErrorKind.TRANSIENT, error, is_lost=status >= 500
         )
@@ -125,6 +125,6 @@ def _first_text(document: Any, paths: Iterable[JsonPath]) -> str | None:
 
 
 def printable(text: str, secrets: Iterable[str] = ()) -> str:
-    """An application's words as they may be repeated: short, of the characters of RFC 6749 §5.2, without secrets."""
+    """An application's message for an error: short, in the characters of RFC 6749 §5.2, secrets masked."""
     masked = Secrets(secrets).masked(text)
     return "".join(each if " " <= each <= "~" and each not in '"\\' else " " for each in masked)[:_WORDS].strip()
