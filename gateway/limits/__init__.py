@@ -1,1 +1,1 @@
-"""The applications' limits: how many requests may be under way for an account, and how many go out in a time."""
+"""Enforces the applications' limits: concurrent requests and requests per time window, for each account."""

@@ -1,7 +1,7 @@
-"""What is known of a rate scope's limits, and what follows from it: pure, and given the time.
+"""The rate budget of a scope: pure; callers pass the time.
 
-An application is believed: its published budget is not held to until it limits, or says that little is left. From then
-on requests are throttled to an even rate, for as long as the budget's own time.
+The published budget is not enforced until the application answers 429, or its headers report that little is left.
+From then on requests are throttled to an even rate, for one period of the budget.
 """
 
 import re
@@ -13,18 +13,18 @@ import msgspec
 
 from gateway.kinds.spec import Allowance, RateLimit
 
-#: of the budget, what may be left before requests are throttled
+#: requests are throttled once this fraction of the budget or less is left
 _LITTLE = 0.2
-#: of a window's tokens, what requests that nobody waits for may use
+#: the fraction of a window's tokens that background requests may use
 BACKGROUND_SHARE = 0.5
-#: windows into which the budget's time is cut, so that no burst spends it at once; and seconds of the shortest
+#: windows per period of the budget, so that no burst spends it at once; and the shortest window in seconds
 _WINDOWS, _SHORTEST_WINDOW = 10, 1.0
-#: seconds that a refused request is told to stay away for those before it at most
+#: the longest `retry_after` in seconds that the queue of refused requests adds
 _LONGEST_QUEUE = 300
-#: a reset beyond this is a moment (Unix time), not a number of seconds
+#: a larger reset value is a Unix time, not a number of seconds
 _A_MOMENT = 1_000_000_000
-#: parts of a window after which an allowance that does not say when it is full again is tried again, and at most how
-#: many seconds: when a day ends, no application says
+#: an exhausted allowance without a reset time is tried again after window / _PARTS, at most _MAX_RECHECK seconds:
+#: applications do not say when a daily quota resets
 _PARTS, _MAX_RECHECK = 10, 3600.0
 #: the first number of a header, which may be a list (RateLimit fields of older drafts); and a `name=number/number`
 _NUMBER = re.compile(r"\s*([0-9]{1,18})\s*(?:[,;]|$)", re.ASCII)
@@ -42,7 +42,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ThrottledRate:
-    """So many tokens in each window of time, for all processes together."""
+    """A number of tokens for each window of time, for all processes together."""
 
     seconds: float
     tokens: int
@@ -56,7 +56,7 @@ class ThrottledRate:
 
     @property
     def batch(self) -> int:
-        """Tokens that a process takes at a time, so that the others get some too."""
+        """Tokens that a process takes at a time, so that the other processes get some too."""
         return max(1, self.tokens // 4)
 
 
@@ -68,7 +68,7 @@ def throttled_rate(requests: int, seconds: float) -> ThrottledRate:
 
 
 class HeaderNames(msgspec.Struct, frozen=True):
-    """Names of the headers that tell of limits, and beginnings of such names; in lower case."""
+    """Names and prefixes of rate-limit headers, in lower case."""
 
     names: frozenset[str]
     prefixes: tuple[str, ...]
@@ -85,7 +85,7 @@ class HeaderNames(msgspec.Struct, frozen=True):
         return cls(frozenset(name for name in named if not name.endswith("*")), prefixes)
 
     def are_in(self, headers: Mapping[str, str]) -> bool:
-        """Whether one of them is there, before each is looked for."""
+        """Whether any rate-limit header is present: a cheap test before each is parsed."""
         return not self.names.isdisjoint(headers) or any(name.startswith(self.prefixes) for name in headers)
 
 
@@ -96,12 +96,12 @@ class Budget:
     limit: RateLimit
     #: requests in the budget's time: published, or as the application says
     requests: int
-    #: requests that may be under way here, infinite where nothing limits them; the limit is shared with other processes
+    #: concurrent requests that this process may send, its share of the limit; infinite without a limit
     share: float
     header_names: HeaderNames
     paused_until: float = 0.0
     throttled_until: float = 0.0
-    #: refused since it is throttled, and not yet let through
+    #: requests refused since throttling began that have not been sent yet
     backlog: int = 0
 
     @classmethod
@@ -117,22 +117,22 @@ class Budget:
         return now < self.throttled_until
 
     def divide(self, processes: int) -> None:
-        """Take the share of one of so many processes of what may be under way."""
+        """Set this process's share of the concurrency limit, given the number of processes."""
         if self.limit.concurrent is not None:
             self.share = max(1, self.limit.concurrent // max(1, processes))
 
     def restrict(self, now: float, paused: float, throttled: float) -> None:
-        """Apply what other processes know: for how many seconds the scope is paused and throttled."""
+        """Apply the state of other processes: for how many seconds the scope is paused and throttled."""
         self.paused_until = max(self.paused_until, now + paused) if paused else self.paused_until
         self.throttled_until = max(self.throttled_until, now + throttled) if throttled else self.throttled_until
 
     def pause(self, now: float, seconds: float) -> None:
-        """Nothing goes out for so long, and then no faster than the budget."""
+        """Give no permits for so many seconds; after that, throttle to the budget's rate."""
         self.paused_until = max(self.paused_until, now + seconds)
         self.throttled_until = max(self.throttled_until, self.paused_until + self.limit.seconds)
 
     def observe(self, now: float, unix_time: float, headers: Mapping[str, str]) -> bool:
-        """Apply what a response says; whether other processes should know."""
+        """Apply a response's rate-limit headers; returns whether to publish the change to other processes."""
         if not self.header_names.are_in(headers):
             return False
         is_little = False
@@ -146,7 +146,7 @@ class Budget:
         return is_little
 
     def _is_little(self, allowance: Allowance, reading: Reading, now: float, unix_time: float) -> bool:
-        """Whether little is left of an allowance; that nothing is left pauses the scope."""
+        """Whether little is left of an allowance; if nothing is left, pause the scope."""
         if reading.remaining is None or reading.remaining > (reading.limit or self.requests) * _LITTLE:
             return False
         if reading.remaining <= 0 and not allowance.per_endpoint:
@@ -154,19 +154,19 @@ class Budget:
         return True
 
     def retry_after(self, now: float) -> int:
-        """Whole seconds after which a refused request finds a place; each later one is sent later."""
+        """Whole seconds until a refused request may be sent; it grows with each refused request."""
         self.backlog += 1
         pause = max(0.0, self.paused_until - now)
         queue = self.backlog * self.limit.seconds / self.requests if self.is_throttled(now) else 0.0
         return max(1, ceil(pause + min(queue, _LONGEST_QUEUE)))
 
     def consumed(self, now: float, tokens: int = 1) -> None:
-        """So many went out."""
+        """Count sent requests."""
         self.backlog = max(0, self.backlog - tokens) if self.is_throttled(now) else 0
 
 
 def readings(allowance: Allowance, headers: Mapping[str, str]) -> Iterator[Reading]:
-    """What these headers (names in lower case) say of an allowance: nothing, once, or once for each that matches."""
+    """The readings of an allowance in these headers (names in lower case): one for each header that matches."""
     if allowance.header is None:
         limit, remaining = _number(headers, allowance.limit), _number(headers, allowance.remaining)
         if limit is not None or remaining is not None:
@@ -180,7 +180,7 @@ def readings(allowance: Allowance, headers: Mapping[str, str]) -> Iterator[Readi
 
 
 def full_in(reading: Reading, seconds: float, requests: int, unix_time: float) -> float:
-    """Seconds until an allowance with a window of so many seconds is full again, or worth another look."""
+    """Seconds until an allowance with a window of `seconds` is full again, or is checked again."""
     if reading.reset is None:
         return min(_MAX_RECHECK, max(seconds / _PARTS, min(1.0, seconds), seconds / max(1, requests)))
     left = reading.reset - unix_time if reading.reset > _A_MOMENT else float(reading.reset)

@@ -1,4 +1,4 @@
-"""Pauses in PostgreSQL: what a process that starts later, or finds Redis away, still has to hold to."""
+"""Pauses of rate scopes in PostgreSQL, for processes that start later or cannot reach Redis."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ _LEFT = """
 
 
 class Pauses:
-    """Seconds of silence that applications asked for, by rate scope; nothing where PostgreSQL is away."""
+    """The `Retry-After` pauses of rate scopes; empty while PostgreSQL is unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -29,7 +29,7 @@ class Pauses:
             return
 
     async def left(self, scope_ids: Sequence[str] | None = None) -> dict[str, float]:
-        """Seconds that are left, of these scopes or of all."""
+        """Seconds left of each pause, of these scopes or of all."""
         try:
             async with self._database.system() as connection:
                 return {row["scope_id"]: row["seconds"] for row in await connection.fetch(_LEFT, scope_ids)}

@@ -1,8 +1,8 @@
-"""The rate limiter that every request passes: as many in flight, and as many in a time, as the application allows.
+"""The rate limiter of every request: limits concurrency and rate of each scope to what the application allows.
 
-Far from any limit it costs a few comparisons: what limits is read in the background, for all scopes at once, and Redis
-is asked on the way only where a scope is throttled, for several tokens at a time, and before the second request of a
-scope whose concurrency is shared.
+Far from any limit it costs a few comparisons. The restrictions of all scopes are read in the background. A request
+waits for Redis only if its scope is throttled (several tokens are taken at a time), or if it is the second concurrent
+request of a scope whose concurrency is shared.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ from gateway.limits.pauses import Pauses
 from gateway.limits.shared import GONE, Restriction, SharedLimits
 from gateway.upstream.rate_limits import RateScope
 
-#: seconds between refreshes of what limits, and within which the processes of every shared scope are counted
+#: seconds between refreshes of the restrictions, and between counts of the processes that share a scope
 _REFRESH_INTERVAL, _COUNT_INTERVAL = 0.5, GONE / 2
-#: scopes in one read at their first use
+#: scopes whose pauses one query reads at their first use
 _MAX_READS = 1000
 #: seconds after which an unused scope is dropped
 _IDLE_TIMEOUT = 600.0
-#: a scope of which nothing is published
+#: the limit of a scope without a published one
 _UNLIMITED = RateLimit(requests=1_000_000, seconds=1)
 
 
 class ScopeLimiter:
-    """The permits of one rate scope in this process, and who gets the next."""
+    """The permits of one rate scope in this process, and the queue for them."""
 
     def __init__(
         self,
@@ -49,21 +49,21 @@ class ScopeLimiter:
     ) -> None:
         self.scope_id = scope_id
         self.budget = Budget.of(limit)
-        #: reads how long the scope is paused, where that is not known before the first permit
+        #: reads how long the scope is paused, if that is unknown before the first permit
         self._read_pause = read_pause
         #: counts this process among those that share the scope's concurrency
         self._join = join
         self._preparing: asyncio.Task[None] | None = None
-        #: whether this process is counted; one that has a single request under way need not be
+        #: whether this process is counted; a process with a single request in flight need not be
         self.has_joined = limit.concurrent is None
-        #: the most requests under way since the processes were counted last, and when that was
+        #: the most concurrent requests since the last count of the processes, and the time of that count
         self.peak, self.counted_at = 0, 0.0
         self.used_at = 0.0
         self._shared = shared
         self._in_flight = 0
-        #: tokens at hand, and the window that they belong to
+        #: tokens left in this process, and the window that they belong to
         self._tokens, self._window = 0, -1
-        #: tokens taken in the window while Redis is away
+        #: tokens taken in the window while Redis is unavailable
         self._taken_here = 0
         self._waiting: list[tuple[bool, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
@@ -71,7 +71,7 @@ class ScopeLimiter:
         self._changed = asyncio.Event()
 
     def try_acquire(self, now: float) -> bool:
-        """Take a permit at once, where nobody waits and nothing limits."""
+        """Take a permit at once if the queue is empty and no limit applies."""
         self.used_at = now
         is_limited = now < self.budget.paused_until or now < self.budget.throttled_until
         if self._waiting or is_limited or self._needs_preparation() or self._in_flight >= self.budget.share:
@@ -87,13 +87,13 @@ class ScopeLimiter:
         return self._read_pause is not None or (not self.has_joined and (self._in_flight > 0 or bool(self._waiting)))
 
     def begin_count(self, now: float) -> None:
-        """Begin to count the peak anew; a process that used one permit at a time is counted no longer."""
+        """Reset the peak; a process that used one permit at a time is no longer counted."""
         if self.peak < 2 and self.budget.limit.concurrent is not None:
             self.has_joined = False
         self.peak, self.counted_at = self._in_flight, now
 
     def is_count_due(self, now: float) -> bool:
-        """Whether the processes that share the scope are to be counted: often, where its limit is near."""
+        """Whether to count the processes that share the scope; near its limit they are counted more often."""
         if self.budget.limit.concurrent is None or not self.has_joined:
             return False
         return bool(self._waiting) or 2 * self.peak >= self.budget.share or now - self.counted_at >= _COUNT_INTERVAL
@@ -119,7 +119,7 @@ class ScopeLimiter:
             raise
 
     async def _prepared(self) -> None:
-        """Once for all who come first; what cannot be read now comes with the next refresh of all scopes."""
+        """Read the pause and join the scope, once for all first callers; the next refresh corrects a failed read."""
         if self._preparing is None:
             self._preparing = asyncio.create_task(self._prepare(), name="prepare a rate scope")
         await asyncio.wait([self._preparing])
@@ -152,14 +152,14 @@ class ScopeLimiter:
             self.changed()
 
     def changed(self) -> None:
-        """What limits may be less now."""
+        """Grant permits again, because a limit may have been lifted."""
         if self._waiting:
             self._changed.set()
             if self._granting is None or self._granting.done():
                 self._granting = asyncio.create_task(self._grant_all(), name="rate limiter")
 
     async def _grant_all(self) -> None:
-        """Grant permits for as long as anybody waits for one."""
+        """Grant permits until the queue is empty."""
         while self._drop_gone():
             now = monotonic()
             if now < self.budget.paused_until:
@@ -174,7 +174,7 @@ class ScopeLimiter:
                 heapq.heappop(self._waiting)[2].set_result(None)
 
     def _drop_gone(self) -> bool:
-        """Whether anybody waits, those left out who gave up."""
+        """Drop canceled callers from the queue; returns whether any caller is left."""
         while self._waiting and self._waiting[0][2].done():
             heapq.heappop(self._waiting)
         return bool(self._waiting)
@@ -223,14 +223,14 @@ class _Permit(contextlib.AbstractAsyncContextManager[None]):
 
 
 class SharedRateLimiter:
-    """The rate limiter of a process: one limiter for each scope, and what the other processes know."""
+    """The rate limiter of a process: one limiter for each scope, with the state that processes share."""
 
     def __init__(self, shared: SharedLimits, pauses: Pauses | None = None) -> None:
         self._shared = shared
         self._pauses = pauses
-        #: pauses that had begun before this process, as moments of its monotonic clock
+        #: pauses that began before this process started: scope → end by its monotonic clock
         self._earlier: dict[str, float] = {}
-        #: what limits as of the last refresh, and when that was; None where Redis was away
+        #: the restrictions of the last refresh, and its time; None if Redis was unavailable
         self._restrictions: Mapping[str, Restriction] | None = None
         self._refreshed_at = 0.0
         self._scopes: dict[str, ScopeLimiter] = {}
@@ -243,7 +243,7 @@ class SharedRateLimiter:
     async def open(
         cls, redis_url: str, process: str, pauses: Pauses | None = None
     ) -> AsyncIterator["SharedRateLimiter"]:
-        """A rate limiter that knows what the others know for as long as the block lasts."""
+        """A rate limiter that shares its state with other processes for the duration of the block."""
         limiter = cls(SharedLimits.at(redis_url, process), pauses)
         try:
             await limiter._read_earlier()
@@ -260,7 +260,7 @@ class SharedRateLimiter:
         return _Permit(self._limiter(scope), timeout, scope.is_background)
 
     def observe(self, scope: RateScope, headers: Mapping[str, str]) -> None:
-        """Take note of what the headers of an answer say about the limits."""
+        """Read the rate-limit headers of a response."""
         if scope.limit is None or not scope.limit.allowances:
             return
         limiter, now = self._limiter(scope), monotonic()
@@ -268,7 +268,7 @@ class SharedRateLimiter:
             self._publish(limiter, now)
 
     def pause(self, scope: RateScope, seconds: float) -> None:
-        """Let nothing through for so long: the application limits."""
+        """Give no permits for so many seconds, after a 429."""
         limiter, now = self._limiter(scope), monotonic()
         limiter.budget.pause(now, seconds)
         self._publish(limiter, now)
@@ -295,7 +295,7 @@ class SharedRateLimiter:
         self._earlier = {scope_id: now + seconds for scope_id, seconds in left.items()}
 
     async def _read_pause(self, limiter: ScopeLimiter) -> None:
-        """How long a scope is paused, at its first use while Redis is away: as far as PostgreSQL can tell."""
+        """Read a scope's pause from PostgreSQL at its first use while Redis is unavailable."""
         left = await self._pause_reads(limiter.scope_id)
         limiter.budget.restrict(monotonic(), left, 0.0)
 
@@ -333,7 +333,7 @@ class SharedRateLimiter:
         await self._divide([each for each in self._scopes.values() if each.is_count_due(now)])
 
     async def _divide(self, limiters: Sequence[ScopeLimiter]) -> None:
-        """Count the processes that share these scopes, and be counted."""
+        """Register this process in these scopes, and divide their limits by the number of processes."""
         now = monotonic()
         for limiter in limiters:
             limiter.begin_count(now)

@@ -1,4 +1,4 @@
-"""What processes share about rate scopes, through Redis; without it each holds to what it knows itself."""
+"""The state of rate scopes that processes share through Redis; without Redis each process uses its own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,25 +8,25 @@ from redis.exceptions import RedisError
 
 from gateway.limits.budget import ThrottledRate
 
-#: seconds until Redis counts as away
+#: seconds until Redis counts as unavailable
 _TIMEOUT = 0.5
-#: seconds without a word after which a process counts as one that no longer uses a scope
+#: seconds without a heartbeat after which a process no longer counts as a user of a scope
 GONE = 5.0
 _AWAY = (RedisError, OSError, TimeoutError)
-#: sorted sets of the scopes that are limited now, by the Unix time until which
+#: sorted sets of paused and throttled scopes; the score is the Unix time of the end
 _PAUSED, _THROTTLED = "gateway:paused", "gateway:throttled"
 
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """How a scope is limited: seconds that its pause and its throttling still last."""
+    """Seconds left of a scope's pause and of its throttling."""
 
     paused: float = 0.0
     throttled: float = 0.0
 
 
 class SharedLimits:
-    """Commands without scripts, so that any Redis will do; None or nothing when it is away."""
+    """Plain Redis commands without scripts, for compatibility; None or nothing while Redis is unavailable."""
 
     def __init__(self, redis: "Redis", process: str) -> None:
         self._redis = redis
@@ -42,7 +42,7 @@ class SharedLimits:
     async def take_tokens(
         self, scope: str, rate: ThrottledRate, unix_time: float, tokens: int, max_tokens: int
     ) -> int | None:
-        """Up to so many of a window's tokens, of which `max_tokens` are to be had."""
+        """Take up to the given number of a window's tokens; the window has `max_tokens` in all."""
         key = f"gateway:tokens:{scope}:{rate.window_at(unix_time)}"
         try:
             async with self._redis.pipeline(transaction=True) as pipe:
@@ -57,7 +57,7 @@ class SharedLimits:
         return granted
 
     async def publish(self, scope: str, unix_time: float, paused: float, throttled: float) -> None:
-        """Let the others know for how many seconds a scope is paused, and throttled."""
+        """Publish to other processes for how many seconds a scope is paused and throttled."""
         try:
             async with self._redis.pipeline(transaction=True) as pipe:
                 for key, seconds in ((_PAUSED, paused), (_THROTTLED, throttled)):
@@ -69,7 +69,7 @@ class SharedLimits:
             return
 
     async def restrictions(self, unix_time: float) -> Mapping[str, Restriction] | None:
-        """All scopes that are limited now: one round trip, however many scopes are in use."""
+        """All restricted scopes, in one round trip."""
         try:
             async with self._redis.pipeline(transaction=False) as pipe:
                 for key in (_PAUSED, _THROTTLED):
@@ -85,7 +85,7 @@ class SharedLimits:
         }
 
     async def processes(self, scopes: Sequence[str], unix_time: float) -> Mapping[str, int] | None:
-        """How many processes use each of these scopes, all of which this process uses."""
+        """Register this process as a user of these scopes, and count the processes that use each."""
         try:
             async with self._redis.pipeline(transaction=False) as pipe:
                 for scope in scopes:

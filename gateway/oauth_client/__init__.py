@@ -1,1 +1,1 @@
-"""OAuth 2.0: consent, apps, and tokens that are renewed once however many ask."""
+"""OAuth 2.0: consent, apps, and renewal of tokens; concurrent callers share one renewal."""

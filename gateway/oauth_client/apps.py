@@ -1,4 +1,4 @@
-"""Which OAuth app speaks for a connector: the organization's own, else the platform's."""
+"""Chooses the OAuth app of a connector: the organization's own, else the platform's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class OwnApp:
 
 
 def binding(organization_id: UUID, kind: str) -> Binding:
-    """What the sealed secret of an own app belongs to."""
+    """The binding under which the secret of an organization's own app is sealed."""
     return Binding(organization_id, f"oauth_apps:{kind}", "client_secret")
 
 
@@ -75,7 +75,7 @@ class RegisteredApps:
             return [OwnApp(**row) for row in await connection.fetch(_LIST, organization_id)]
 
     async def delete(self, caller: Caller, kind: str) -> None:
-        """From the next consent on the platform's app again; there need not be an own one."""
+        """Delete the organization's own app, if any; the next consent uses the platform's app."""
         with self._audit.record("oauth_app.delete", caller, target=kind) as entry:
             entry.kind = kind
             async with self._database.tenant(caller.organization_id) as connection:
@@ -93,7 +93,7 @@ class RegisteredApps:
         return app
 
     async def of(self, organization_id: UUID, kind: str, credentials: Mapping[str, str]) -> App:
-        """The app that the credentials' tokens were given to, with its newest secret; no other can stand in for it."""
+        """The app to which the credentials' tokens were issued, with its newest secret; no other can renew them."""
         client_id = credentials.get("client_id")
         if client_id is None:
             return await self.current(organization_id, kind)

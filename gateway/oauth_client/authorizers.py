@@ -1,4 +1,4 @@
-"""The OAuth grants behind stored connectors: who proves that a connector may call, and the end of a grant."""
+"""The OAuth grants of stored connectors: the authorizer of each record, and revocation."""
 
 import logging
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _NOT_RENEWABLE = (
 
 @dataclass(frozen=True, slots=True)
 class _Cached:
-    """Credentials and the headers that they make."""
+    """Credentials and the request headers built from them."""
 
     secret: Secret
     headers: Mapping[str, str]
@@ -52,7 +52,7 @@ class StoredAuthorizer:
         secret: SealedSecret | None = None,
     ) -> None:
         self._record = record
-        #: what came with the record, until it is used
+        #: the credentials that were read with the record, until their first use
         self._secret = secret
         self._method = method
         self._connectors = connectors
@@ -87,7 +87,7 @@ class StoredAuthorizer:
         await self._persistence.refuse(record.organization_id, record.id, secret.version, reason)
 
     async def _renewed_early(self, secret: Secret) -> Secret:
-        """New tokens; the old ones when they still have a while and the new ones cannot be had right now."""
+        """New tokens; the old ones if they are still valid and the renewal fails for now."""
         try:
             return await self._renewals.renewed(self._record, secret)
         except GatewayError as error:
@@ -97,7 +97,7 @@ class StoredAuthorizer:
             return secret
 
     async def _read_first(self, connector_id: UUID) -> Secret:
-        """What came with the record, once; then what is stored now."""
+        """The credentials that were read with the record, once; after that, the stored ones."""
         secret, self._secret = self._secret, None
         return await (self._read(connector_id) if secret is None else self._connectors.unsealed(self._record, secret))
 
@@ -118,7 +118,7 @@ class StoredAuthorizer:
 
 
 class OAuthAuthorizers:
-    """Authorizers for connector records, and what else a grant needs in its life."""
+    """Creates authorizers for connector records, requests first tokens and revokes grants."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class OAuthAuthorizers:
         self._upstreams = upstreams
 
     def authorizer_of(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> Authorizer:
-        """Who authenticates the calls of a record; `secret` came with it."""
+        """The authorizer of a record's calls; `secret` holds credentials that were read with the record."""
         spec = self._catalog.kind(record.kind).spec
         if not _is_oauth(record, spec):
             return SealedAuthorizer(self._connectors, self._catalog, record, self._persistence.refuse, secret)
@@ -157,7 +157,7 @@ class OAuthAuthorizers:
         return await self._connectors.get(record.organization_id, record.id)
 
     async def revoke(self, record: ConnectorRecord) -> bool:
-        """End the grant at the application, best effort; whether the application said that it did."""
+        """Revoke the grant at the application, best effort; returns whether the application confirmed it."""
         try:
             return await self._revoked(record, self._catalog.kind(record.kind).spec)
         except GatewayError as error:

@@ -1,4 +1,4 @@
-"""What an authorization server sends the browser back with, and where it is sent on. Pure."""
+"""Reads the authorization response in the callback's query, and builds the URL that the browser goes to next. Pure."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
@@ -35,7 +35,7 @@ def read_code(
 
 
 def _issuer(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None) -> str:
-    """The identifier of the authorization server that was asked."""
+    """The issuer identifier of the kind's authorization server."""
     oauth = oauth_of(spec)
     if oauth.issuer is not None:
         return str(endpoint(oauth.issuer, environment, override))

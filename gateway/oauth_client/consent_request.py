@@ -1,4 +1,4 @@
-"""What a caller asks of a consent flow, held against the kind and the client. Pure."""
+"""A request to begin a consent flow, validated against the kind and the client. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _SCOPE = re.compile(r"[!#-+\--\[\]-~]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class ConsentRequest:
-    """A connector that a caller asks for by consent."""
+    """A request to create or reauthorize a connector by consent."""
 
     workspace_name: str
     connector_type: str
@@ -28,12 +28,12 @@ class ConsentRequest:
     scopes: Sequence[str] | None = None
     #: the connector that is to be authorized again, in place
     connector_id: UUID | None = None
-    #: what the caller knows the consent by: it comes back on `redirect_url` as it is
+    #: the caller's `state`; `redirect_url` receives it unchanged
     state: str | None = None
 
 
 def require_oauth(spec: ConnectorSpec) -> None:
-    """Raise InvalidParams, with the other way, for a kind without OAuth."""
+    """Raise InvalidParams for a kind without OAuth; the error names the other way to connect it."""
     if spec.oauth is None or spec.oauth_method is None:
         fields = ", ".join(name for method in spec.authentication.values() for name in method.required)
         message = (

@@ -56,13 +56,13 @@ log = logging.getLogger(__name__)
 #: where browsers begin a consent, and where authorization servers send them back to
 CONSENT_PATH = "/api/v1/integrations/connectors/oauth/consent"
 CALLBACK_PATH = "/api/v1/integrations/connectors/oauth/callback"
-#: where a consent that a connect link began leads in the end: a page of ours, which every client may name
+#: path of the gateway's own page to which a connect link's consent returns; every client may use it
 CONNECT_RETURN_PATH = "/connect/return"
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A consent that waits for its user."""
+    """A consent that the user has not answered yet."""
 
     flow_id: UUID
     consent_url: str
@@ -71,7 +71,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class RedirectResult:
-    """Where the browser goes in the end, and what came of the consent."""
+    """The URL of the final redirect, and the consent's connector or error."""
 
     url: str
     flow: Flow
@@ -109,7 +109,7 @@ class Flows:
         self._is_embedded = is_embedded
 
     async def initiate(self, caller: Caller, requested: ConsentRequest) -> Started:
-        """The address for the user's browser; raises InvalidParams, NotFound, and Conflict when there is no app."""
+        """Begin a consent and return the browser's URL; raises InvalidParams, NotFound, and Conflict without an app."""
         with self._audit.record("oauth.initiate", caller, connector_id=requested.connector_id):
             return await self._initiated(caller, requested)
 
@@ -143,8 +143,8 @@ class Flows:
         expires_at = await self._store.create(flow, hashed(state))
         return Started(flow.id, f"{self._consent}?{urlencode({'state': state})}", expires_at)
 
-    async def lead_on(self, query: callback.Query, browser: str) -> str | None:
-        """Bind the consent to the browser: the application's page that asks; None when the state is not good."""
+    async def bind_browser(self, query: callback.Query, browser: str) -> str | None:
+        """Bind the consent to the browser; returns the application's consent URL, or None if the state is invalid."""
         state = callback.single(query, "state")
         flow = await self._store.bind(hashed(state), hashed(browser)) if state else None
         return flow.authorization_url if flow else None
@@ -157,7 +157,7 @@ class Flows:
         return await self._store.state(organization_id, flow_id)
 
     async def abandon(self, organization_id: UUID, flow_id: UUID) -> None:
-        """End a consent that another took the place of; one that has ended stays as it is."""
+        """End a consent that another one replaces; an ended consent stays unchanged."""
         await self._store.abandon(organization_id, flow_id)
 
     async def abandon_within(self, connection: Connection, organization_id: UUID, flow_id: UUID) -> bool:
@@ -165,7 +165,7 @@ class Flows:
         return await self._store.abandon_within(connection, organization_id, flow_id)
 
     async def _completed(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
-        """The request with what the connector that is authorized again brings; raises NotFound and InvalidParams."""
+        """The request, completed from the connector to reauthorize; raises NotFound and InvalidParams."""
         if requested.connector_id is None:
             caller.require_own_workspace(requested.workspace_name)
             return requested
@@ -185,9 +185,9 @@ class Flows:
         return replace(requested, environment={**record.environment, **requested.environment})
 
     async def finish(self, query: callback.Query, browser: str | None) -> RedirectResult | None:
-        """Handle the application's answer; None, for the page of an invalid state, when the state is not good.
+        """Handle the authorization response; None if the state is invalid.
 
-        A state is good once, and in the browser that `lead_on` has bound it to.
+        A state is valid once, and only in the browser to which `bind_browser` has bound it.
         """
         state = callback.single(query, "state")
         flow = await self._store.use(hashed(state), hashed(browser)) if state and browser else None
@@ -203,12 +203,12 @@ class Flows:
         )
 
     async def was_completed(self, query: callback.Query, browser: str | None) -> bool:
-        """Whether a state that is used up has made a connector in this browser: somebody went back, or reloaded."""
+        """Whether a used state has made a connector in this browser: the user went back or reloaded the page."""
         state = callback.single(query, "state")
         return bool(state and browser and await self._store.was_completed(hashed(state), hashed(browser)))
 
     async def _may_redirect(self, flow: Flow) -> bool:
-        """Whether the client that began it may still receive its end: not disabled, its redirect URL not withdrawn."""
+        """Whether the browser may be sent back to the client: it is enabled and its redirect URL is registered."""
         stored = await self._identity.client(flow.client_id)
         if stored is None or stored.client.disabled_at or flow.organization_id not in stored.client.organization_ids:
             return False
@@ -234,7 +234,7 @@ class Flows:
         try:
             return await self._saved(flow, kind, app, tokens)
         except (InvalidCredentials, ReauthorizationRequired, NotFound) as error:
-            if isinstance(error, NotFound):  # what the grant was for is deleted, and nothing else would end it
+            if isinstance(error, NotFound):  # the connector was deleted, so the new grant would stay open
                 await server.revoke(app, tokens.credentials)
             return TokenError(
                 "server_error", printable(error.detail), TokenErrorKind.TRANSIENT, UpstreamInvalidResponse

@@ -1,4 +1,4 @@
-"""Who renews a connector's tokens: a claim in the row of its secret, taken by compare-and-set.
+"""The lease on renewing a connector's tokens: a claim in the row of its secret, taken by compare-and-set.
 
 A claim rather than an open transaction: the row lock of `ConnectorStore.lock_secret` would hold a connection of the
 pool for as long as the application takes to answer, and the pool gives up on commands after a second. A claim is one
@@ -15,7 +15,7 @@ from gateway.db.pool import Connection, Database
 #: seconds that a claim holds without a heartbeat, and between heartbeats
 LEASE, HEARTBEAT = 10, 3
 
-# `refreshing_since` is set before anything is sent; what it was before tells of an answer that was lost.
+# `refreshing_since` is set before the request is sent. An earlier value means that a response was lost.
 _CLAIM = f"""
     WITH before AS (
         SELECT connector_id, refreshing_since FROM connector_secrets
@@ -33,7 +33,7 @@ _EXTEND = f"""
     UPDATE connector_secrets SET refreshing_until = now() + interval '{LEASE} seconds'
     WHERE organization_id = $1 AND connector_id = $2 AND refreshing_by = $3
 """
-# A lost answer stays noted.
+# After a lost response `refreshing_since` stays set.
 _RELEASE = """
     UPDATE connector_secrets
     SET refreshing_by = NULL, refreshing_until = NULL,
@@ -51,7 +51,7 @@ class RenewalLease:
     connector_id: UUID
     #: of the credentials that may be renewed
     version: int
-    #: when an earlier renewal began whose answer was never stored
+    #: when an earlier renewal began whose response was never stored
     lost_since: datetime | None
 
 
@@ -73,7 +73,7 @@ class LeaseStore:
             await connection.execute(_EXTEND, lease.organization_id, lease.connector_id, lease.id)
 
     async def release(self, lease: RenewalLease, *, is_lost: bool) -> None:
-        """Let others try; `is_lost` keeps the note that an answer may have been missed."""
+        """Release the lease; `is_lost` keeps `refreshing_since`, because the response may have been lost."""
         async with self._database.tenant(lease.organization_id) as connection:
             await self.release_within(connection, lease, is_lost=is_lost)
 

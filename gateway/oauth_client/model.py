@@ -1,16 +1,16 @@
-"""An OAuth flow: a consent that was asked for."""
+"""An OAuth flow: one consent, from its request to its result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-#: seconds that a user has for the consent
+#: seconds until a consent expires
 LIFETIME = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A consent, and all that its answer is bound to."""
+    """A consent, with the values that the authorization response must match."""
 
     id: UUID
     organization_id: UUID
@@ -21,11 +21,11 @@ class Flow:
     redirect_url: str
     environment: Mapping[str, str]
     app_client_id: str
-    #: PKCE; None where the application knows none
+    #: the PKCE code verifier; None if the application does not support PKCE
     verifier: str | None = field(repr=False)
-    #: where the application asks the user
+    #: the application's consent page
     authorization_url: str = field(repr=False)
-    #: the caller's own, which comes back with the browser
+    #: the caller's `state`, which the final redirect carries
     state: str | None = field(repr=False)
     #: the connector that is authorized again, in place
     reauthorizes: UUID | None

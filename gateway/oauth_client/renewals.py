@@ -1,11 +1,12 @@
-"""Renews the access tokens of stored connectors: once, whoever asks and in whichever process.
+"""Renews the access tokens of stored connectors, once for all callers in all processes.
 
-Within a process all callers wait for one task, which outlives the caller that began it: a request that was sent must
-have its answer kept, because the refresh token it used may be good no more. Between processes a lease decides
-(`leases` tells why it is no lock); those without it watch the row for the version to change.
+Within a process all callers wait for one task. The task outlives the caller that started it, because the response
+must be stored: the old refresh token may no longer be valid. Between processes a lease decides (`leases` explains why
+it is not a row lock); processes without the lease poll the row until its version changes.
 
-A renewal goes: claim, noting its beginning; send; keep the new pair in one transaction; only then use it. A process
-that dies in between leaves the note, so that a refresh token which then turns out dead is reported for what it is.
+The order of a renewal: claim the lease and set `refreshing_since`; send the request; store the new tokens in one
+transaction; only then use them. If the process dies in between, `refreshing_since` stays set, so that the error for
+an invalid refresh token can name a lost response as the cause.
 """
 
 import asyncio
@@ -42,14 +43,14 @@ from gateway.upstream.upstreams import Upstreams
 
 log = logging.getLogger(__name__)
 
-#: seconds between polls of a renewal in another process, and for which it is waited for
+#: seconds between polls of a renewal in another process, and seconds until the wait times out
 _POLL_INTERVAL, _TIMEOUT = 0.1, 30.0
-#: seconds for which new tokens are held on to while PostgreSQL is away, and between tries
+#: seconds for which saving new tokens is retried while PostgreSQL is unavailable, and seconds between tries
 _SAVE_TIMEOUT, _RETRY = 30.0, 0.5
 
 
 class Renewals:
-    """The renewals under way in this process; leaving the block waits for them."""
+    """The running renewals of this process; leaving the `async with` block waits for them."""
 
     def __init__(
         self,
@@ -79,8 +80,8 @@ class Renewals:
     async def renewed(self, record: ConnectorRecord, stale: Secret) -> Secret:
         """Credentials newer than the stale ones, committed.
 
-        Raises ReauthorizationRequired when the grant is dead, ConnectorNotReady when its app is refused, and
-        UpstreamError when this attempt says nothing of either.
+        Raises ReauthorizationRequired if the grant is invalid, ConnectorNotReady if its app is refused, and
+        UpstreamError for any other failure.
         """
         key = (record.id, stale.version)
         task = self._under_way.get(key)
@@ -93,7 +94,7 @@ class Renewals:
     def _on_done(self, key: tuple[UUID, int], task: "asyncio.Task[Secret]") -> None:
         del self._under_way[key]
         if not task.cancelled():
-            task.exception()  # seen, also when every caller has gone away
+            task.exception()  # mark the exception as retrieved, even if every caller was canceled
 
     async def _renew(self, record: ConnectorRecord, stale: Secret) -> Secret:
         if not is_renewable(self._method(record), stale.values):
@@ -117,7 +118,7 @@ class Renewals:
         return self._catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
 
     async def _claimed(self, record: ConnectorRecord, version: int) -> RenewalLease | Secret:
-        """The lease, or the credentials that another process has put in the place of the stale ones."""
+        """The lease, or the newer credentials that another process has stored."""
         deadline = asyncio.get_running_loop().time() + _TIMEOUT
         while asyncio.get_running_loop().time() < deadline:
             lease = await self._leases.claim(record.organization_id, record.id, version)
@@ -132,7 +133,7 @@ class Renewals:
     async def _requested(
         self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease
     ) -> TokenSet | TokenError:
-        """The application's answer, the lease kept alive while it takes its time."""
+        """Send the token request, with heartbeats of the lease until the response arrives."""
         spec = self._catalog.kind(record.kind).spec
         scope = RateScope.of_tokens(spec, record.id)
         client = TokenClient(spec, record.environment, self._upstreams, scope)
@@ -148,7 +149,7 @@ class Renewals:
     async def _saved(
         self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease, tokens: TokenSet
     ) -> Secret:
-        """The new pair, committed; it is the only copy, so an absent database is waited for."""
+        """Commit the new tokens; retried while PostgreSQL is unavailable, because this is their only copy."""
         spec, override = self._catalog.kind(record.kind).spec, self._upstreams.overrides.get(record.kind)
         environment = with_token_variables(spec, record.environment, tokens, override)
         credentials = credentials_of(app, tokens, stale.values)
@@ -163,7 +164,7 @@ class Renewals:
             await asyncio.sleep(_RETRY)
 
     async def _mark_needs_reauth(self, lease: RenewalLease, error: TokenError, method: AuthMethod) -> Secret:
-        """The credentials that replaced the dead ones meanwhile; else the connector says that it needs consent."""
+        """Mark the connector `needs_reauth`, unless newer credentials were stored meanwhile: then return those."""
         reason = _reason(lease, error, method)
         replaced = await self._persistence.mark_needs_reauth(lease, reason)
         if replaced is None:
@@ -172,7 +173,7 @@ class Renewals:
 
 
 def _reason(lease: RenewalLease, error: TokenError, method: AuthMethod) -> str:
-    """What happened to the grant, and how to fix it."""
+    """Why the grant is invalid, and how to fix it."""
     if method.grant_type == "client_credentials":
         return f"the application refused the client credentials ({error}); PATCH credentials"
     happened = f"the application refused the refresh token ({error})"

@@ -24,7 +24,7 @@ from gateway.vault.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class OAuth:
-    """Apps, consents, and the grants that come of them."""
+    """Apps, consents and grants."""
 
     apps: RegisteredApps
     flows: Flows
@@ -45,7 +45,7 @@ async def open_oauth(
     base_url: str,
     is_embedded: bool,
 ) -> AsyncIterator[OAuth]:
-    """OAuth for as long as the block lasts; its end waits for renewals under way, which need what was opened before."""
+    """Open OAuth for the block. Leaving it waits for running renewals, so leave it before closing what they use."""
     apps = RegisteredApps(audit, database, vault, platform)
     leases = LeaseStore(database)
     persistence = TokenPersistence(database, connectors, leases)

@@ -1,4 +1,4 @@
-"""Consents under way, in PostgreSQL: a state is kept as its hash and is good once."""
+"""Consents in PostgreSQL: a state is stored as its hash and is valid once."""
 
 import json
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ _COLUMNS = """
     app_client_id, key_id, wrapped_key, sealed, reauthorizes
 """
 _IS_OPEN = "state_hash = $1 AND used_at IS NULL AND expires_at > now() AND status = 'pending'"
-# The browser that went last is the one that may come back: a link preview may have looked first.
+# The last browser that opened the URL is bound: a link preview may have opened it first.
 _BIND = f"""
     UPDATE oauth_flows SET browser_hash = $2 WHERE {_IS_OPEN}
     RETURNING {_COLUMNS}
 """
-# A compare-and-set: of two callbacks with the same state one finds it, and another browser's finds nothing.
+# A compare-and-set: of two callbacks with one state only the first gets the row; another browser's gets none.
 _USE = f"""
     UPDATE oauth_flows SET used_at = now() WHERE {_IS_OPEN} AND browser_hash = $2
     RETURNING {_COLUMNS}
@@ -72,7 +72,7 @@ _PRUNE = """
 
 @dataclass(frozen=True, slots=True)
 class FlowState:
-    """What callers without a browser ask for."""
+    """The state of a consent, for callers that poll it through the API."""
 
     id: UUID
     status: FlowStatus
@@ -87,7 +87,7 @@ _SEALED = ("verifier", "authorization_url", "state")
 
 
 def binding(organization_id: UUID, flow_id: UUID) -> Binding:
-    """What the sealed secrets of a flow belong to."""
+    """The binding under which the secrets of a flow are sealed."""
     return Binding(organization_id, flow_id, "verifier")
 
 
@@ -100,7 +100,7 @@ class FlowStore:
         self._connectors = connectors
 
     async def create(self, flow: Flow, state_hash: bytes) -> datetime:
-        """Store a consent; when it expires."""
+        """Store a consent and return when it expires."""
         secrets = {name: value for name in _SEALED if (value := getattr(flow, name)) is not None}
         sealed = self._vault.seal(secrets, binding(flow.organization_id, flow.id))
         async with self._database.tenant(flow.organization_id) as connection:
@@ -124,11 +124,11 @@ class FlowStore:
         return expires_at
 
     async def bind(self, state_hash: bytes, browser_hash: bytes) -> Flow | None:
-        """The consent of a state, from now on that browser's; None when it is unknown, used or expired."""
+        """Bind the consent of a state to a browser; None if the state is unknown, used or expired."""
         return await self._fetch(_BIND, state_hash, browser_hash)
 
     async def use(self, state_hash: bytes, browser_hash: bytes) -> Flow | None:
-        """The consent of a state, this once; None when it is unknown, used or expired, or another browser's."""
+        """Use up a state and return its consent; None if it is unknown, used, expired or another browser's."""
         return await self._fetch(_USE, state_hash, browser_hash)
 
     async def was_completed(self, state_hash: bytes, browser_hash: bytes) -> bool:
@@ -154,7 +154,7 @@ class FlowStore:
         )
 
     async def complete(self, flow: Flow, new: NewConnector) -> ConnectorRecord:
-        """The consent's connector, made in the transaction that says so; raises NotFound for an abandoned consent."""
+        """Create the connector and complete the consent in one transaction; raises NotFound if it was abandoned."""
         organization_id = flow.organization_id
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             record = await self._connectors.create_within(connection, organization_id, new)
@@ -193,7 +193,7 @@ class FlowStore:
         return not await connection.fetchval(_IS_COMPLETED, organization_id, flow_id)
 
     async def state(self, organization_id: UUID, flow_id: UUID) -> FlowState:
-        """Where it stands; raises NotFound, for another organization's just the same."""
+        """The state of a consent; raises NotFound, also for another organization's consent."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_STATUS, organization_id, flow_id)
         if row is None:
@@ -202,7 +202,7 @@ class FlowStore:
 
 
 async def prune_flows(database: Database) -> None:
-    """Delete flows a week after their end."""
+    """Delete flows a week after they have ended."""
     await prune(database, _PRUNE)
 
 
@@ -212,7 +212,7 @@ def _state(members: dict[str, Any], now: datetime) -> FlowState:
     if status is FlowStatus.PENDING and members["expires_at"] < now:
         status = FlowStatus.FAILED if was_answered else FlowStatus.EXPIRED
         if was_answered:
-            # The process that took the callback up is gone, and with it the code.
+            # The process that handled the callback has died, and the code is lost.
             members |= {"error": "server_error", "error_description": "the gateway was interrupted; begin again"}
         else:
             members["error"] = "expired"

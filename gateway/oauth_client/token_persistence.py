@@ -1,4 +1,4 @@
-"""What becomes of a connector when its token endpoint has answered: written in one transaction, by version."""
+"""Stores the outcome of a token request in the connector's rows: in one transaction, guarded by version."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Connection, Database
 from gateway.oauth_client.leases import LeaseStore, RenewalLease
 
-# A connector that was given up comes back; one that its owner switched off stays off.
+# A connector with `needs_reauth` becomes active; a disabled one stays disabled.
 _UPDATE_CONNECTOR = """
     UPDATE connectors
     SET environment = environment || $3::jsonb, updated_at = now(),
@@ -26,10 +26,10 @@ _MARK_NEEDS_REAUTH = """
 
 
 class TokenPersistence:
-    """Saves renewed credentials, and marks connectors whose grant is dead.
+    """Saves renewed credentials, and marks connectors whose grant is invalid.
 
-    Both hold only for the version of the credentials that was sent: whoever replaced it meanwhile (another renewal, a
-    new consent, a PATCH) knows better, and their credentials are what callers get.
+    Both apply only to the version of the credentials that was sent. If another renewal, a new consent or a PATCH has
+    replaced it meanwhile, callers get the replacement.
     """
 
     def __init__(self, database: Database, connectors: ConnectorStore, leases: LeaseStore) -> None:
@@ -44,7 +44,7 @@ class TokenPersistence:
         environment: Mapping[str, str],
         expires_at: datetime | None,
     ) -> Secret:
-        """The credentials that are good now: these, committed, or those that replaced the old ones first."""
+        """Commit the new credentials; returns the current ones, which another writer may have stored first."""
         organization_id, connector_id = lease.organization_id, lease.connector_id
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             current = await self._connectors.lock_secret(connection, organization_id, connector_id)
@@ -55,7 +55,7 @@ class TokenPersistence:
             return await self._connectors.lock_secret(connection, organization_id, connector_id)
 
     async def mark_needs_reauth(self, lease: RenewalLease, reason: str) -> Secret | None:
-        """Say that the connector must be authorized again; the credentials that replaced the dead ones, if any did."""
+        """Mark the connector `needs_reauth`; returns the newer credentials instead if the old ones were replaced."""
         organization_id, connector_id = lease.organization_id, lease.connector_id
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             current = await self._connectors.lock_secret(connection, organization_id, connector_id)
@@ -66,7 +66,7 @@ class TokenPersistence:
         return None
 
     async def refuse(self, organization_id: UUID, connector_id: UUID, version: int, reason: str) -> None:
-        """Say that credentials of a version were refused and cannot be renewed, unless they were replaced."""
+        """Mark the connector `needs_reauth` because this version was refused, unless it was replaced."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             current = await self._connectors.lock_secret(connection, organization_id, connector_id)
             if current.version == version:

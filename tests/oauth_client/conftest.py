@@ -75,7 +75,7 @@ class World:
 
     async def asked(self, consent_url: str, browser: str = BROWSER) -> str:
         """The application's page that a browser is led on to."""
-        address = await self.oauth.flows.lead_on(parse_qsl(urlsplit(consent_url).query), browser)
+        address = await self.oauth.flows.bind_browser(parse_qsl(urlsplit(consent_url).query), browser)
         assert address is not None
         return address
 

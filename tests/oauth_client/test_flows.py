@@ -214,10 +214,10 @@ async def test_an_expired_state_leads_nowhere_and_the_flow_says_so(world: World)
     query = world.server.consent(await world.asked(started.consent_url))
     await world.sql("UPDATE oauth_flows SET expires_at = now() - interval '1 second' WHERE id = $1", started.flow_id)
 
-    led_on = await world.oauth.flows.lead_on([("state", query["state"])], BROWSER)
+    page = await world.oauth.flows.bind_browser([("state", query["state"])], BROWSER)
     redirected = await world.oauth.flows.finish(list(query.items()), BROWSER)
 
-    assert (led_on, redirected) == (None, None)
+    assert (page, redirected) == (None, None)
     state = await world.oauth.flows.state(world.caller, started.flow_id)
     assert (state.status, state.error) == (FlowStatus.EXPIRED, "expired")
 

@@ -123,7 +123,7 @@ async def begin_consent(request: web.Request) -> web.Response:
     used or expired consent answers 400 with a plain page.
     """
     browser = _browser(request) or new_secret()
-    address = await request.app[SERVICES].oauth.flows.lead_on(list(request.query.items()), browser)
+    address = await request.app[SERVICES].oauth.flows.bind_browser(list(request.query.items()), browser)
     if address is None:
         return await _dead_end(request)
     response = web.Response(status=303, headers={"Location": address, **_PRIVATE})
