@@ -48,6 +48,8 @@ from gateway.identity.people import People
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
 from gateway.jobs.access import JobAccess
+from gateway.inbound_webhooks.service import InboundWebhooks
+from gateway.inbound_webhooks.store import HookStore
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.processes import process_name
@@ -150,6 +152,7 @@ class WorkerServices(Engine):
     schedule_store: ScheduleStore
     due_runs: DueRuns
     synchronization: Synchronization
+    inbound_webhooks: InboundWebhooks
     loop_lag: LoopLag
 
 
@@ -358,6 +361,13 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
                 wakeup,
                 Intervals(settings.sync_every),
                 is_automatic=settings.synchronize,
+            ),
+            inbound_webhooks=InboundWebhooks(
+                engine.audit,
+                engine.catalog,
+                HookStore(database, engine.vault),
+                engine.connector_store,
+                settings.base_url,
             ),
             loop_lag=loop_lag,
         )

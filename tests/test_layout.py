@@ -25,7 +25,7 @@ LAYERS = (
     {"identity", "request_log", "spec_import"},
     {"connectors", "events", "in_process", "jobs", "limits", "oauth_server", "settings"},
     {"context_store", "embedded", "gateway", "oauth_client"},
-    {"connect_links", "operations", "sign_in"},
+    {"connect_links", "inbound_webhooks", "operations", "sign_in"},
     {"batches", "exports"},
     {"schedules"},
     {"key_rotation"},

@@ -19,6 +19,7 @@ from gateway.errors import Unavailable
 from gateway.events.pruning import prune_events
 from gateway.events.store import PRUNE
 from gateway.identity.console_sessions import prune_console_sessions
+from gateway.inbound_webhooks.store import PRUNE as PRUNE_NOTICES
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
 from gateway.jobs.pruning import prune_jobs
@@ -80,6 +81,7 @@ class Worker:
             self._wakeup.main(),
             every(0, self._fetcher.fetch, name="fetcher"),
             every(INTERVAL, self._maintain, name="maintenance"),
+            every(1, services.inbound_webhooks.bring_forward, name="entities of notices"),
             every(1, synchronization.enqueue_due, name="due synchronizations"),
             every(1, services.due_runs.start, name="due schedules"),
             every(60, synchronization.backfill, name="synchronization backfill"),
@@ -89,6 +91,7 @@ class Worker:
             every(60, self._prune_events, name="event pruning"),
             every(60, self._prune_requests, name="request log pruning"),
             every(60, partial(prune, services.database, PRUNE), name="webhook delivery pruning"),
+            every(60, partial(prune, services.database, PRUNE_NOTICES), name="notice pruning"),
             every(600, partial(prune_usage, services.database), name="usage pruning"),
             every(600, partial(prune_audit, services.database, retention), name="audit pruning"),
             every(60, partial(prune_flows, services.database), name="consent pruning"),

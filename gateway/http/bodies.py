@@ -79,7 +79,7 @@ async def read_body(request: web.Request, model: type[M]) -> M:
 
 async def read_json(request: web.Request) -> Any:
     """The JSON body, RFC 8259 to the letter: no NaN, no lone surrogates, UTF-8 only."""
-    raw = await _read(request)
+    raw = await read_bytes(request)
     if not raw or raw.isspace():
         raise MalformedRequest("the body is empty; send a JSON object")
     try:
@@ -103,7 +103,7 @@ async def read_form_fields(request: web.Request) -> dict[str, str]:
     if request.content_type != "application/x-www-form-urlencoded":
         raise MalformedRequest("the body must be application/x-www-form-urlencoded")
     try:
-        text = (await _read(request)).decode()
+        text = (await read_bytes(request)).decode()
         members = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
     except ValueError as error:
         raise MalformedRequest(f"the body is not a form in UTF-8 with at most {_MAX_FIELDS} fields") from error
@@ -115,7 +115,8 @@ async def read_form_fields(request: web.Request) -> dict[str, str]:
     return form
 
 
-async def _read(request: web.Request) -> bytes:
+async def read_bytes(request: web.Request) -> bytes:
+    """The body as it came; raises BodyTooLarge."""
     max_size = request.client_max_size
     try:
         if (request.content_length or 0) <= max_size:

@@ -1,6 +1,7 @@
 """Every table that holds something sealed, for those who wrap its keys anew or look whether all can be opened."""
 
 from gateway.events import store as webhooks
+from gateway.inbound_webhooks import store as inbound_webhooks
 from gateway.jobs import rows
 from gateway.key_rotation.rotation import CONNECTOR_SECRETS, SealedTable
 from gateway.oauth_client import apps, store
@@ -12,5 +13,6 @@ SEALED_TABLES = (
     SealedTable("oauth_flows", "id", store.binding),
     SealedTable("schedules", "id", schedules.binding),
     SealedTable("webhooks", "id", webhooks.binding),
+    SealedTable("inbound_hooks", "id", inbound_webhooks.binding),
     SealedTable("jobs", "id", rows.binding, sealed="''::bytea"),
 )

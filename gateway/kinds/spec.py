@@ -612,6 +612,72 @@ class Entity(Model):
     search: Search | None = None
 
 
+class NoticeSignature(Model):
+    """How the application signs its notices (HMAC, RFC 2104)."""
+
+    header: str
+    algorithm: Literal["sha1", "sha256", "sha512"] = "sha256"
+    encoding: Literal["hex", "base64"] = "hex"
+    #: what separates the items of the header, where it may hold several signatures
+    separator: str | None = None
+    #: how the signature, or an item that is one, begins: `v1=`
+    prefix: str = ""
+    #: what is signed, with `{body}` (the raw bytes), `{timestamp}`, `{delivery_id}`, `{method}` and `{url}` filled in
+    signed: str = "{body}"
+    #: how the secret begins that the application shows, where that is no part of the key: `whsec_`
+    secret_prefix: str = ""
+    #: whether the secret is the key itself or the key in Base64
+    secret_encoding: Literal["text", "base64"] = "text"
+
+
+class NoticeTimestamp(Model):
+    """When a notice was signed; older ones are refused."""
+
+    #: where it lies: a JsonPath of the body, or `$header.name`
+    path: MetaPath
+    #: what separates the items of a header that holds more, and how the item begins that is the time
+    separator: str | None = None
+    prefix: str = ""
+    format: Literal["unix", "unix_ms", "iso8601"] = "unix"
+    #: seconds that it may differ from the gateway's time
+    tolerance: int = Field(300, ge=1)
+
+
+class NoticeHandshake(Model):
+    """How the application finds out that the URL belongs to who named it."""
+
+    #: `challenge`: a signed request whose `path` is answered as `challenge`. `secret`: an unsigned request brings the
+    #: secret that later ones are signed with, in `path`; a secret of a header is sent back in it
+    style: Literal["challenge", "secret"]
+    #: a JsonPath of the body, or `$header.name`
+    path: MetaPath
+
+
+class NoticeRule(Model):
+    """What a notice of some types is about."""
+
+    #: types of changes, `*` for any text; `""` is a change without a type
+    types: tuple[str, ...]
+    #: the entities whose next synchronization it brings forward
+    entities: tuple[Identifier, ...]
+
+
+class NoticeSpec(Model):
+    """The webhooks of the application: how its notices are verified, and what they are about."""
+
+    signature: NoticeSignature
+    timestamp: NoticeTimestamp | None = None
+    #: the signed id of a delivery: a JsonPath of the body, or `$header.name`; the digest of what is signed by default
+    delivery_id: MetaPath = ()
+    handshake: NoticeHandshake | None = None
+    #: the list of changes in the body; `$` is the body, which may be one change
+    changes: JsonPath = ()
+    #: the type of a change
+    type: JsonPath
+    #: the first rule that has the type of a change counts; changes of other types are ignored
+    rules: tuple[NoticeRule, ...]
+
+
 class ConnectorSpec(Model):
     """One kind of application, whole."""
 
@@ -640,6 +706,7 @@ class ConnectorSpec(Model):
     failure: Failure = Failure()
     paging: dict[Identifier, Paging] = Field(default_factory=dict)
     rate_limit: RateLimit = RateLimit()
+    webhooks: NoticeSpec | None = None
     health_check: str
     #: names that callers use for the application's own, in property maps: ours → theirs; `a_*: b_*` is for a prefix
     property_names: dict[str, str] = Field(default_factory=dict)

@@ -123,6 +123,12 @@ WEBHOOK_ATTEMPTS = Counter(
     ("outcome",),
 )
 WEBHOOK_SECONDS = Histogram("gateway_webhook_seconds", "From sending a delivery to its response.")
+NOTICES = Counter(
+    "gateway_inbound_notices",
+    "Requests of applications to hooks: stored, repeated, handshake or refused.",
+    ("kind", "outcome"),
+)
+NOTICE_SECONDS = Histogram("gateway_inbound_notice_seconds", "From an accepted notice to its answer.", ("kind",))
 
 EXPORT_RECORDS = Counter("gateway_export_records", "Records collected into files.", ("format",))
 
@@ -151,6 +157,8 @@ ALL: Sequence[Counter | Histogram | Gauge] = (
     EXPORT_RECORDS,
     WEBHOOK_ATTEMPTS,
     WEBHOOK_SECONDS,
+    NOTICES,
+    NOTICE_SECONDS,
     DOWNLOADS,
     DOWNLOAD_BYTES,
     BACKGROUND_FAILURES,

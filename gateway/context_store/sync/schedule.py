@@ -24,7 +24,7 @@ _JITTER = 0.1
 _SOON, _LATEST = 60.0, 3600.0
 
 #: `held_by` is worth nothing once its job has ended
-_IS_FREE = """
+IS_FREE = """
     (held_by IS NULL OR NOT EXISTS (
         SELECT FROM jobs WHERE jobs.id = held_by AND jobs.status IN ('queued', 'running', 'waiting')))
 """
@@ -34,7 +34,7 @@ CLAIM_DUE = f"""
     WITH due AS (
         SELECT e.id, e.connector_id FROM context_entities AS e JOIN connectors AS c ON c.id = e.connector_id
         JOIN organizations AS o ON o.id = c.organization_id AND o.disabled_at IS NULL
-        WHERE e.next_sync_at <= now() AND c.status = 'active' AND c.deleted_at IS NULL AND {_IS_FREE}
+        WHERE e.next_sync_at <= now() AND c.status = 'active' AND c.deleted_at IS NULL AND {IS_FREE}
         ORDER BY e.next_sync_at LIMIT $1 FOR NO KEY UPDATE OF e SKIP LOCKED
     ), claimed AS MATERIALIZED (
         SELECT connector_id, gen_random_uuid() AS job_id FROM (SELECT DISTINCT connector_id FROM due) AS connector
@@ -45,7 +45,7 @@ CLAIM_DUE = f"""
 """
 CLAIM = f"""
     UPDATE context_entities SET held_by = $2, next_sync_at = now() + make_interval(secs => $3)
-    WHERE id = $1 AND (held_by = $2 OR {_IS_FREE})
+    WHERE id = $1 AND (held_by = $2 OR {IS_FREE})
     RETURNING id
 """
 RELEASE = "UPDATE context_entities SET held_by = NULL WHERE id = $1 AND held_by = $2"

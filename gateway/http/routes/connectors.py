@@ -9,8 +9,9 @@ from gateway.contract.connectors import (
     InspectionView,
     WorkspacePage,
 )
+from gateway.contract.hooks import HookView, NoticeAnswer
 from gateway.contract.jobs import DeletionView
-from gateway.http.api import connect, connectors
+from gateway.http.api import connect, connectors, hooks
 from gateway.http.route import Route
 from gateway.identity.model import Scope
 
@@ -136,6 +137,50 @@ ROUTES: tuple[Route, ...] = (
         scope=READ,
         command="gateway connectors show $CONNECTOR",
         python='print(await gateway.connectors.inspect("support-desk"))',
+    ),
+    Route(
+        "POST",
+        _CONNECTOR + "/hook",
+        hooks.create_hook,
+        "Create the URL for the application's webhooks",
+        "Connectors",
+        body=hooks.CreateHook,
+        has_optional_body=True,
+        response=HookView,
+        sends={200: ("Cache-Control",)},
+        scope=WRITE,
+        audit="hook.create",
+    ),
+    Route(
+        "GET",
+        _CONNECTOR + "/hook",
+        hooks.get_hook,
+        "Get the URL for the application's webhooks",
+        "Connectors",
+        response=HookView,
+        sends={200: ("Cache-Control",)},
+        scope=WRITE,
+    ),
+    Route(
+        "DELETE",
+        _CONNECTOR + "/hook",
+        hooks.delete_hook,
+        "Delete the URL for the application's webhooks",
+        "Connectors",
+        answers={204: "Deleted"},
+        scope=WRITE,
+        audit="hook.delete",
+    ),
+    Route(
+        "POST",
+        "/hooks/{hook_id}",
+        hooks.receive_notice,
+        "Receive a notice of an application",
+        "Connectors",
+        response=NoticeAnswer,
+        answers={200: "The notice is stored"},
+        errors=(403, 413),
+        is_open=True,
     ),
     Route(
         "POST",

@@ -11,6 +11,7 @@ from gateway.kinds.catalog import Kind
 from gateway.kinds.hosts import host_matches
 from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
+from gateway.kinds.lint import webhooks as lint_webhooks
 from gateway.kinds.lint.reading import read_leniently
 from gateway.kinds.lint.schemas import PlacedError, of_schema, references, without_meaning
 from gateway.kinds.sources import LintError, composed, lint_error, repeated_members
@@ -330,4 +331,5 @@ CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _definitions,
     _operations,
     lint_sync.of_kind,
+    lint_webhooks.of_kind,
 )

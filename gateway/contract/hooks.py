@@ -1,0 +1,30 @@
+"""Hooks: where the application of a connector sends its notices."""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from gateway.contract.members import ID, TIME, Id, Time, Url, member
+
+
+class HookView(Struct, frozen=True, omit_defaults=True):
+    """The hook of a connector."""
+
+    id: Id
+    connector_id: Id
+    url: Annotated[Url, member("Where the application sends its notices.", f"https://gateway.example.com/hooks/{ID}")]
+    has_secret: Annotated[bool, member("Whether there is a secret; without one every notice is refused.", True)]
+    created_at: Time
+    handshake_until: Annotated[
+        Time | None, member("Until when a handshake may bring a secret; of applications that have one.", TIME)
+    ] = None
+    verification_token: Annotated[
+        str | None, member("The token that the application sent, to be copied into its settings within the hour.")
+    ] = None
+    last_notice_at: Annotated[Time | None, member("When the last notice of these seven days came.", TIME)] = None
+
+
+class NoticeAnswer(Struct, frozen=True, omit_defaults=True):
+    """What an application gets for a notice."""
+
+    challenge: Annotated[str | None, member("The challenge of a handshake, sent back.")] = None

@@ -1,0 +1,88 @@
+"""Hooks: their URLs and secrets for callers, their notices for applications."""
+
+import time
+from typing import Annotated, ClassVar
+
+from aiohttp import web
+from pydantic import Field
+
+from gateway.aio.clock import CLOCK
+from gateway.contract.hooks import HookView, NoticeAnswer
+from gateway.errors import Forbidden
+from gateway.http.bodies import Body, path_id, read_body, read_bytes
+from gateway.http.keys import CALLER, SERVICES
+from gateway.http.responses import json_response
+from gateway.identity.model import id_of
+from gateway.inbound_webhooks.notice import Notice
+from gateway.inbound_webhooks.service import InboundWebhooks
+from gateway.inbound_webhooks.store import Hook
+from gateway.telemetry.metrics import NOTICE_SECONDS
+
+#: bytes of a notice
+MAX_NOTICE = 2**20
+
+
+class CreateHook(Body):
+    """The secret of the application."""
+
+    EXAMPLES: ClassVar = {"secret": {"secret": "8f742231b10e8888abcd99yyyzzz85a5"}, "handshake": {}}
+
+    secret: Annotated[str, Field(min_length=1, max_length=500)] | None = Field(
+        None, description="what the application signs its notices with, where no handshake brings it"
+    )
+
+
+def _hook_response(hooks: InboundWebhooks, hook: Hook) -> web.Response:
+    view = HookView(
+        str(hook.id),
+        str(hook.connector_id),
+        hooks.url_of(hook.id),
+        bool(hook.secrets),
+        hook.created_at,
+        hook.handshake_until if hook.handshake_until > CLOCK.now() else None,
+        hooks.verification_token(hook),
+        hook.last_notice_at,
+    )
+    return json_response(view, headers={"Cache-Control": "no-store"})
+
+
+async def create_hook(request: web.Request) -> web.Response:
+    """Answers the URL at which the application's webhooks are received, and stores the secret that they are signed
+    with. Notices bring synchronizations forward. Repeat the request to replace the secret, of which the previous one
+    stays valid, or to let handshakes bring secrets for another hour.
+    """
+    body = await read_body(request, CreateHook) if request.body_exists else CreateHook(secret=None)
+    hooks = request.app[SERVICES].inbound_webhooks
+    return _hook_response(hooks, await hooks.create(request[CALLER], path_id(request, "connector_id"), body.secret))
+
+
+async def get_hook(request: web.Request) -> web.Response:
+    """The connector's hook, without its secrets."""
+    hooks = request.app[SERVICES].inbound_webhooks
+    return _hook_response(hooks, await hooks.get(request[CALLER], path_id(request, "connector_id")))
+
+
+async def delete_hook(request: web.Request) -> web.Response:
+    """Deletes the hook with its secrets: its URL takes nothing any more."""
+    await request.app[SERVICES].inbound_webhooks.delete(request[CALLER], path_id(request, "connector_id"))
+    return web.Response(status=204)
+
+
+async def receive_notice(request: web.Request) -> web.Response:
+    """Receives a notice of an application. The signature or handshake is that of the application; whatever is not
+    signed, or too old, is answered 403. The answer comes once the notice is stored. The copies' next synchronizations
+    are brought forward; what the notice says is not believed.
+    """
+    services, started = request.app[SERVICES], time.perf_counter()
+    try:
+        hook = await services.inbound_webhooks.find(id_of(request.match_info["hook_id"]))
+        max_size = min(MAX_NOTICE, request.client_max_size)
+        body = await read_bytes(request.clone(client_max_size=max_size))
+        query = f"?{request.rel_url.raw_query_string}" if request.rel_url.raw_query_string else ""
+        url = services.inbound_webhooks.url_of(hook.id) + query
+        receipt = await services.inbound_webhooks.receive(hook, Notice(request.method, url, request.headers, body))
+    except Forbidden:
+        await services.attempts.require("notices to hooks", request.remote or "")
+        raise
+    NOTICE_SECONDS.observe(time.perf_counter() - started, hook.kind)
+    return json_response(NoticeAnswer(receipt.challenge), headers=dict([receipt.header] if receipt.header else []))

@@ -1,0 +1,1 @@
+"""Webhooks in: applications' notices of changes, verified, stored once, and followed by a synchronization."""

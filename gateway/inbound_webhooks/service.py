@@ -1,0 +1,171 @@
+"""The use cases of webhooks in: make a connector's hook, receive a notice, bring synchronizations forward."""
+
+import logging
+from dataclasses import dataclass
+from uuid import UUID
+
+from gateway.aio.clock import CLOCK
+from gateway.audit.log import Audit
+from gateway.connectors.store import ConnectorStore
+from gateway.errors import FieldError, Forbidden, InvalidParams, UnknownConnectorType
+from gateway.identity.model import Caller
+from gateway.inbound_webhooks.notice import Notice, entities_of
+from gateway.inbound_webhooks.store import Hook, HookStore
+from gateway.inbound_webhooks.verification import delivery_digest, key_of
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.spec import HEADER_PATH, NoticeSpec
+from gateway.telemetry.metrics import NOTICES
+
+log = logging.getLogger(__name__)
+
+#: seconds for which handshakes may bring secrets after a request for the hook
+HANDSHAKE_WINDOW = 3600.0
+#: secrets that a caller gave: the newest, and the one before it for notices already signed with it
+_MAX_SECRETS = 2
+#: secrets that handshakes brought: applications have one for each webhook that they send
+_MAX_HANDSHAKES = 20
+#: seconds between the runs of an entity that notices bring forward
+_PAUSE = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a notice is answered with."""
+
+    #: the member of the answer, for a challenge
+    challenge: str | None = None
+    #: name and value of the header, for a secret that came in a header
+    header: tuple[str, str] | None = None
+
+
+class InboundWebhooks:
+    """Hooks of connectors, for callers with access to the connector and for applications that send notices."""
+
+    def __init__(
+        self, audit: Audit, catalog: Catalog, store: HookStore, connectors: ConnectorStore, base_url: str
+    ) -> None:
+        self._audit = audit
+        self._catalog = catalog
+        self._store = store
+        self._connectors = connectors
+        self._base_url = base_url.rstrip("/")
+
+    async def create(self, caller: Caller, connector_id: UUID, secret: str | None) -> Hook:
+        """The connector's hook, made where there is none; handshakes may bring secrets for the next hour.
+
+        `secret` is added to those that notices may be signed with. Raises NotFound, and InvalidParams for a kind
+        without webhooks and for a secret that is none.
+        """
+        with self._audit.record("hook.create", caller, connector_id=connector_id) as entry:
+            record = await self._connectors.get(caller.organization_id, connector_id)
+            entry.kind = record.kind
+            spec = self._spec(record.kind)
+            if spec is None:
+                raise InvalidParams(f"the gateway takes no webhooks of {record.kind}; its copies follow their schedule")
+            if secret is not None:
+                _require_key(spec, secret)
+            hook = await self._store.create(caller.organization_id, connector_id)
+            entry.target = str(hook.id)
+            if secret is not None:
+                await self._store.add_secret(hook, secret, _MAX_SECRETS)
+            if _brings_secret(spec):
+                await self._store.expect_handshake(hook, HANDSHAKE_WINDOW)
+            return await self._store.get(caller.organization_id, connector_id)
+
+    async def get(self, caller: Caller, connector_id: UUID) -> Hook:
+        """The connector's hook; raises NotFound."""
+        await self._connectors.get(caller.organization_id, connector_id)
+        return await self._store.get(caller.organization_id, connector_id)
+
+    async def delete(self, caller: Caller, connector_id: UUID) -> None:
+        """Delete the connector's hook: its URL takes nothing any more. Raises NotFound."""
+        with self._audit.record("hook.delete", caller, connector_id=connector_id, target=str(connector_id)):
+            await self._connectors.get(caller.organization_id, connector_id)
+            await self._store.delete(caller.organization_id, connector_id)
+
+    def url_of(self, hook_id: UUID) -> str:
+        """The URL to enter at the application."""
+        return f"{self._base_url}/hooks/{hook_id}"
+
+    def verification_token(self, hook: Hook) -> str | None:
+        """The secret of a handshake's body, for a person to copy into the application within the hour."""
+        spec = self._spec(hook.kind)
+        is_copied = spec is not None and _brings_secret(spec) and not _is_in_header(spec)
+        return hook.secrets[0] if is_copied and hook.secrets and hook.handshake_until > CLOCK.now() else None
+
+    async def find(self, hook_id: UUID | None) -> Hook:
+        """The hook that a notice came to; raises Forbidden."""
+        hook = None if hook_id is None else await self._store.find(hook_id)
+        if hook is None:
+            raise _refused("")
+        return hook
+
+    async def receive(self, hook: Hook, notice: Notice) -> Receipt:
+        """Store a notice that the application signed; a repeated one changes nothing. Raises Forbidden for others."""
+        spec = self._spec(hook.kind)
+        if spec is None:
+            raise _refused(hook.kind)
+        if _brings_secret(spec) and spec.signature.header not in notice.headers:
+            return await self._handshake(spec, hook, notice)
+        digest = delivery_digest(spec, notice, hook.secrets, CLOCK.now())
+        if digest is None:
+            raise _refused(hook.kind)
+        if spec.handshake is not None and spec.handshake.style == "challenge":
+            challenge = notice.text_at(spec.handshake.path)
+            if challenge:
+                NOTICES.add(hook.kind, "handshake")
+                return Receipt(challenge=challenge)
+        is_new = await self._store.store(hook, digest, entities_of(spec, notice))
+        NOTICES.add(hook.kind, "stored" if is_new else "repeated")
+        return Receipt()
+
+    async def bring_forward(self) -> int:
+        """Make the synchronizations due that notices ask for; how many entities."""
+        return await self._store.bring_forward(_PAUSE)
+
+    async def _handshake(self, spec: NoticeSpec, hook: Hook, notice: Notice) -> Receipt:
+        assert spec.handshake is not None
+        secret = notice.text_at(spec.handshake.path)
+        try:
+            _require_key(spec, secret)
+        except InvalidParams:
+            raise _refused(hook.kind) from None
+        if hook.handshake_until <= CLOCK.now():
+            log.warning("a handshake came too late", extra={"connector_id": str(hook.connector_id)})
+            raise _refused(hook.kind)
+        await self._store.add_secret(hook, secret, _MAX_HANDSHAKES)
+        NOTICES.add(hook.kind, "handshake")
+        log.info("a handshake brought a secret", extra={"connector_id": str(hook.connector_id), "kind": hook.kind})
+        return Receipt(header=(spec.handshake.path[1], secret) if _is_in_header(spec) else None)
+
+    def _spec(self, kind: str) -> NoticeSpec | None:
+        """None for a kind without webhooks, and for one that is no longer served."""
+        try:
+            return self._catalog.kind(kind).spec.webhooks
+        except UnknownConnectorType:
+            return None
+
+
+def _brings_secret(spec: NoticeSpec) -> bool:
+    return spec.handshake is not None and spec.handshake.style == "secret"
+
+
+def _is_in_header(spec: NoticeSpec) -> bool:
+    return spec.handshake is not None and spec.handshake.path[:1] == (HEADER_PATH,)
+
+
+def _require_key(spec: NoticeSpec, secret: str) -> None:
+    """Raises InvalidParams for a secret from which no key can be made."""
+    try:
+        is_key = secret.isascii() and secret.isprintable() and bool(key_of(spec.signature, secret))
+        message = "secret is visible ASCII text, as the application shows it"
+    except ValueError as error:
+        is_key, message = False, f"secret {error}"
+    if not is_key or len(secret) > 500:
+        raise InvalidParams(message, faults=[FieldError("/secret", "secret", "invalid", message)])
+
+
+def _refused(kind: str) -> Forbidden:
+    """One answer for an unknown hook, a forged notice and an old one, so that a stranger learns nothing."""
+    NOTICES.add(kind, "refused")
+    return Forbidden("the notice is not accepted")

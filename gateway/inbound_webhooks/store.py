@@ -1,0 +1,179 @@
+"""Hooks with their sealed secrets, the notices of the last days, and the entities that these were about."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import msgspec
+
+from gateway.context_store.sync.schedule import IS_FREE
+from gateway.db.pool import Database
+from gateway.errors import NotFound
+from gateway.vault.vault import Binding, Sealed, Vault
+
+#: entities that are brought forward at once
+_MAX = 200
+
+_MEMBERS = "hook.id, hook.organization_id, hook.connector_id, hook.handshake_until, hook.created_at"
+_SEALED = "hook.key_id, hook.wrapped_key, hook.sealed"
+# Who sends a notice names the hook alone, so this is the one look-up without a tenant.
+_FIND = f"""
+    SELECT {_MEMBERS}, {_SEALED}, connectors.kind, NULL::timestamptz AS last_notice_at
+    FROM inbound_hooks AS hook JOIN connectors ON connectors.id = hook.connector_id
+    JOIN organizations ON organizations.id = hook.organization_id AND organizations.disabled_at IS NULL
+    WHERE hook.id = $1 AND connectors.deleted_at IS NULL
+"""
+_OF_CONNECTOR = f"""
+    SELECT {_MEMBERS}, {_SEALED}, connectors.kind,
+           (SELECT max(received_at) FROM inbound_notices WHERE hook_id = hook.id) AS last_notice_at
+    FROM inbound_hooks AS hook JOIN connectors ON connectors.id = hook.connector_id
+    WHERE hook.organization_id = $1 AND hook.connector_id = $2 AND connectors.deleted_at IS NULL
+"""
+_INSERT = """
+    INSERT INTO inbound_hooks (id, organization_id, connector_id, handshake_until, key_id, wrapped_key, sealed)
+    VALUES ($1, $2, $3, now(), $4, $5, $6) ON CONFLICT (connector_id) DO NOTHING
+"""
+_LOCK = f"""
+    SELECT {_SEALED} FROM inbound_hooks AS hook WHERE organization_id = $1 AND id = $2 FOR NO KEY UPDATE
+"""
+_SEAL = """
+    UPDATE inbound_hooks SET key_id = $3, wrapped_key = $4, sealed = $5 WHERE organization_id = $1 AND id = $2
+"""
+_EXPECT_HANDSHAKE = """
+    UPDATE inbound_hooks SET handshake_until = now() + make_interval(secs => $3) WHERE organization_id = $1 AND id = $2
+"""
+_DELETE = "DELETE FROM inbound_hooks WHERE organization_id = $1 AND connector_id = $2 RETURNING id"
+# A repeated notice changes nothing. Many notices of an entity are one row, which a synchronization takes away.
+_STORE = """
+    WITH stored AS (
+        INSERT INTO inbound_notices (hook_id, digest, organization_id) VALUES ($1, $2, $3)
+        ON CONFLICT DO NOTHING RETURNING hook_id
+    ), changed AS (
+        INSERT INTO inbound_changes (connector_id, entity, organization_id)
+        SELECT $4, entity, $3 FROM stored, unnest($5::text[]) AS entity
+        ON CONFLICT (connector_id, entity) DO UPDATE SET noticed_at = clock_timestamp()
+    )
+    SELECT EXISTS (SELECT FROM stored)
+"""
+# Changes stay while a job synchronizes their entity: it may have read the record before the change. A run that failed
+# is tried again when its error allows it. The pause keeps a stream of notices from becoming a stream of runs.
+_BRING_FORWARD = f"""
+    WITH free AS (
+        SELECT e.id, change.connector_id, change.entity
+        FROM inbound_changes AS change JOIN context_entities AS e USING (connector_id, entity)
+        WHERE {IS_FREE} ORDER BY change.noticed_at LIMIT {_MAX} FOR NO KEY UPDATE SKIP LOCKED
+    ), forward AS (
+        UPDATE context_entities AS e
+        SET next_sync_at = LEAST(next_sync_at, GREATEST(now(), last_synced_at + make_interval(secs => $1)))
+        FROM free WHERE e.id = free.id AND e.status <> 'failed' AND e.next_sync_at IS NOT NULL
+    )
+    DELETE FROM inbound_changes AS change USING free
+    WHERE change.connector_id = free.connector_id AND change.entity = free.entity
+    RETURNING change.entity
+"""
+#: for `prune`
+PRUNE = """
+    WITH old AS (
+        SELECT hook_id, digest FROM inbound_notices WHERE received_at < now() - interval '7 days'
+        ORDER BY received_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM inbound_notices AS notice USING old WHERE notice.hook_id = old.hook_id AND notice.digest = old.digest
+"""
+
+
+def binding(organization_id: UUID, hook_id: UUID) -> Binding:
+    """What the secrets of a hook are bound to."""
+    return Binding(organization_id, hook_id, "inbound hook")
+
+
+class Hook(msgspec.Struct, frozen=True):
+    """Where the application of a connector sends its notices."""
+
+    id: UUID
+    organization_id: UUID
+    connector_id: UUID
+    kind: str
+    #: until when a handshake may bring a secret
+    handshake_until: datetime
+    created_at: datetime
+    #: None where it was not asked for
+    last_notice_at: datetime | None
+    secrets: Sequence[str]
+
+    def __repr__(self) -> str:
+        return f"Hook({self.id})"
+
+
+class HookStore:
+    """Hooks and their notices in PostgreSQL."""
+
+    def __init__(self, database: Database, vault: Vault) -> None:
+        self._database = database
+        self._vault = vault
+
+    async def find(self, hook_id: UUID) -> Hook | None:
+        """The hook with its secrets, for a notice that came to it; None where no connector in use has it."""
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_FIND, hook_id)
+        return row and self._hook(row)
+
+    async def get(self, organization_id: UUID, connector_id: UUID) -> Hook:
+        """The connector's hook; raises NotFound."""
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(_OF_CONNECTOR, organization_id, connector_id)
+        if row is None:
+            raise NotFound("the connector has no hook; create it with POST")
+        return self._hook(row)
+
+    async def create(self, organization_id: UUID, connector_id: UUID) -> Hook:
+        """The connector's hook, new and without secrets, or as it is."""
+        hook_id = uuid4()
+        sealed = self._vault.seal({}, binding(organization_id, hook_id))
+        arguments = (hook_id, organization_id, connector_id, sealed.key_id, sealed.wrapped_key, sealed.sealed)
+        async with self._database.tenant(organization_id) as connection:
+            await connection.execute(_INSERT, *arguments)
+        return await self.get(organization_id, connector_id)
+
+    async def expect_handshake(self, hook: Hook, seconds: float) -> None:
+        """Let handshakes bring secrets for so long."""
+        async with self._database.tenant(hook.organization_id) as connection:
+            await connection.execute(_EXPECT_HANDSHAKE, hook.organization_id, hook.id, seconds)
+
+    async def add_secret(self, hook: Hook, secret: str, max_secrets: int) -> None:
+        """Another secret that notices may be signed with; the oldest of too many is dropped."""
+        bound = binding(hook.organization_id, hook.id)
+        async with self._database.tenant(hook.organization_id) as connection, connection.transaction():
+            row = await connection.fetchrow(_LOCK, hook.organization_id, hook.id)
+            if row is None:
+                raise NotFound("the hook was deleted")
+            secrets = [secret, *(each for each in self._secrets(row, bound) if each != secret)][:max_secrets]
+            sealed = self._vault.seal({str(number): each for number, each in enumerate(secrets)}, bound)
+            await connection.execute(
+                _SEAL, hook.organization_id, hook.id, sealed.key_id, sealed.wrapped_key, sealed.sealed
+            )
+
+    async def delete(self, organization_id: UUID, connector_id: UUID) -> None:
+        """Delete the connector's hook with its secrets; raises NotFound."""
+        async with self._database.tenant(organization_id) as connection:
+            if await connection.fetchval(_DELETE, organization_id, connector_id) is None:
+                raise NotFound("the connector has no hook")
+
+    async def store(self, hook: Hook, digest: bytes, entities: Sequence[str]) -> bool:
+        """Store a notice about these entities, sorted by name; whether it was not stored before."""
+        async with self._database.tenant(hook.organization_id) as connection:
+            arguments = (hook.id, digest, hook.organization_id, hook.connector_id, list(entities))
+            return bool(await connection.fetchval(_STORE, *arguments))
+
+    async def bring_forward(self, pause: float) -> int:
+        """Make the entities due that notices were about, `pause` seconds after their last run; how many."""
+        async with self._database.system() as connection:
+            return len(await connection.fetch(_BRING_FORWARD, pause))
+
+    def _hook(self, row: Mapping[str, Any]) -> Hook:
+        members = {name: row[name] for name in Hook.__struct_fields__ if name != "secrets"}
+        return Hook(**members, secrets=self._secrets(row, binding(row["organization_id"], row["id"])))
+
+    def _secrets(self, row: Mapping[str, Any], bound: Binding) -> list[str]:
+        """The newest first: they are sealed in that order."""
+        return list(self._vault.open(Sealed(row["key_id"], row["wrapped_key"], row["sealed"]), bound).values())
