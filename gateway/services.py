@@ -47,9 +47,9 @@ from gateway.identity.console_sessions import ConsoleSessions
 from gateway.identity.people import People
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens
-from gateway.jobs.access import JobAccess
 from gateway.inbound_webhooks.service import InboundWebhooks
 from gateway.inbound_webhooks.store import HookStore
+from gateway.jobs.access import JobAccess
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.processes import process_name

@@ -13,7 +13,7 @@ STORED = "SELECT count(*) FROM inbound_notices WHERE hook_id::text = $1"
 CHANGED = "SELECT entity FROM inbound_changes WHERE connector_id::text = $1 ORDER BY entity"
 CREDENTIALS = {
     "Team-Chat": {"access_token": "token"},
-    "Work-Management": {"access_token": "token"},
+    "Work-Management": {"token": "token"},
     "Workspace-Notes": {"access_token": "token"},
     "CRM-Query": {"refresh_token": "token", "instance_url": "https://acme.my.salesforce.com"},
 }
