@@ -366,7 +366,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
                 engine.audit,
                 engine.catalog,
                 HookStore(database, engine.vault),
-                engine.connector_store,
+                ConnectorAccess(engine.connector_store, engine.identity),
                 settings.base_url,
             ),
             loop_lag=loop_lag,

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from gateway.aio.clock import CLOCK
 from gateway.audit.log import Audit
-from gateway.connectors.store import ConnectorStore
+from gateway.connectors.access import ConnectorAccess
 from gateway.errors import FieldError, Forbidden, InvalidParams, UnknownConnectorType
 from gateway.identity.model import Caller
 from gateway.inbound_webhooks.notice import Notice, entities_of
@@ -42,7 +42,7 @@ class InboundWebhooks:
     """Hooks of connectors, for callers with access to the connector and for applications that send notices."""
 
     def __init__(
-        self, audit: Audit, catalog: Catalog, store: HookStore, connectors: ConnectorStore, base_url: str
+        self, audit: Audit, catalog: Catalog, store: HookStore, connectors: ConnectorAccess, base_url: str
     ) -> None:
         self._audit = audit
         self._catalog = catalog
@@ -57,7 +57,7 @@ class InboundWebhooks:
         without webhooks and for a secret that is none.
         """
         with self._audit.record("hook.create", caller, connector_id=connector_id) as entry:
-            record = await self._connectors.get(caller.organization_id, connector_id)
+            record = await self._connectors.get(caller, connector_id)
             entry.kind = record.kind
             spec = self._spec(record.kind)
             if spec is None:
@@ -74,13 +74,13 @@ class InboundWebhooks:
 
     async def get(self, caller: Caller, connector_id: UUID) -> Hook:
         """The connector's hook; raises NotFound."""
-        await self._connectors.get(caller.organization_id, connector_id)
+        await self._connectors.get(caller, connector_id)
         return await self._store.get(caller.organization_id, connector_id)
 
     async def delete(self, caller: Caller, connector_id: UUID) -> None:
         """Delete the connector's hook: its URL takes nothing any more. Raises NotFound."""
         with self._audit.record("hook.delete", caller, connector_id=connector_id, target=str(connector_id)):
-            await self._connectors.get(caller.organization_id, connector_id)
+            await self._connectors.get(caller, connector_id)
             await self._store.delete(caller.organization_id, connector_id)
 
     def url_of(self, hook_id: UUID) -> str:
