@@ -96,7 +96,7 @@ def client_request(oauth: OAuthEndpoints, address: URL, app: App) -> UpstreamReq
 def revoke_request(
     oauth: OAuthEndpoints, address: URL, app: App | None, credentials: Mapping[str, str]
 ) -> UpstreamRequest | None:
-    """The revocation request: RFC 7009, or the application's own; None if a token or variable for it is missing."""
+    """The revocation request: RFC 7009, or the application's own; None if a token or an app for it is missing."""
     access, refresh = credentials.get("access_token"), credentials.get("refresh_token")
     if oauth.revocation_style == "bearer":
         headers = {"Authorization": f"Bearer {access}", "Accept": _JSON}
