@@ -101,7 +101,9 @@ def unresolved(text: str, beside: Path) -> list[str]:
         if PATH.fullmatch(name):
             resolved = name in FOREIGN or exists(name, beside)
         elif NAME.fullmatch(name) and re.search(r"[_.]|[a-z][A-Z]", name):
-            resolved = name in FOREIGN or all(part in known_words() for part in WORD.findall(name))
+            # Prometheus appends _total to the names of counters.
+            words = WORD.findall(name.removesuffix("_total"))
+            resolved = name in FOREIGN or all(word in known_words() for word in words)
         else:
             continue
         if not resolved:

@@ -9,8 +9,9 @@ from gateway.audit.log import Audit
 from gateway.connectors.access import ConnectorAccess
 from gateway.errors import FieldError, Forbidden, InvalidParams, UnknownConnectorType
 from gateway.identity.model import Caller
+from gateway.inbound_webhooks.model import Hook
 from gateway.inbound_webhooks.notice import Notice, entities_of
-from gateway.inbound_webhooks.store import Hook, HookStore
+from gateway.inbound_webhooks.store import HookStore
 from gateway.inbound_webhooks.verification import delivery_digest, key_of
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import HEADER_PATH, NoticeSpec

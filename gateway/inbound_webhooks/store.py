@@ -1,15 +1,13 @@
 """Hooks with their sealed secrets, the notices of the last days, and the entities that these were about."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
-
-import msgspec
 
 from gateway.context_store.sync.schedule import IS_FREE
 from gateway.db.pool import Database
 from gateway.errors import NotFound
+from gateway.inbound_webhooks.model import Hook
 from gateway.vault.vault import Binding, Sealed, Vault
 
 #: entities that are brought forward at once
@@ -85,24 +83,6 @@ PRUNE = """
 def binding(organization_id: UUID, hook_id: UUID) -> Binding:
     """What the secrets of a hook are bound to."""
     return Binding(organization_id, hook_id, "inbound hook")
-
-
-class Hook(msgspec.Struct, frozen=True):
-    """Where the application of a connector sends its notices."""
-
-    id: UUID
-    organization_id: UUID
-    connector_id: UUID
-    kind: str
-    #: until when a handshake may bring a secret
-    handshake_until: datetime
-    created_at: datetime
-    #: None where it was not asked for
-    last_notice_at: datetime | None
-    secrets: Sequence[str]
-
-    def __repr__(self) -> str:
-        return f"Hook({self.id})"
 
 
 class HookStore:

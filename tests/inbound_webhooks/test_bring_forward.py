@@ -5,7 +5,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from gateway.context_store.sync import schedule
-from gateway.inbound_webhooks.store import Hook, HookStore
+from gateway.inbound_webhooks.model import Hook
+from gateway.inbound_webhooks.store import HookStore
 from gateway.vault.vault import Vault, parse_keys
 from tests.harness.catalog import shipped_catalog
 from tests.harness.processes import KEYS

@@ -13,9 +13,9 @@ from gateway.http.bodies import Body, path_id, read_body, read_bytes
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.model import id_of
+from gateway.inbound_webhooks.model import Hook
 from gateway.inbound_webhooks.notice import Notice
 from gateway.inbound_webhooks.service import InboundWebhooks
-from gateway.inbound_webhooks.store import Hook
 from gateway.telemetry.metrics import NOTICE_SECONDS
 
 #: bytes of a notice

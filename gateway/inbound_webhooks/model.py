@@ -1,0 +1,25 @@
+"""A hook: the address at the gateway where an application sends its notices."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+
+class Hook(msgspec.Struct, frozen=True):
+    """The hook of one connector, with the secrets that its notices are signed with."""
+
+    id: UUID
+    organization_id: UUID
+    connector_id: UUID
+    kind: str
+    #: until when a handshake may bring a secret
+    handshake_until: datetime
+    created_at: datetime
+    #: None where it was not asked for
+    last_notice_at: datetime | None
+    secrets: Sequence[str]
+
+    def __repr__(self) -> str:
+        return f"Hook({self.id})"
