@@ -20,11 +20,21 @@ $$;
 -- Health checks of a front end, whose role may be another than the one that migrates, compare the applied migrations.
 GRANT SELECT ON migrations TO gateway_app;
 
--- The rows that a session sees: one organization's, all ('*'), or none when the setting is missing.
-CREATE FUNCTION gateway_sees(organization_id uuid) RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN current_setting('gateway.tenant', true) = '*'
-        OR organization_id::text = current_setting('gateway.tenant', true);
+-- Row-level security of a table with an organization_id: a session sees one organization's rows, all ('*'), or none when
+-- the setting is missing. The setting is read once for a statement instead of once for each row, so that indexes which
+-- begin with the organization serve it. The planner takes CASE for true half of the time, and an equality for a rare
+-- case, for which it would sort whole tables.
+CREATE PROCEDURE gateway_isolate(name text) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+    EXECUTE format($policy$
+        CREATE POLICY tenant ON %I USING (
+            CASE WHEN (SELECT current_setting('gateway.tenant', true) = '*') THEN true
+            ELSE organization_id = (SELECT CASE WHEN current_setting('gateway.tenant', true) <> '*'
+                THEN NULLIF(current_setting('gateway.tenant', true), '')::uuid END) END)
+    $policy$, name);
+END
+$$;
 
 CREATE TABLE organizations (
     id uuid PRIMARY KEY,
@@ -40,6 +50,8 @@ CREATE TABLE clients (
     secret_hashes bytea[] NOT NULL,
     scopes text[] NOT NULL DEFAULT '{read,write,admin}',
     redirect_urls text[] NOT NULL DEFAULT '{}',
+    -- the only workspaces that the client may see; null is all
+    workspaces text[],
     created_at timestamptz NOT NULL DEFAULT now(),
     disabled_at timestamptz
 );
@@ -49,6 +61,7 @@ CREATE TABLE client_organizations (
     organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
     PRIMARY KEY (client_id, organization_id)
 );
+CREATE INDEX client_organizations_by_organization ON client_organizations (organization_id);
 
 CREATE TABLE tokens (
     hash bytea PRIMARY KEY,
@@ -102,10 +115,8 @@ CREATE TABLE console_sessions (
 );
 CREATE INDEX console_sessions_by_time ON console_sessions (seen_at);
 
-ALTER TABLE workspaces ENABLE ROW LEVEL SECURITY;
-ALTER TABLE console_sessions ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON workspaces USING (gateway_sees(organization_id));
-CREATE POLICY tenant ON console_sessions USING (gateway_sees(organization_id));
+CALL gateway_isolate('workspaces');
+CALL gateway_isolate('console_sessions');
 GRANT SELECT, INSERT, UPDATE, DELETE
     ON organizations, clients, client_organizations, tokens, workspaces, people, provider_sign_ins, console_sessions
     TO gateway_app;

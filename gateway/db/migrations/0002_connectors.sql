@@ -40,10 +40,8 @@ CREATE TABLE connector_secrets (
     refreshing_since timestamptz
 );
 
-ALTER TABLE connectors ENABLE ROW LEVEL SECURITY;
-ALTER TABLE connector_secrets ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON connectors USING (gateway_sees(organization_id));
-CREATE POLICY tenant ON connector_secrets USING (gateway_sees(organization_id));
+CALL gateway_isolate('connectors');
+CALL gateway_isolate('connector_secrets');
 GRANT SELECT, INSERT, UPDATE, DELETE ON connectors, connector_secrets TO gateway_app;
 
 CREATE FUNCTION gateway_tell_connector() RETURNS trigger LANGUAGE plpgsql AS $$

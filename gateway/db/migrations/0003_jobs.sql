@@ -62,7 +62,9 @@ CREATE TABLE jobs (
     expires_at timestamptz,
     -- Params, state and results may be sealed with a data key of the job; null if they are plain.
     key_id text,
-    wrapped_key bytea
+    wrapped_key bytea,
+    -- the webhook that the job's end is delivered to, beside those that subscribe to it
+    callback uuid
 ) WITH (fillfactor = 85);
 -- The oldest queued job of each connector; the gateway's own tasks without a connector have a queue of their own.
 CREATE INDEX jobs_queued ON jobs (is_background, organization_id, queue, created_at, id) WHERE status = 'queued';
@@ -71,12 +73,18 @@ CREATE INDEX jobs_suspected ON jobs (created_at, id) WHERE status = 'queued' AND
 -- No lease in it, so that a heartbeat touches no index.
 CREATE INDEX jobs_running ON jobs (organization_id) WHERE status = 'running';
 CREATE INDEX jobs_waiting ON jobs (next_attempt_at) WHERE status = 'waiting';
-CREATE INDEX jobs_listed ON jobs (organization_id, created_at DESC, id DESC);
+-- Calls that carry an Idempotency-Key are jobs that no list shows.
+CREATE INDEX jobs_listed ON jobs (organization_id, created_at DESC, id DESC) WHERE NOT is_inline;
+CREATE INDEX jobs_by_status ON jobs (organization_id, status, created_at DESC, id DESC);
+CREATE INDEX jobs_of_workspace ON jobs (organization_id, workspace_name, created_at DESC, id DESC) WHERE NOT is_inline;
+CREATE INDEX jobs_of_entity ON jobs (organization_id, entity, created_at DESC, id DESC) WHERE NOT is_inline;
 CREATE INDEX jobs_of_connector ON jobs (connector_id, created_at DESC);
 CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE expires_at IS NOT NULL;
 -- Pruning: results that have expired, among rows that stay for a day longer.
 CREATE INDEX jobs_with_results ON jobs (expires_at)
     WHERE expires_at IS NOT NULL AND (result IS NOT NULL OR parts > 0);
+-- Exports: the pages that a file was made of are deleted once their job has ended.
+CREATE INDEX jobs_exported ON jobs (finished_at) WHERE task = 'export' AND parts > 0 AND finished_at IS NOT NULL;
 -- The jobs of the synchronization schedule, which no caller asked for; they are pruned soon.
 CREATE INDEX jobs_scheduled ON jobs (finished_at) WHERE task = 'synchronize' AND client_id IS NULL;
 
@@ -119,6 +127,20 @@ CREATE TABLE workers (
     started_at timestamptz NOT NULL DEFAULT now()
 );
 
+-- The operations of batches, stored while the request that brings them is still read: in parts, sealed like the params of
+-- jobs. There is no reference to the job, because its row is inserted last; inputs whose job never came are pruned.
+CREATE TABLE batch_inputs (
+    job_id uuid NOT NULL,
+    organization_id uuid NOT NULL REFERENCES organizations ON DELETE CASCADE,
+    -- index of the part's first operation
+    first_index integer NOT NULL,
+    -- one operation a line
+    lines text NOT NULL,
+    stored_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (job_id, first_index)
+);
+CREATE INDEX batch_inputs_by_age ON batch_inputs (stored_at);
+
 -- No new job of a connector is claimed until this time: its application said so, or its rate limit is used up. There is no
 -- reference to the connector, because a hold lasts seconds or minutes, and is pruned.
 CREATE TABLE connector_holds (
@@ -132,16 +154,14 @@ CREATE TABLE rate_pauses (
     paused_until timestamptz NOT NULL
 );
 
-ALTER TABLE jobs ENABLE ROW LEVEL SECURITY;
-ALTER TABLE job_results ENABLE ROW LEVEL SECURITY;
-ALTER TABLE job_events ENABLE ROW LEVEL SECURITY;
-ALTER TABLE idempotency_keys ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON jobs USING (gateway_sees(organization_id));
-CREATE POLICY tenant ON job_results USING (gateway_sees(organization_id));
-CREATE POLICY tenant ON job_events USING (gateway_sees(organization_id));
-CREATE POLICY tenant ON idempotency_keys USING (gateway_sees(organization_id));
+CALL gateway_isolate('jobs');
+CALL gateway_isolate('job_results');
+CALL gateway_isolate('job_events');
+CALL gateway_isolate('idempotency_keys');
+CALL gateway_isolate('batch_inputs');
 GRANT SELECT, INSERT, UPDATE, DELETE
-    ON jobs, job_results, job_events, idempotency_keys, workers, connector_holds, rate_pauses TO gateway_app;
+    ON jobs, job_results, job_events, idempotency_keys, workers, batch_inputs, connector_holds, rate_pauses
+    TO gateway_app;
 
 -- Each change that callers can see gets a number and an event under it, and a notification names the version and whether it
 -- is the last. The first number is the job's acceptance and the last its end; the row itself tells of both.

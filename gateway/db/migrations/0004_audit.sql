@@ -1,4 +1,5 @@
--- Who did what, when, with which outcome: never params, never secrets. And the counts from which usage is read.
+-- Who did what, when, with which outcome: never params, never secrets. The counts from which usage is read. And the log
+-- of requests to applications.
 
 CREATE TABLE audit (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -12,17 +13,44 @@ CREATE TABLE audit (
     request_id text,
     -- what was changed, if not a connector: the workspace, the job, the kind of an OAuth app
     target text,
-    took_ms integer
+    took_ms integer,
+    -- the kind of the connector
+    kind text,
+    -- the names of the members that were written, never their values
+    changed text[]
 );
 CREATE INDEX audit_by_time ON audit (organization_id, at DESC, id DESC);
+CREATE INDEX audit_of_connector ON audit (organization_id, connector_id, at DESC, id DESC);
+CREATE INDEX audit_of_actor ON audit (organization_id, actor, at DESC, id DESC);
+CREATE INDEX audit_of_target ON audit (organization_id, target, at DESC, id DESC) WHERE target IS NOT NULL;
+CREATE INDEX audit_of_operation ON audit (organization_id, what, at DESC, id DESC);
+-- Most entries have one of these two outcomes, which the index by time serves.
+CREATE INDEX audit_of_outcome ON audit (organization_id, outcome, at DESC, id DESC)
+    WHERE outcome NOT IN ('succeeded', 'accepted');
+CREATE INDEX audit_of_request ON audit (organization_id, request_id) WHERE request_id IS NOT NULL;
+-- Failures of one connector in the last hour are counted without reading its successes.
+CREATE INDEX audit_failures_of_connector ON audit (organization_id, connector_id, at DESC)
+    WHERE outcome NOT IN ('succeeded', 'accepted');
+-- Entries come in the order of their time, so blocks of a table are found by it with an index of a few kilobytes.
+CREATE INDEX audit_by_age ON audit USING brin (at);
 
-ALTER TABLE audit ENABLE ROW LEVEL SECURITY;
--- Evaluated once for a statement and not for every row, so that indexes that begin with the organization serve it.
-CREATE POLICY tenant ON audit USING (
-    CASE WHEN (SELECT current_setting('gateway.tenant', true) = '*') THEN true
-    ELSE organization_id = (SELECT CASE WHEN current_setting('gateway.tenant', true) <> '*'
-        THEN NULLIF(current_setting('gateway.tenant', true), '')::uuid END) END);
+CALL gateway_isolate('audit');
 GRANT SELECT, INSERT ON audit TO gateway_app;
+
+-- Old entries can be deleted, and only these: the gateway's role has no right to change the log otherwise.
+CREATE FUNCTION gateway_prune_audit(retention interval, max_rows integer) RETURNS integer
+    LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
+BEGIN ATOMIC
+    WITH old AS (
+        SELECT id FROM audit WHERE at < now() - greatest(retention, interval '1 day')
+        LIMIT max_rows FOR UPDATE SKIP LOCKED
+    ), deleted AS (
+        DELETE FROM audit USING old WHERE audit.id = old.id RETURNING audit.id
+    )
+    SELECT count(*)::integer FROM deleted;
+END;
+REVOKE EXECUTE ON FUNCTION gateway_prune_audit FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION gateway_prune_audit TO gateway_app;
 
 -- Calls counted as the audit log gets them: a month of usage is read from thousands of rows instead of millions.
 
@@ -40,11 +68,7 @@ CREATE TABLE usage_counts (
 -- What pruning looks for.
 CREATE INDEX usage_counts_by_time ON usage_counts (seconds, at);
 
-ALTER TABLE usage_counts ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON usage_counts USING (
-    CASE WHEN (SELECT current_setting('gateway.tenant', true) = '*') THEN true
-    ELSE organization_id = (SELECT CASE WHEN current_setting('gateway.tenant', true) <> '*'
-        THEN NULLIF(current_setting('gateway.tenant', true), '')::uuid END) END);
+CALL gateway_isolate('usage_counts');
 GRANT SELECT, INSERT, UPDATE, DELETE ON usage_counts TO gateway_app;
 
 -- Three buckets for each doubling of 1 + milliseconds; bucket 54, the last, begins at 262 seconds.
@@ -82,3 +106,36 @@ END
 $$;
 CREATE TRIGGER count_usage AFTER INSERT ON audit REFERENCING NEW TABLE AS entered
     FOR EACH STATEMENT EXECUTE FUNCTION gateway_count_usage();
+
+-- Each HTTP request to an application, for a day: what explains a failure. Unlogged, because rows come by the thousand
+-- and nothing depends on them: a crash of PostgreSQL empties the table.
+
+CREATE UNLOGGED TABLE request_log (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    organization_id uuid NOT NULL,
+    connector_id uuid NOT NULL,
+    at timestamptz NOT NULL,
+    job_id uuid,
+    request_id text,
+    operation text,
+    method text NOT NULL,
+    -- without the query
+    path text NOT NULL,
+    -- null where no complete response came: `error` says why
+    status smallint,
+    duration_ms integer NOT NULL,
+    attempt smallint NOT NULL,
+    bytes_in bigint NOT NULL,
+    bytes_out bigint NOT NULL,
+    upstream_request_id text,
+    error text
+);
+CREATE INDEX request_log_by_time ON request_log (organization_id, id DESC);
+CREATE INDEX request_log_of_connector ON request_log (organization_id, connector_id, id DESC);
+CREATE INDEX request_log_of_job ON request_log (organization_id, job_id, id DESC) WHERE job_id IS NOT NULL;
+CREATE INDEX request_log_of_request ON request_log (organization_id, request_id, id DESC) WHERE request_id IS NOT NULL;
+-- Rows come in the order of their time, so that blocks are found by it with an index of a few kilobytes.
+CREATE INDEX request_log_by_age ON request_log USING brin (at);
+
+CALL gateway_isolate('request_log');
+GRANT SELECT, INSERT, UPDATE, DELETE ON request_log TO gateway_app;

@@ -45,10 +45,6 @@ CREATE TABLE oauth_flows (
 );
 CREATE INDEX oauth_flows_by_expiry ON oauth_flows (expires_at);
 
-ALTER TABLE oauth_apps ENABLE ROW LEVEL SECURITY;
-ALTER TABLE oauth_flows ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON oauth_apps USING (gateway_sees(organization_id));
-CREATE POLICY tenant ON oauth_flows USING (gateway_sees(organization_id));
 GRANT SELECT, INSERT, UPDATE, DELETE ON oauth_apps, oauth_flows TO gateway_app;
 
 -- Connect links: a person creates one connector of a workspace, or authorizes one again, at an address that works once.
@@ -74,6 +70,7 @@ CREATE TABLE connect_sessions (
 );
 CREATE INDEX connect_sessions_by_expiry ON connect_sessions (expires_at);
 
-ALTER TABLE connect_sessions ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON connect_sessions USING (gateway_sees(organization_id));
+CALL gateway_isolate('oauth_apps');
+CALL gateway_isolate('oauth_flows');
+CALL gateway_isolate('connect_sessions');
 GRANT SELECT, INSERT, UPDATE, DELETE ON connect_sessions TO gateway_app;

@@ -56,11 +56,7 @@ CREATE INDEX agent_grants_by_creation ON agent_grants (created_at);
 CREATE INDEX agent_grants_by_host ON agent_grants (host_id);
 CREATE INDEX agent_hosts_by_creation ON agent_hosts (created_at);
 
-ALTER TABLE agent_grants ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON agent_grants USING (gateway_sees(organization_id));
-ALTER TABLE agent_codes ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON agent_codes USING (gateway_sees(organization_id));
-ALTER TABLE agent_refresh_tokens ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON agent_refresh_tokens USING (gateway_sees(organization_id));
-
+CALL gateway_isolate('agent_grants');
+CALL gateway_isolate('agent_codes');
+CALL gateway_isolate('agent_refresh_tokens');
 GRANT SELECT, INSERT, UPDATE, DELETE ON agent_hosts, agent_grants, agent_codes, agent_refresh_tokens TO gateway_app;

@@ -167,26 +167,18 @@ END $$;
 CREATE INDEX context_terms_trigrams ON context_terms USING gin (context_trigrams(term))
     WITH (fastupdate = on, gin_pending_list_limit = 4096);
 
--- As `gateway_sees`, but asked once per statement instead of once per row, and in a form (CASE) that the planner takes
--- for true half of the time: it takes an equality for a rare case, and then sorts whole entities for fear of a long walk.
-DO $$
-DECLARE
-    name text;
-BEGIN
-    FOREACH name IN ARRAY
-        '{context_entities,context_records,context_marks,context_words,context_pending_words,context_terms}'::text[]
-    LOOP
-        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
-        EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
-        EXECUTE format($policy$
-            CREATE POLICY tenant ON %I USING (
-                CASE WHEN (SELECT current_setting('gateway.tenant', true) = '*') THEN true
-                ELSE organization_id = (SELECT CASE WHEN current_setting('gateway.tenant', true) <> '*'
-                    THEN NULLIF(current_setting('gateway.tenant', true), '')::uuid END) END)
-        $policy$, name);
-    END LOOP;
-END $$;
-
+CALL gateway_isolate('context_entities');
+CALL gateway_isolate('context_records');
+CALL gateway_isolate('context_marks');
+CALL gateway_isolate('context_words');
+CALL gateway_isolate('context_pending_words');
+CALL gateway_isolate('context_terms');
+ALTER TABLE context_entities FORCE ROW LEVEL SECURITY;
+ALTER TABLE context_records FORCE ROW LEVEL SECURITY;
+ALTER TABLE context_marks FORCE ROW LEVEL SECURITY;
+ALTER TABLE context_words FORCE ROW LEVEL SECURITY;
+ALTER TABLE context_pending_words FORCE ROW LEVEL SECURITY;
+ALTER TABLE context_terms FORCE ROW LEVEL SECURITY;
 GRANT SELECT, INSERT, UPDATE, DELETE
     ON context_entities, context_records, context_marks, context_words, context_pending_words TO gateway_app;
 GRANT SELECT, INSERT, DELETE ON context_terms TO gateway_app;

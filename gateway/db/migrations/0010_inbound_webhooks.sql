@@ -35,18 +35,7 @@ CREATE TABLE inbound_changes (
     PRIMARY KEY (connector_id, entity)
 );
 
-DO $$
-DECLARE
-    name text;
-BEGIN
-    FOREACH name IN ARRAY '{inbound_hooks,inbound_notices,inbound_changes}'::text[] LOOP
-        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
-        EXECUTE format($policy$
-            CREATE POLICY tenant ON %I USING (
-                CASE WHEN (SELECT current_setting('gateway.tenant', true) = '*') THEN true
-                ELSE organization_id = (SELECT CASE WHEN current_setting('gateway.tenant', true) <> '*'
-                    THEN NULLIF(current_setting('gateway.tenant', true), '')::uuid END) END)
-        $policy$, name);
-    END LOOP;
-END $$;
+CALL gateway_isolate('inbound_hooks');
+CALL gateway_isolate('inbound_notices');
+CALL gateway_isolate('inbound_changes');
 GRANT SELECT, INSERT, UPDATE, DELETE ON inbound_hooks, inbound_notices, inbound_changes TO gateway_app;

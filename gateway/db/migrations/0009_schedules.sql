@@ -23,6 +23,8 @@ CREATE TABLE schedules (
     overlap text NOT NULL CHECK (overlap IN ('skip', 'queue')),
     catch_up text NOT NULL CHECK (catch_up IN ('one', 'none')),
     labels jsonb NOT NULL DEFAULT '{}',
+    -- the format of the file that a list or search is collected into
+    file text CHECK (file IN ('ndjson', 'csv')),
     -- the next slot; null while it is disabled
     next_run_at timestamptz,
     last_run_at timestamptz,
@@ -37,9 +39,5 @@ CREATE TABLE schedules (
 CREATE INDEX schedules_due ON schedules (next_run_at) WHERE next_run_at IS NOT NULL;
 CREATE INDEX schedules_listed ON schedules (organization_id, created_at, id);
 
-ALTER TABLE schedules ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON schedules USING (
-    CASE WHEN (SELECT current_setting('gateway.tenant', true) = '*') THEN true
-    ELSE organization_id = (SELECT CASE WHEN current_setting('gateway.tenant', true) <> '*'
-        THEN NULLIF(current_setting('gateway.tenant', true), '')::uuid END) END);
+CALL gateway_isolate('schedules');
 GRANT SELECT, INSERT, UPDATE, DELETE ON schedules TO gateway_app;
