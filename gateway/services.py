@@ -320,17 +320,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             runner=runner,
             maintenance=Maintenance(database, settings.job_retention, engine.sealing),
             execution=execution,
-            batches=Batches(
-                engine.audit,
-                engine.resolver,
-                execution,
-                engine.job_store,
-                BatchInputs(database, engine.sealing),
-                engine.sealing,
-                wakeup,
-                quota,
-                idempotency_seconds=settings.idempotency_seconds,
-            ),
+            batches=_batches(engine, execution, wakeup, quota),
             quota=quota,
             context_store=context_store,
             copy_search=copy_search,
@@ -339,29 +329,8 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             ),
             schedule_store=schedule_store,
             due_runs=DueRuns(engine.audit, engine.catalog, database, schedule_store, engine.job_store, wakeup),
-            deletion=Deletion(
-                engine.audit,
-                database,
-                engine.connector_store,
-                engine.identity,
-                engine.job_store,
-                JobRemoval(database, settings.job_retention, engine.sealing),
-                engine.files,
-                engine.oauth.authorizers,
-                wakeup,
-                engine.request_log,
-            ),
-            synchronization=Synchronization(
-                engine.audit,
-                database,
-                engine.catalog,
-                engine.connector_store,
-                engine.resolver,
-                engine.job_store,
-                wakeup,
-                Intervals(settings.sync_every),
-                is_automatic=settings.synchronize,
-            ),
+            deletion=_deletion(engine, wakeup),
+            synchronization=_synchronization(engine, wakeup),
             inbound_webhooks=InboundWebhooks(
                 engine.audit,
                 engine.catalog,
@@ -371,6 +340,49 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             ),
             loop_lag=loop_lag,
         )
+
+
+def _batches(engine: Engine, execution: Execution, wakeup: Wakeup, quota: JobQuota) -> Batches:
+    return Batches(
+        engine.audit,
+        engine.resolver,
+        execution,
+        engine.job_store,
+        BatchInputs(engine.database, engine.sealing),
+        engine.sealing,
+        wakeup,
+        quota,
+        idempotency_seconds=engine.settings.idempotency_seconds,
+    )
+
+
+def _deletion(engine: Engine, wakeup: Wakeup) -> Deletion:
+    return Deletion(
+        engine.audit,
+        engine.database,
+        engine.connector_store,
+        engine.identity,
+        engine.job_store,
+        JobRemoval(engine.database, engine.settings.job_retention, engine.sealing),
+        engine.files,
+        engine.oauth.authorizers,
+        wakeup,
+        engine.request_log,
+    )
+
+
+def _synchronization(engine: Engine, wakeup: Wakeup) -> Synchronization:
+    return Synchronization(
+        engine.audit,
+        engine.database,
+        engine.catalog,
+        engine.connector_store,
+        engine.resolver,
+        engine.job_store,
+        wakeup,
+        Intervals(engine.settings.sync_every),
+        is_automatic=engine.settings.synchronize,
+    )
 
 
 @asynccontextmanager

@@ -83,10 +83,6 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     except GatewayError as error:
         outcome = error.code
         response = _failed(request, route, error)
-        if response.status == 401 and route is not None and route.is_resource:
-            # Where the client learns of the authorization server (RFC 9728 §5.1).
-            issuer = app[SERVICES].settings.base_url
-            response.headers["WWW-Authenticate"] = challenge(issuer, request.path, scope=" ".join(SCOPES))
     except web.HTTPException as error:
         refusal = from_http(error)
         outcome = refusal.code
@@ -178,7 +174,13 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
     response = problem_response(error, request[REQUEST_ID])
     if response.status == 500 and not isinstance(error, InternalError):
         bugs.error("a request failed: %s", error.detail, exc_info=error)
-    if route is None or not route.is_page:
+    if route is None:
+        return response
+    if response.status == 401 and route.is_resource:
+        # The client learns of the authorization server here (RFC 9728 §5.1).
+        issuer = request.app[SERVICES].settings.base_url
+        response.headers["WWW-Authenticate"] = challenge(issuer, request.path, scope=" ".join(SCOPES))
+    if not route.is_page:
         return response
     pages = request.app[PAGES]
     text = InternalError().detail if response.status == 500 else error.detail
