@@ -96,6 +96,45 @@ async def test_a_long_answer_is_a_preview_and_a_link_that_is_read_in_parts(mcp, 
     assert 0 < len(result["structuredContent"]["preview"]) < result["structuredContent"]["records"] == 20
 
 
+def call_in(hint: str) -> dict[str, Any]:
+    """The arguments of the call of `read` that a hint ends with."""
+    arguments: dict[str, Any] = json.JSONDecoder().raw_decode(hint[hint.index("{") :])[0]
+    return arguments
+
+
+async def test_the_hints_of_a_long_answer_lead_a_model_to_every_record(mcp, support_desk):
+    arguments = {
+        "operation": "support-desk.tickets.list",
+        "params": {"per_page": 20},
+        "connector": support_desk.record["id"],
+        "fields": ["id", "subject", "description"],
+        "max_bytes": 500,
+    }
+    answer = (await call(mcp, "read", arguments))["structuredContent"]
+    records = answer["preview"]
+    while hint := answer.get("hint"):
+        answer = (await call(mcp, "read", {**call_in(hint), "fields": ["id", "subject"]}))["structuredContent"]
+        records += answer["result"]
+
+    whole = await support_desk.execute("tickets", "list", {"per_page": 20})
+    assert [record["id"] for record in records] == [ticket["id"] for ticket in whole["result"]]
+    assert answer["result"][0].keys() == {"id", "subject"}
+
+
+async def test_a_file_is_opened_by_its_hint(mcp, support_desk):
+    arguments = {
+        "operation": "support-desk.attachments.download",
+        "params": {"attachment_id": ATTACHMENT},
+        "connector": support_desk.record["id"],
+    }
+    answer = (await call(mcp, "read", arguments))["structuredContent"]
+    opened = (await call(mcp, "read", {**call_in(answer["hint"]), "limit": 5}))["structuredContent"]
+
+    assert opened["bytes"] == answer["bytes"]
+    assert opened.keys() & {"text", "base64"}
+    assert call_in(opened["hint"])["offset"] == 5
+
+
 async def test_a_file_is_a_link_that_is_read_in_ranges(mcp, support_desk):
     arguments = {
         "operation": "support-desk.attachments.download",
@@ -135,6 +174,8 @@ async def test_a_write_is_shown_by_a_dry_run_and_done_once_under_its_key(mcp, su
         ("read", {}, '"operation" is a required property'),
         ("describe_operation", {"operation": "tickets"}, "kind.entity.action"),
         ("job", {"job_id": "7"}, "UUID"),
+        ("read", {"operation": "gateway://results/7"}, "there is no such result"),
+        ("read", {"operation": "support-desk.tickets.list", "limit": 3}, "gateway://results/… only"),
     ],
 )
 async def test_an_error_tells_the_model_how_to_mend_its_call(mcp, support_desk, tool, arguments, words):
@@ -251,7 +292,8 @@ async def test_a_flat_list_holds_the_operations_that_were_asked_for(api):
         names = [tool.name for tool in (await client.list_tools()).tools]
 
     assert "support-desk__tickets__get" in names
-    assert all(name.startswith("team-chat__channels__") for name in names if name != "support-desk__tickets__get")
+    others = {"support-desk__tickets__get", "read"}
+    assert all(name.startswith("team-chat__channels__") for name in names if name not in others)
 
 
 async def test_without_a_good_token_there_is_nothing(running):

@@ -1,11 +1,13 @@
 """What a model is told of an answer, an error or a job: pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
 
 from gateway.agents.mcp.results import Result, resource_link, structured
+from gateway.agents.tools.addresses import read_hint, resource_uri
 from gateway.contract.jobs import JobStatus
 from gateway.errors import GatewayError
 from gateway.jobs.model import JobSummary, moment
@@ -13,8 +15,13 @@ from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.signatures import signature_of
 from gateway.upstream.responses import OperationResult
 
-#: bytes of a preview, and characters of a text in it
-_PREVIEW, _TEXT = 2000, 200
+#: bytes of a preview
+_PREVIEW = 2000
+#: records that a preview is to have, and how it is shortened for that: depth, characters of a text
+_FEW = 3
+_SHORTENINGS = ((3, 200), (2, 100), (1, 40))
+#: items of an array that a shortened record keeps
+_ITEMS = 3
 #: milliseconds after which a client may ask for a task again
 POLL_MS = 1000
 _WORKING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.WAITING})
@@ -46,15 +53,25 @@ def inline(answer: OperationResult, continued: Mapping[str, Any]) -> Result:
     return structured({"result": answer.result, **continued})
 
 
-def linked(result_id: str, name: str, answer: OperationResult, continued: Mapping[str, Any]) -> Result:
-    """The first rows of a long answer, and a link to all of it."""
+def linked(
+    result_id: str, name: str, answer: OperationResult, continued: Mapping[str, Any], *, selected: bool = False
+) -> Result:
+    """The first records of a long answer, a link to all of it, and the call of `read` that gets the rest.
+
+    Members of a `selected` answer were named by the caller, so none is shortened.
+    """
     decoded, size = answer.decoded(), len(bytes(answer.result))
-    rows = _rows(decoded)
-    uri = resource_uri(result_id)
-    document: dict[str, Any] = {"preview": preview(decoded), "bytes": size, "resource": uri, **continued}
-    if rows is not None:
-        document["records"] = rows
-    about = "read it in parts: ?offset=&limit=" + (" in bytes" if rows is None else f" of its {rows} records")
+    is_list, uri = isinstance(decoded, list), resource_uri(result_id)
+    shown = beginning(decoded) if selected else preview(decoded)
+    about = "read it in parts: ?offset=&limit=" + (f" of its {len(decoded)} records" if is_list else " in bytes")
+    document = {
+        "preview": shown,
+        **({"records": len(decoded)} if is_list else {}),
+        "bytes": size,
+        "resource": uri,
+        "hint": _rest(result_id, decoded, shown),
+        **continued,
+    }
     return structured(document, resource_link(uri, name, about, "application/json", size))
 
 
@@ -69,40 +86,50 @@ def long_batch(job: JobSummary, answer: OperationResult) -> Result:
     return structured(document, link)
 
 
-def resource_uri(result_id: str, offset: int | None = None, limit: int | None = None) -> str:
-    """Where a kept answer or a job's file is read."""
-    query = "&".join(f"{name}={value}" for name, value in (("offset", offset), ("limit", limit)) if value is not None)
-    return f"gateway://results/{result_id}{'?' + query if query else ''}"
+def _rest(result_id: str, document: Any, shown: Any) -> str:
+    """How to get what a preview leaves out; after whole records, those that follow."""
+    if isinstance(document, list) and shown == document[: len(shown)]:
+        return read_hint("rest", result_id, offset=len(shown))
+    return read_hint("whole", result_id, offset=0) + ", with fields for less"
+
+
+def beginning(document: Any) -> Any:
+    """As many records as a preview may have bytes, none of them shortened; null for a document that is no list."""
+    return _fitting(document) if isinstance(document, list) else None
 
 
 def preview(document: Any) -> Any:
-    """The beginning of a document, in so few bytes that a model can look at it."""
-    if not isinstance(document, list):
-        return _shortened(document) if isinstance(document, dict) else document
-    shown: list[Any] = []
-    used = 0
-    for record in document:
-        short = _shortened(record)
-        used += len(msgspec.json.encode(short))
-        if shown and used > _PREVIEW:
+    """The beginning of a document in at most 2,000 bytes, long texts and nested members shortened; one record always.
+
+    Records are shortened no more than it takes for a few of them to fit.
+    """
+    for depth, characters in _SHORTENINGS:
+        if isinstance(document, list):
+            shown: Any = _fitting([_shortened(record, depth, characters) for record in document[:_PREVIEW]])
+            is_enough = bool(shown) and len(shown) >= min(_FEW, len(document))
+            shown = shown or [_shortened(record, depth, characters) for record in document[:1]]
+        else:
+            shown = _shortened(document, depth, characters)
+            is_enough = len(msgspec.json.encode(shown)) <= _PREVIEW
+        if is_enough:
             break
-        shown.append(short)
     return shown
 
 
-def _rows(document: Any) -> int | None:
-    if isinstance(document, dict) and isinstance(document.get("data"), list):
-        return len(document["data"])
-    return len(document) if isinstance(document, list) else None
+def _fitting(records: Sequence[Any]) -> list[Any]:
+    """The first records that together are no longer than a preview."""
+    sizes = accumulate(len(msgspec.json.encode(record)) for record in records)
+    return [record for record, size in zip(records, sizes, strict=True) if size <= _PREVIEW]
 
 
-def _shortened(value: Any, depth: int = 3) -> Any:
+def _shortened(value: Any, depth: int, characters: int) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= _TEXT else value[:_TEXT] + "…"
+        return value if len(value) <= characters else value[:characters] + "…"
     if isinstance(value, list):
-        return [_shortened(item, depth - 1) for item in value[:3]] if depth else "…"
+        return [_shortened(item, depth - 1, characters) for item in value[:_ITEMS]] if depth else "…"
     if isinstance(value, dict):
-        return {name: _shortened(member, depth - 1) for name, member in value.items()} if depth else "…"
+        members = value.items()
+        return {name: _shortened(member, depth - 1, characters) for name, member in members} if depth else "…"
     return value
 
 

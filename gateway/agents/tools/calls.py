@@ -12,6 +12,7 @@ import msgspec
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.results import Result, resource_link, structured
 from gateway.agents.tools import answers
+from gateway.agents.tools.addresses import read_hint, resource_uri
 from gateway.agents.tools.backend import AgentBatch, AgentCall, Backend, ConnectorInfo, JobsBackend
 from gateway.agents.tools.surface import DEFAULT_BYTES, MAX_WAIT
 from gateway.contract.jobs import JobStatus
@@ -21,6 +22,7 @@ from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unava
 from gateway.jobs.model import JobSummary
 from gateway.jobs.results import error_of
 from gateway.jobs.tasks import BATCH, has_file
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operation_search.entries import OperationEntry
 from gateway.upstream.responses import OperationResult
 
@@ -73,13 +75,15 @@ class Calls:
     ) -> Result:
         if len(bytes(answer.result)) <= max_bytes:
             return answers.inline(answer, continued)
+        if call.entry.action_id == SEARCH_ACTION:
+            answer, continued = _records_of_search(answer)
         try:
             result_id = await self._backend.save(context.caller, call, answer)
         except Unavailable:
             if call.entry.effect is Effect.READ:
                 raise
             return answers.inline(answer, continued)  # an error would say that the write was not done
-        return answers.linked(result_id, call.entry.name, answer, continued)
+        return answers.linked(result_id, call.entry.name, answer, continued, selected=bool(call.fields))
 
     async def all_pages(self, context: Context, call: AgentCall, max_bytes: int) -> Result:
         """The records of all pages as one answer; where there are more than are read, `next` goes on."""
@@ -154,10 +158,11 @@ class Calls:
 
     async def _file(self, context: Context, job: JobSummary) -> Result:
         part = await self._backend.part(context.caller, str(job.id), 0, 0)
-        uri = answers.resource_uri(str(job.id))
+        uri = resource_uri(str(job.id))
         about = "read it in ranges: ?offset=&limit= in bytes"
         link = resource_link(uri, f"file of {job.entity}", about, part.media_type, part.total)
-        return structured({**answers.job_document(job), "resource": uri, "bytes": part.total}, link)
+        document = {"resource": uri, "bytes": part.total, "hint": read_hint("content", str(job.id), offset=0)}
+        return structured({**answers.job_document(job), **document}, link)
 
     async def cancel(self, context: Context, job: JobSummary) -> JobSummary:
         return await self._hosted().cancel(context.caller, job)
@@ -192,6 +197,13 @@ def _records(answer: OperationResult) -> list[msgspec.Raw]:
 
 class _SearchPage(msgspec.Struct):
     data: list[msgspec.Raw]
+    meta: dict[str, Any]
+
+
+def _records_of_search(answer: OperationResult) -> tuple[OperationResult, dict[str, Any]]:
+    """The records of a search as a list, which is stored and read by records; and its `meta`, which is short."""
+    page = msgspec.json.decode(answer.result, type=_SearchPage)
+    return OperationResult(msgspec.Raw(msgspec.json.encode(page.data))), {"meta": page.meta}
 
 
 def call_of(entry: OperationEntry, connector: ConnectorInfo, arguments: Mapping[str, Any]) -> AgentCall:

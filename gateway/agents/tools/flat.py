@@ -7,6 +7,7 @@ from typing import Any
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.features import Call, ListPage, ServerTool
 from gateway.agents.mcp.results import Result
+from gateway.agents.tools import surface
 from gateway.agents.tools.backend import Backend
 from gateway.agents.tools.six import SixTools, errors_as_results
 from gateway.operation_search.entries import OperationEntry
@@ -50,7 +51,7 @@ class FlatTools:
             for entry in self._backend.index.entries
             if any(fits(entry.name, pattern) for pattern in self._patterns)
         )
-        tools = [self._tool(entry) for entry in entries]
+        tools = [*(self._tool(entry) for entry in entries), self._read_result()]
         return {tool.name: tool for tool in tools}
 
     async def listed(self, context: Context) -> ListPage:
@@ -58,6 +59,17 @@ class FlatTools:
 
     async def named(self, context: Context, name: str) -> ServerTool | None:
         return self._tools.get(name)
+
+    def _read_result(self) -> ServerTool:
+        """`read` as the hints of long answers call it; it opens nothing else here."""
+        return ServerTool(
+            "read",
+            "Read a long answer in parts, by its gateway:// address.",
+            errors_as_results(self._six.read_result),
+            surface.RESULT_INPUT,
+            surface.OUTPUTS["read"],
+            surface.ANNOTATIONS["read"],
+        )
 
     def _tool(self, entry: OperationEntry) -> ServerTool:
         tool = tool_of(entry)

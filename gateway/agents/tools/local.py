@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import msgspec
 
-from gateway.agents.tools.answers import resource_uri
+from gateway.agents.tools.addresses import resource_uri
 from gateway.agents.tools.backend import AgentCall, ConnectorInfo, Part
 from gateway.agents.tools.parts import part_of_file, part_of_records, part_of_text
 from gateway.errors import InvalidParams, NotFound, UpstreamTooLarge

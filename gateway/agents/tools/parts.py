@@ -9,6 +9,8 @@ from gateway.upstream.http_ranges.ranges import Slice
 #: records, and bytes of anything else, that one read answers unless told otherwise, and at most
 _RECORDS, _MAX_RECORDS = 100, 1000
 _BYTES, _MAX_BYTES = 65_536, 1 << 20
+#: media types of the records of a list, and of any other document
+NDJSON, JSON = "application/x-ndjson", "application/json"
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/x-ndjson")
 
 
@@ -25,7 +27,7 @@ async def part_of_records(lines: AsyncIterator[str], offset: int, limit: int | N
             is_last = False
             break
     data = "\n".join(rows_of_part)
-    return Part(data, "application/x-ndjson", offset, len(rows_of_part), position if is_last else None, is_last)
+    return Part(data, NDJSON, offset, len(rows_of_part), position if is_last else None, is_last)
 
 
 async def part_of_text(chunks: AsyncIterator[bytes], offset: int, limit: int | None) -> Part:
@@ -39,9 +41,7 @@ async def part_of_text(chunks: AsyncIterator[bytes], offset: int, limit: int | N
     while end < len(content) and _continues(content[end]):
         end += 1
     data = bytes(content[:end])
-    return Part(
-        data.decode(errors="replace"), "application/json", offset, len(data), position, offset + len(data) >= position
-    )
+    return Part(data.decode(errors="replace"), JSON, offset, len(data), position, offset + len(data) >= position)
 
 
 async def part_of_file(

@@ -8,9 +8,9 @@ from yarl import URL
 
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.features import ListPage
-from gateway.agents.mcp.messages import RpcError, invalid_params
+from gateway.agents.mcp.messages import RpcError
 from gateway.agents.mcp.results import Result, page
-from gateway.agents.tools.answers import resource_uri
+from gateway.agents.tools.addresses import ResultAddress, resource_uri
 from gateway.agents.tools.backend import Backend, Part
 from gateway.errors import InvalidParams, NotFound
 from gateway.kinds.agent_docs import skill_docs
@@ -53,13 +53,11 @@ class ResultResources:
             url = URL(uri)
             if (url.scheme, url.host) == ("gateway", "kinds"):
                 return self._kind(uri, url.path.strip("/"))
-            if (url.scheme, url.host) != ("gateway", "results"):
-                raise _missing(uri)
-            offset, limit = _number(url.query, "offset") or 0, _number(url.query, "limit")
-            part = await self._backend.part(context.caller, url.path.strip("/"), offset, limit)
+            at = ResultAddress.of(uri)
+            part = await self._backend.part(context.caller, at.id, at.offset, at.limit)
         except (NotFound, InvalidParams, ValueError) as error:
             raise _missing(uri, str(error)) from error
-        return _contents(uri, url.path.strip("/"), part)
+        return _contents(uri, at.id, part)
 
     def _kind(self, uri: str, name: str) -> Result:
         document = skill_docs(self._backend.catalog.kind(name))
@@ -83,15 +81,7 @@ def _contents(uri: str, result_id: str, part: Part) -> Result:
     return page("contents", [{**content, "_meta": {"gateway/range": about}}], ttl_ms=_TTL, scope="private")
 
 
-def _number(query: Mapping[str, str], name: str) -> int | None:
-    if name not in query:
-        return None
-    if not (query[name].isascii() and query[name].isdigit()):
-        raise invalid_params(f"{name} is {query[name]!r}; it is a number, at least 0")
-    return int(query[name])
-
-
-def _missing(uri: str, why: str = "there is no such resource") -> RpcError:
+def _missing(uri: str, why: str) -> RpcError:
     return RpcError(-32602, f"{uri}: {why}", {"uri": uri})
 
 

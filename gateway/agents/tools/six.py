@@ -7,11 +7,13 @@ from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.features import Call, ServerTool
 from gateway.agents.mcp.results import Result, structured
 from gateway.agents.tools import answers, surface
+from gateway.agents.tools.addresses import RESULTS
 from gateway.agents.tools.backend import ACTIVE, AgentBatch, Backend, ConnectorInfo, JobsBackend
 from gateway.agents.tools.calls import Calls, call_of, many_calls
 from gateway.agents.tools.choosing import NotConnected, choose
 from gateway.agents.tools.confirmation import RetryConfirmation
 from gateway.agents.tools.consent import PendingConsents
+from gateway.agents.tools.stored_results import StoredResults
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
@@ -39,6 +41,7 @@ class SixTools:
     ) -> None:
         self._backend = backend
         self._calls = calls
+        self._results = StoredResults(backend)
         self._jobs = jobs
         self._consent = consent
         self._confirmation = confirmation
@@ -81,11 +84,21 @@ class SixTools:
         return structured({**describe(entry), "connectors": _names(connectors, entry.kind.name)})
 
     async def read(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """Run what changes nothing."""
+        """Run what changes nothing, or read a part of a long answer."""
+        if arguments["operation"].startswith(RESULTS):
+            return await self.read_result(context, arguments)
+        if unused := {"offset", "limit"} & arguments.keys():
+            raise InvalidParams(
+                f"{' and '.join(sorted(unused))} read parts of gateway://results/… only; page with params"
+            )
         entry = await self._entry(context, arguments["operation"])
         if entry.effect is not Effect.READ:
             raise InvalidParams(f"{entry.name} changes data (effect {entry.effect.value}); use write")
         return await self.run(context, entry, arguments)
+
+    async def read_result(self, context: Context, arguments: Mapping[str, Any]) -> Result:
+        """A part of a long answer or of a file, by its address."""
+        return await self._results.read(context, arguments)
 
     async def write(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """Run what changes data, or show what would be sent; with `each` or `steps` many operations as one job."""

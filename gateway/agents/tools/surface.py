@@ -11,8 +11,12 @@ DEFAULT_BYTES, LEAST_BYTES, MAX_BYTES = 20_000, 500, 200_000
 _TEXT = {"type": "string"}
 _OPERATION = {"type": "string", "description": "kind.entity.action"}
 _CONNECTOR = {"type": "string", "description": "name or id, if several fit"}
+_RESULT = {"type": "string", "description": "gateway://results/…"}
 _PARAMS = {"type": "object"}
-_STEPS = '{id, operation, params}; a param may be {"$from": "id.path"}, from an earlier result'
+_STEPS = '{id, operation, params}; {"$from": "id.path"} takes an earlier result'
+_FIELDS = {"type": "array", "items": _TEXT, "description": "keep only these"}
+_COUNT = {"type": "integer", "minimum": 0}
+_MAX_BYTES = {"type": "integer", "minimum": LEAST_BYTES, "maximum": MAX_BYTES}
 _ANY_OBJECT = {"type": "object"}
 
 INSTRUCTIONS = (
@@ -21,32 +25,34 @@ INSTRUCTIONS = (
 )
 
 DESCRIPTIONS: Mapping[str, str] = {
-    "find_operations": "Find operations of the connected apps by plain words. Start here.",
-    "describe_operation": "An operation's params schema, example, record fields, paging, query language.",
-    "read": "Run an operation that changes nothing. A long answer comes as a preview and a resource link.",
+    "find_operations": "Find operations by plain words. Start here.",
+    "describe_operation": "An operation's params, example, record fields, paging, query language.",
+    "read": "Run an operation that changes nothing. The hint of a cut answer is the call for the rest.",
     "write": (
-        "Run an operation that changes data: once with params, for many with each, or several in order with steps, as "
-        "one job. dry_run shows the requests and sends nothing."
+        "Change data: once with params, for many with each, or several in order with steps, as one job. dry_run shows "
+        "the requests only."
     ),
-    "job": "Follow, cancel or retry a job. If it ends unknown the write may have happened: look, then confirm a retry.",
-    "connect": "Show connectors and their state; get a link by which a person connects an app.",
+    "job": "Follow, cancel or retry a job. If unknown, the write may have happened: look, then confirm a retry.",
+    "connect": "Show connectors and their state; get a link for a person to connect an app.",
 }
 
 INPUTS: Mapping[str, Mapping[str, Any]] = {
     "find_operations": {
-        "task": {"type": "string", "description": "what to do, in words"},
+        "task": {"type": "string", "description": "what to do"},
         "kind": _TEXT,
         "effect": {"enum": ["read", "idempotent", "write"]},
         "limit": {"type": "integer", "minimum": 1, "maximum": 50},
     },
     "describe_operation": {"operation": _OPERATION},
     "read": {
-        "operation": _OPERATION,
+        "operation": {"type": "string", "description": "kind.entity.action or gateway://results/ID"},
         "params": _PARAMS,
         "connector": _CONNECTOR,
-        "fields": {"type": "array", "items": _TEXT, "description": "keep only these"},
-        "max_bytes": {"type": "integer", "minimum": LEAST_BYTES, "maximum": MAX_BYTES},
+        "fields": _FIELDS,
+        "max_bytes": _MAX_BYTES,
         "all_pages": {"type": "boolean"},
+        "offset": _COUNT,
+        "limit": _COUNT,
     },
     "write": {
         "operation": _OPERATION,
@@ -64,6 +70,18 @@ INPUTS: Mapping[str, Mapping[str, Any]] = {
         "confirm": {"type": "boolean", "description": "retry though it may happen twice"},
     },
     "connect": {"kind": _TEXT, "connector": _CONNECTOR},
+}
+#: arguments of `read` in flat lists, where it opens long answers only
+RESULT_INPUT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "operation": _RESULT,
+        "offset": _COUNT,
+        "limit": _COUNT,
+        "fields": _FIELDS,
+        "max_bytes": _MAX_BYTES,
+    },
+    "required": ["operation"],
 }
 _REQUIRED = {
     "find_operations": ["task"],

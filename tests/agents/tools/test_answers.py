@@ -85,6 +85,34 @@ def test_a_preview_is_the_first_rows_in_few_bytes():
     assert shown[0]["body"].endswith("…")
 
 
+def test_a_preview_shortens_records_no_more_than_it_takes_for_a_few_to_fit():
+    rows = [{"id": number, "body": "b" * 90, **{f"m{each}": "c" * 90 for each in range(10)}} for number in range(100)]
+
+    shown = answers.preview(rows)
+
+    assert len(shown) >= 3
+    assert len(msgspec.json.encode(shown)) <= 2000
+
+
+def linked(records: list[Any], **options: Any) -> dict[str, Any]:
+    answer = OperationResult(msgspec.Raw(msgspec.json.encode(records)))
+    document: dict[str, Any] = msgspec.json.decode(answers.linked("r", "t", answer, {}, **options)["structuredContent"])
+    return document
+
+
+def test_members_that_were_named_are_not_shortened_and_the_hint_goes_on_after_them():
+    document = linked([{"body": "b" * 900}] * 10, selected=True)
+
+    assert document["preview"] == [{"body": "b" * 900}] * 2
+    assert document["hint"] == 'rest: read {"operation":"gateway://results/r","offset":2}'
+
+
+def test_the_hint_of_shortened_records_begins_at_the_first():
+    document = linked([{"body": "b" * 9000}] * 10)
+
+    assert document["hint"].startswith('whole: read {"operation":"gateway://results/r","offset":0}')
+
+
 @pytest.mark.parametrize(
     ("members", "expected"),
     [
