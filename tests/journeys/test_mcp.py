@@ -175,7 +175,7 @@ async def test_a_write_is_shown_by_a_dry_run_and_done_once_under_its_key(mcp, su
         ("describe_operation", {"operation": "tickets"}, "kind.entity.action"),
         ("job", {"job_id": "7"}, "UUID"),
         ("read", {"operation": "gateway://results/7"}, "there is no such result"),
-        ("read", {"operation": "support-desk.tickets.list", "limit": 3}, "gateway://results/… only"),
+        ("read", {"operation": "support-desk.tickets.list", "limit": 3}, "limit cannot be used with an operation"),
     ],
 )
 async def test_an_error_tells_the_model_how_to_mend_its_call(mcp, support_desk, tool, arguments, words):

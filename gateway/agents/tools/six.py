@@ -89,7 +89,7 @@ class SixTools:
             return await self.read_result(context, arguments)
         if unused := {"offset", "limit"} & arguments.keys():
             raise InvalidParams(
-                f"{' and '.join(sorted(unused))} read parts of gateway://results/… only; page with params"
+                f"{' and '.join(sorted(unused))} cannot be used with an operation; page with its params"
             )
         entry = await self._entry(context, arguments["operation"])
         if entry.effect is not Effect.READ:
