@@ -10,11 +10,11 @@ from gateway.contract.members import ID, TIME, Id, Time, Url, member
 class HookView(Struct, frozen=True, omit_defaults=True):
     """The hook of a connector."""
 
-    id: Id
-    connector_id: Id
+    id: Annotated[Id, member("The id of the hook.")]
+    connector_id: Annotated[Id, member("The connector whose application sends notices here.")]
     url: Annotated[Url, member("Where the application sends its notices.", f"https://gateway.example.com/hooks/{ID}")]
     has_secret: Annotated[bool, member("Whether there is a secret; without one every notice is refused.", True)]
-    created_at: Time
+    created_at: Annotated[Time, member("When the hook was created.", TIME)]
     handshake_until: Annotated[
         Time | None, member("Until when a handshake may bring a secret; of applications that have one.", TIME)
     ] = None
@@ -27,4 +27,6 @@ class HookView(Struct, frozen=True, omit_defaults=True):
 class NoticeAnswer(Struct, frozen=True, omit_defaults=True):
     """What an application gets for a notice."""
 
-    challenge: Annotated[str | None, member("The challenge of a handshake, sent back.")] = None
+    challenge: Annotated[str | None, member("The challenge of a handshake, sent back.", "3eZbrw1aB10FEMAGAZd4FyFQ")] = (
+        None
+    )

@@ -126,7 +126,7 @@ async def test_an_answer_of_202_is_followed_to_its_end(gateway, stub):
 
     answer = await gateway.execute("support-desk", "ticket_bulk_updates", "create", {"ids": [1]})
 
-    assert answer.result == {"total": 1, "results": [{"id": 1, "success": True}]}
+    assert answer.result == {"total": 1, "failed": 0, "results": [{"id": 1, "success": True}]}
 
 
 async def test_a_dry_run_is_asked_for(gateway, stub):

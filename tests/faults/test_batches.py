@@ -10,7 +10,8 @@ from tests.faults.arena import Arena, arena, ticket
 from tests.faults.batches import batch_storm
 from tests.harness.caller import ConnectorApi
 
-OPERATIONS, SIDE_BY_SIDE = 60, 5
+#: operations that take longer than a look at the progress, which is written twice a second
+OPERATIONS, SIDE_BY_SIDE = 600, 5
 
 
 @pytest.fixture(scope="module")

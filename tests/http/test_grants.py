@@ -136,7 +136,7 @@ async def test_a_grant_is_seen_and_revoked_in_the_console(
 
     assert b"A &lt;host&gt;" in page.body
     assert answer.headers["Location"] == "/console/grants"
-    assert b"Nobody has let a host in" in (await browser.get("/console/grants")).body
+    assert b"No host has access yet." in (await browser.get("/console/grants")).body
     assert await status_with(front, held) == 401
 
 

@@ -70,16 +70,20 @@ async def test_a_call_is_tried_out_with_a_token(page, api):
     assert '"next_cursor": null' in await page.locator(".live-responses-table").inner_text()
 
 
+#: rules about landmarks and the order of headings: Swagger UI, which is vendored, brings its own
+OF_SWAGGER = ("heading-order", "landmark-main-is-top-level", "landmark-no-duplicate-main", "landmark-unique")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_the_reference_is_accessible_in_light_and_dark(page, scheme):
     await page.emulate_media(color_scheme=scheme)
 
     await find(page, "download file ranges")
-    folded = await findings(page)
+    folded = await findings(page, OF_SWAGGER)
     await page.click(".opblock-summary-control")
     await page.wait_for_selector(".samples")
 
-    assert folded + await findings(page) == []
+    assert folded + await findings(page, OF_SWAGGER) == []
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -21,6 +21,9 @@ class _ShiftedKind(type(_real_datetime)):  # type: ignore[misc]
 class _Shifted(_real_datetime, metaclass=_ShiftedKind):
     __slots__ = ()
 
+    def __new__(cls, *args: object, **kwargs: object) -> datetime.datetime:  # type: ignore[misc]
+        return _real_datetime(*args, **kwargs)  # type: ignore[arg-type]  # msgspec encodes no subclass
+
     @classmethod
     def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
         return _real_datetime.now(tz) + datetime.timedelta(seconds=_shift())
