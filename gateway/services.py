@@ -118,6 +118,7 @@ class Stores:
     request_log: RequestLog
     identity: IdentityStore
     connector_store: ConnectorStore
+    connectors: ConnectorAccess
     job_store: JobStore
     files: StoredFiles
 
@@ -162,7 +163,6 @@ class Services(WorkerServices):
 
     tokens: Tokens
     clients: Clients
-    connectors: ConnectorAccess
     jobs: JobAccess
     #: what strangers try, counted by address
     attempts: Attempts
@@ -229,6 +229,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
         Audit(database).writing() as audit,
         RequestLog(database).writing() as request_log,
     ):
+        identity, connector_store = IdentityStore(database), ConnectorStore(database, vault)
         yield Stores(
             settings=settings,
             process=process,
@@ -240,8 +241,9 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
             notifications=NotificationListener(settings.session_url, process),
             audit=audit,
             request_log=request_log,
-            identity=IdentityStore(database),
-            connector_store=ConnectorStore(database, vault),
+            identity=identity,
+            connector_store=connector_store,
+            connectors=ConnectorAccess(connector_store, identity),
             job_store=JobStore(database, settings.job_retention, sealing=sealing),
             files=StoredFiles(open_blobs(settings), database, settings.max_file_bytes),
         )
@@ -271,6 +273,7 @@ async def open_engine(stores: Stores) -> AsyncIterator[Engine]:
                 stores.vault,
                 stores.identity,
                 stores.connector_store,
+                stores.connectors,
                 upstreams,
                 platform_apps(),
                 base_url=settings.base_url,
@@ -335,7 +338,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
                 engine.audit,
                 engine.catalog,
                 HookStore(database, engine.vault),
-                ConnectorAccess(engine.connector_store, engine.identity),
+                engine.connectors,
                 settings.base_url,
             ),
             loop_lag=loop_lag,
@@ -361,6 +364,7 @@ def _deletion(engine: Engine, wakeup: Wakeup) -> Deletion:
         engine.audit,
         engine.database,
         engine.connector_store,
+        engine.connectors,
         engine.identity,
         engine.job_store,
         JobRemoval(engine.database, engine.settings.job_retention, engine.sealing),
@@ -429,12 +433,11 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
             **vars(jobs),
             tokens=tokens,
             attempts=attempts,
-            connectors=ConnectorAccess(jobs.connector_store, jobs.identity),
             jobs=JobAccess(jobs.job_store, jobs.job_waiters, jobs.identity),
             clients=Clients(audit, jobs.identity, is_embedded=settings.embedded),
             connector_service=connector_service,
             schedules=ScheduleService(
-                audit, jobs.catalog, jobs.connector_store, jobs.schedule_store, jobs.job_store, jobs.quota, jobs.wakeup
+                audit, jobs.catalog, jobs.connectors, jobs.schedule_store, jobs.job_store, jobs.quota, jobs.wakeup
             ),
             connect_links=ConnectLinks(
                 audit,

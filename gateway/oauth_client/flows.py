@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
 from gateway.audit.log import Audit
+from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorRecord, NewConnector
-from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Connection
 from gateway.errors import (
     FieldError,
@@ -88,7 +88,7 @@ class Flows:
         audit: Audit,
         catalog: Catalog,
         identity: IdentityStore,
-        connectors: ConnectorStore,
+        connectors: ConnectorAccess,
         apps: RegisteredApps,
         store: FlowStore,
         upstreams: Upstreams,
@@ -169,8 +169,7 @@ class Flows:
         if requested.connector_id is None:
             caller.require_own_workspace(requested.workspace_name)
             return requested
-        record = await self._connectors.get(caller.organization_id, requested.connector_id)
-        caller.require_workspace(record.workspace_name, "connector")
+        record = await self._connectors.get(caller, requested.connector_id)
         pairs = {
             "connector_type": (kind, record.kind),
             "workspace_name": (requested.workspace_name, record.workspace_name),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 
 from gateway.audit.log import Audit
+from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
@@ -39,6 +40,7 @@ async def open_oauth(
     vault: Vault,
     identity: IdentityStore,
     connectors: ConnectorStore,
+    access: ConnectorAccess,
     upstreams: Upstreams,
     platform: Mapping[str, tuple[str, SecretStr]],
     *,
@@ -54,7 +56,7 @@ async def open_oauth(
         audit,
         catalog,
         identity,
-        connectors,
+        access,
         apps,
         store,
         upstreams,

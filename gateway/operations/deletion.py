@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 import msgspec
 
 from gateway.audit.log import Audit
+from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.store import ConnectorStore
 from gateway.context_store import records
 from gateway.db.pool import Database
@@ -67,6 +68,7 @@ class Deletion:
     audit: Audit
     database: Database
     connectors: ConnectorStore
+    access: ConnectorAccess
     identity: IdentityStore
     jobs: JobStore
     job_removal: JobRemoval
@@ -88,8 +90,7 @@ class Deletion:
 
     async def _accept_connector(self, caller: Caller, connector_id: UUID, request_id: str | None) -> StoredJob:
         organization_id = caller.organization_id
-        record = await self.connectors.get(organization_id, connector_id)
-        caller.require_workspace(record.workspace_name, "connector")
+        record = await self.access.get(caller, connector_id)
         new = NewJob(
             uuid4(),
             organization_id,

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from gateway.aio.clock import CLOCK
 from gateway.audit.log import Audit
-from gateway.connectors.model import ConnectorRecord
-from gateway.connectors.store import ConnectorStore
+from gateway.connectors.access import ConnectorAccess
 from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, FieldError, InvalidParams
 from gateway.identity.model import Caller, Scope
@@ -35,7 +34,7 @@ class ScheduleService:
 
     audit: Audit
     catalog: Catalog
-    connectors: ConnectorStore
+    connectors: ConnectorAccess
     store: ScheduleStore
     jobs: JobStore
     quota: JobQuota
@@ -47,7 +46,7 @@ class ScheduleService:
         with self.audit.record(
             "schedule.create", caller, connector_id=definition.connector_id, target=str(schedule_id)
         ):
-            record = await self._connector(caller, definition.connector_id)
+            record = await self.connectors.get(caller, definition.connector_id)
             schedule = Schedule(
                 schedule_id,
                 record.organization_id,
@@ -78,7 +77,7 @@ class ScheduleService:
         A slot that has come stays unless the change is about when the schedule runs. Raises as `create` does.
         """
         with self.audit.record("schedule.update", caller, target=str(schedule_id)) as entry:
-            record = await self._connector(caller, change["connector_id"]) if "connector_id" in change else None
+            record = await self.connectors.get(caller, change["connector_id"]) if "connector_id" in change else None
             async with self.store.locked(caller, schedule_id) as (connection, before):
                 entry.connector_id = before.definition.connector_id
                 bound = before
@@ -120,11 +119,6 @@ class ScheduleService:
             entry.outcome = "accepted"
         await self.wakeup.notify(job.id, job.attempt)
         return job
-
-    async def _connector(self, caller: Caller, connector_id: UUID) -> ConnectorRecord:
-        record = await self.connectors.get(caller.organization_id, connector_id)
-        caller.require_workspace(record.workspace_name, "connector")
-        return record
 
     def _checked(self, caller: Caller, schedule: Schedule, definition: Definition) -> Schedule:
         """The schedule as it is to be, from now on; raises InvalidParams, UnknownEntity, UnknownAction."""

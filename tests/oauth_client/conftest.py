@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from yarl import URL
 
 from gateway.audit.log import Audit
+from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
@@ -140,6 +141,7 @@ def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -
                 vault,
                 identity,
                 connectors,
+                ConnectorAccess(connectors, identity),
                 upstreams,
                 platform,
                 base_url=BASE_URL,

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from yarl import URL
 
 from gateway.audit.log import Audit
+from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
@@ -38,6 +39,7 @@ async def main(database_url: str, origin: str, organization_id: str, connector_i
             vault,
             identity,
             connectors,
+            ConnectorAccess(connectors, identity),
             Upstreams(transport, overrides),
             platform,
             base_url="https://gateway.example",

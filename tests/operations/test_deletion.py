@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.audit.log import Audit
+from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.context_store import entities, records
 from gateway.context_store.layout import Layout
@@ -116,6 +117,7 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
             Audit(database),
             database,
             world.connectors,
+            ConnectorAccess(world.connectors, world.identity),
             world.identity,
             jobs,
             JobRemoval(database, RETENTION),
