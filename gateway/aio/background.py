@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-#: seconds that a task may take to end, before it is told again
+#: seconds that a cancelled task may take to end before it is cancelled again
 _TIMEOUT = 0.5
 
 

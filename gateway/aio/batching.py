@@ -1,6 +1,6 @@
-"""One statement for many callers: what is asked for while a statement runs goes out together with the next.
+"""One statement for many callers: requests that arrive while a statement runs are sent together in the next one.
 
-A lone caller waits for nobody; under load a hundred callers share one round trip and one flush of the log.
+A single caller does not wait; under load a hundred callers share one round trip and one flush of the log.
 """
 
 import asyncio

@@ -13,7 +13,7 @@ from functools import partial
 _STEADY: int | None = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
-#: seconds of a clock that nobody sets
+#: a clock that is never set, in seconds
 steady: Callable[[], float] = time.monotonic if _STEADY is None else partial(time.clock_gettime, _STEADY)
 
 
@@ -27,7 +27,7 @@ class Clock:
 
     def __init__(self) -> None:
         self._offset = time.time() - steady()
-        #: whether somebody else's time was taken
+        #: whether PostgreSQL's time was read
         self.is_set = False
 
     def unix_time(self) -> float:
@@ -39,7 +39,7 @@ class Clock:
         return datetime.fromtimestamp(self._offset + steady(), UTC)
 
     def set_by(self, unix_time: float, requested_at: float) -> None:
-        """Take the time that somebody read between `requested_at`, by the steady clock, and now."""
+        """Adopt a time that PostgreSQL read between `requested_at` (of the monotonic clock) and now."""
         self._offset = offset_within(self._offset, unix_time - steady(), unix_time - requested_at)
         self.is_set = True
 

@@ -1,4 +1,4 @@
-"""An answer for all who ask within a moment: however often it is asked for, it costs what one asking costs."""
+"""A value that is computed once for all callers within some seconds."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class Remembered(Generic[V]):
-    """What `compute` brings, computed again when it is asked for and older than `seconds`."""
+    """The result of `compute`, computed again on a call after `seconds`."""
 
     def __init__(self, compute: Callable[[], Awaitable[V]], seconds: float) -> None:
         self._compute = compute

@@ -16,7 +16,7 @@ class SingleFlight(Generic[K, V]):
         self._under_way: dict[K, asyncio.Task[V]] = {}
 
     async def __call__(self, key: K) -> V:
-        """What the look-up brings; raises what it raises."""
+        """The result of the look-up; raises its errors."""
         task = self._under_way.get(key)
         if task is None:
             task = self._under_way[key] = asyncio.create_task(self._looked_up(key))
@@ -24,7 +24,7 @@ class SingleFlight(Generic[K, V]):
         return await asyncio.shield(task)
 
     def forget(self) -> None:
-        """What is known changed: who asks from now on must not share a look-up that began before it."""
+        """The data changed: callers from now on do not share a look-up that began before."""
         self._under_way.clear()
 
     async def _looked_up(self, key: K) -> V:

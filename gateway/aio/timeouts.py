@@ -97,6 +97,6 @@ class IdleTimeout(Wait):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._timeouts.remove(self)
-        # Cancelled by somebody else as well, it stays cancelled.
+        # If another caller has cancelled the task too, it stays cancelled.
         if self._is_expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise TimeoutError from error

@@ -95,7 +95,7 @@ class Actor(Protocol):
 
 @dataclass(slots=True)
 class _RequestAudit:
-    """What the actions of a request share."""
+    """The members that all entries of a request have in common."""
 
     request_id: str | None = None
     #: the request's own entry, until its first action takes it
@@ -197,7 +197,7 @@ class Audit:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator["Audit"]:
-        """Batches are written for as long as the block lasts, the last one at its end."""
+        """Write batches within the block; leaving it writes the last one."""
         async with self._writer.writing():
             yield self
 

@@ -33,7 +33,7 @@ class Journal:
         return journal
 
     def document(self) -> dict[str, Any]:
-        """The journal as a job's state, with what it says of the batch to whoever has to end the job."""
+        """The journal as a job's state, with the counts by which maintenance can end the job."""
         known = {"items": self.total, "items_done": self.done, "items_in_flight": len(self.in_flight)}
         effects = Effects(
             known=known,

@@ -1,4 +1,4 @@
-"""What a batch is made of: operations as callers send them and as they are stored, and a result for each."""
+"""Operations of a batch as callers send them and as they are stored, and a result for each."""
 
 from collections.abc import Mapping
 from enum import StrEnum

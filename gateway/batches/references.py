@@ -42,7 +42,7 @@ def source_of(reference: str) -> str:
 
 
 def faults_of(params: Mapping[str, Any], earlier: Iterable[str]) -> Iterator[FieldError]:
-    """What is wrong with the references of a step whose earlier steps have these ids."""
+    """The faults in a step's references; `ids` are those of the earlier steps."""
     known = list(earlier)
     for pointer, reference in references(params):
         field = pointer.removeprefix("/params/").replace("/", ".")

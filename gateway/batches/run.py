@@ -51,13 +51,13 @@ _MAX_CHANGES = 1000
 
 #: the call that an operation is; raises InvalidParams, NotFound and ConnectorNotReady
 Prepare = Callable[[StoredOperation], Awaitable[PreparedCall]]
-#: runs a call to its end
+#: runs a call until it has a result
 RunCall = Callable[[PreparedCall, InMemoryRunContext], Awaitable[OperationResult]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a commit enters in the journal: a write about to be sent, one that was not, or an operation's result."""
+    """An entry of the journal: a write about to be sent, one that was not sent, or an operation's result."""
 
     index: int
     is_in_flight: bool = False

@@ -1,4 +1,4 @@
-"""What a user can cause outside of our own errors, as one line that says how to fix it: no traceback for these."""
+"""Errors of libraries and of the operating system that a user can fix: one line that says how, no traceback."""
 
 from collections.abc import Callable, Mapping
 
@@ -58,7 +58,7 @@ _SENTENCES: Mapping[str, Callable[[BaseException], str]] = {
 
 
 def cause_of(error: BaseException) -> str | None:
-    """What the error says to a user, or None for one that only a defect of ours explains."""
+    """The message for the user; None for an error that only a defect of the gateway explains."""
     if isinstance(error, ModuleNotFoundError):
         return _missing((error.name or "").partition(".")[0])
     for cls in type(error).__mro__:

@@ -134,7 +134,7 @@ async def _consented(
 
 
 def _has_browser() -> bool:
-    """Whether somebody sits here who would see a browser open."""
+    """Whether a person at this terminal would see a browser open."""
     return sys.stderr.isatty() and (sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ)
 
 
@@ -164,7 +164,7 @@ def _needed(fields: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 def _completed(
     values: dict[str, str], needed: dict[str, dict[str, Any]], option: str, facts: dict[str, Any]
 ) -> dict[str, str]:
-    """What was given, and what a person types for the rest; elsewhere a usage error names all that is missing."""
+    """The given values, and prompts for the rest; without a terminal a usage error names all missing ones."""
     missing = {name: field for name, field in needed.items() if name not in values}
     if missing and not sys.stdin.isatty():
         missing_options = "; ".join(f"{option} {name}=… ({field['description']})" for name, field in missing.items())

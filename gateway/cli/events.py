@@ -55,7 +55,7 @@ def events(
 
 
 def subject_of(event: EventView) -> str:
-    """What the event is about, in a few words."""
+    """The subject of the event in a few words."""
     data = event.data
     if "record_id" in data:
         return f"{data['entity']} {data['record_id']}"

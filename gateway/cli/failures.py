@@ -96,7 +96,7 @@ def ending() -> Iterator[None]:
         complain("interrupted")
         sys.exit(Exit.INTERRUPTED)
     except BrokenPipeError:
-        # the interpreter flushes stdout at its end: into nothing now
+        # the interpreter flushes stdout when it exits: into /dev/null now
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.BROKEN_PIPE)
     except click.exceptions.Abort as abort:

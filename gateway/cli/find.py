@@ -67,7 +67,7 @@ def find(
 async def _request(
     text: str, kind: str | None, effect: str | None, connector: str | None, limit: int, **where: Any
 ) -> Found:
-    """What the gateway finds; what is found in the shipped specs, when it cannot be asked."""
+    """Matches from the gateway; from the shipped specs if the gateway cannot be reached."""
     try:
         async with open_gateway(**where) as gateway:
             found = await gateway.find_operations(text, kind=kind, effect=effect, connector=connector, limit=limit)

@@ -395,7 +395,7 @@ def disable_client(client_id: UUID) -> None:
     show_default=True,
 )  # fmt: skip
 def add_person(login: str, organization_ids: tuple[UUID, ...], scopes: tuple[str, ...]) -> None:
-    """Let somebody sign in; LOGIN is what the provider calls them: their email address, unless GATEWAY_OIDC_CLAIM.
+    """Let a person sign in. LOGIN is their value of GATEWAY_OIDC_CLAIM at the provider, by default the email address.
 
     The first who signs in with it has it from then on, whomever the provider gives it to later.
     """
@@ -419,7 +419,7 @@ def list_people() -> None:
 @person.command("remove")
 @click.argument("login")
 def remove_person(login: str) -> None:
-    """Sign somebody out everywhere at once, with all that they let agents' hosts do, and let them in no more."""
+    """Remove a person: end their sessions and the access of agents' hosts at once, and refuse further sign-ins."""
     login = _login(login)
     client_id = _with_people(lambda people: people.remove(login))
     _print({"client_id": str(client_id), "login": login, "removed": True})

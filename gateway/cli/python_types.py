@@ -110,7 +110,7 @@ class _Module:
         return _union(self._of(name, kind, schema, definitions) for kind in kinds) if kinds else "Any"
 
     def _definition(self, name: str, reference: str, definitions: Mapping[str, Schema]) -> str:
-        """What a reference names; one that is being written, or is no object with members, is anything."""
+        """The type that a reference names; Any for a recursive one and for an object without members."""
         schema = definitions.get(reference, {})
         key = f"{reference} {sorted(schema.get('properties', {}))}"
         if key not in self._names:

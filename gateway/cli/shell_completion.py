@@ -1,4 +1,4 @@
-"""What a shell offers after TAB: kinds, entities, actions, params and fields from the shipped spec files alone,
+"""Completions for the shell: kinds, entities, actions, params and fields from the shipped spec files alone,
 connectors and jobs from the gateway, or nothing when it is away."""
 
 import asyncio
@@ -87,7 +87,7 @@ def own_folders() -> list[Path]:
 
 
 def _fetched(ctx: click.Context, ask: "Callable[[Gateway], Awaitable[list[Any]]]") -> list[Any]:
-    """What the gateway tells within the time that a shell waits; nothing when it does not."""
+    """Names from the gateway; none if it does not respond in time for a shell."""
     from gateway.client import Gateway, RetryPolicy
 
     async def fetch() -> list[Any]:
@@ -102,7 +102,7 @@ def _fetched(ctx: click.Context, ask: "Callable[[Gateway], Awaitable[list[Any]]]
 
     try:
         return asyncio.run(fetch())
-    except Exception:  # whatever it is, the line that somebody types is no place for it
+    except Exception:  # a traceback would disturb the line that the user types
         return []
 
 

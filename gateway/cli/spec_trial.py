@@ -25,7 +25,7 @@ _ANY = "sandbox"
 async def tried(
     kind: Kind, entity: str, action: str, params: Mapping[str, Any]
 ) -> tuple[dict[str, Any], GatewayError | None]:
-    """What a call came to: the requests as the sandbox received them, and the response or the error."""
+    """A call in the sandbox: the requests as the sandbox received them, and the response or the error."""
     shown: dict[str, Any] = {}
     failure: GatewayError | None = None
     async with playing(kind) as (address, received), _connected(kind, address) as connector:

@@ -54,7 +54,7 @@ def tools(
 async def _request(
     form: str, kind: str | None, effect: str | None, connector: str | None, named: list[str] | None, **where: Any
 ) -> Definitions:
-    """What the gateway has; what the shipped specs have, when it cannot be asked."""
+    """Tool definitions from the gateway; from the shipped specs if the gateway cannot be reached."""
     try:
         async with open_gateway(**where) as gateway:
             tools = await gateway.tools(kind=kind, effect=effect, connector=connector, operations=named)

@@ -68,7 +68,7 @@ def types(
 
 
 async def _facts(kind: str | None, **where: Any) -> Any:
-    """What the gateway tells; what we ship, when it cannot be asked."""
+    """The description from the gateway; from the shipped specs if the gateway cannot be reached."""
     try:
         async with open_gateway(**where) as gateway:
             return await gateway.types() if kind is None else await gateway.type(kind)
@@ -86,7 +86,7 @@ def _shipped(kind: str | None) -> Any:
 
 
 def _place(kind: Facts, entity: str | None, action: str | None) -> Any:
-    """The part of a kind that is asked for; raises UnknownEntity and UnknownAction."""
+    """The requested part of a kind; raises UnknownEntity and UnknownAction."""
     if entity is None:
         return kind
     entities = kind["entities"]

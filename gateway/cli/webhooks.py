@@ -201,7 +201,7 @@ def listen(
 
 
 async def _forwarded(session: aiohttp.ClientSession, url: str, event: EventView, secret: str) -> str:
-    """What the receiver answered, or why it could not."""
+    """The receiver's response, or the error of the request."""
     body = msgspec.json.encode(event)
     headers = signed_headers(f"msg_local_{event.id}", body.decode(), CLOCK.now(), [secret])
     try:

@@ -1,4 +1,4 @@
-"""What the store knows of each entity of a connector: layout, size, and how its synchronization stands."""
+"""The state of each entity of a connector: layout, size, and the state of its synchronization."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

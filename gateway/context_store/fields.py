@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class FieldType(StrEnum):
-    """What a declared field holds; a value of any other JSON type in a scalar field counts as missing."""
+    """The type of a declared field; a scalar field treats a value of another JSON type as missing."""
 
     STRING = "string"
     INTEGER = "integer"

@@ -46,7 +46,7 @@ class Layout:
         return column if fits else None
 
     def prefix_of(self, entity_id: int, field_: Field) -> str | None:
-        """What the terms of the field begin with in this entity; below an object those of the whole object."""
+        """The prefix of the field's terms in this entity; fields below an object share the object's prefix."""
         name = field_.declared
         if name not in self.worded or (name == field_.name and self.worded[name] is not field_.type):
             return None

@@ -304,7 +304,7 @@ async def _add_events(connection: Connection, entity: StoredEntity, **changes: S
 
 
 async def _lock(connection: Connection, entity: StoredEntity) -> int:
-    """The current generation; until the transaction ends nobody else writes this entity's records."""
+    """The current generation. Locks the entity's records against other writers until the transaction ends."""
     generation = await connection.fetchval(LOCK, entity.id, timeout=WRITE_LIMIT)
     if generation is None:
         raise NotFound(f"{entity.entity} of this connector is no longer in the context store")

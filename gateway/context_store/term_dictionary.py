@@ -49,7 +49,7 @@ async def containing(connection: Connection, entity: StoredEntity, parts: Sequen
 async def drop_unused(connection: Connection, entity: StoredEntity, after: str = "") -> str | None:
     """Drop those of the next terms that no record has any more; where to go on, or None at the end.
 
-    Call it in a transaction that has locked the entity, so that nobody brings one back meanwhile.
+    Call it in a transaction that has locked the entity, so that no writer restores a term meanwhile.
     """
     rows = await connection.fetch(IN_USE, entity.id, after, BATCH_TERMS, timeout=LIMIT)
     unused = [row["term"] for row in rows if not row["is_used"]]

@@ -15,7 +15,7 @@ SEPARATORS = (
 )
 #: longer words are cut, here and in the filter alike
 MAX_WORD = 64
-#: characters of one string that are looked at for words
+#: characters of one string that are split into words; the rest is ignored
 MAX_TEXT = 20_000
 
 _WORD = re.compile(f"([^\0{SEPARATORS}]{{1,{MAX_WORD}}})[^\0{SEPARATORS}]*")

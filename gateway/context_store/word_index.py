@@ -77,7 +77,7 @@ async def drop(connection: Connection, entity: StoredEntity, ids: Sequence[str])
 
 
 async def lock(connection: Connection, entity: StoredEntity) -> None:
-    """Until the transaction ends nobody else indexes or drops this entity's words."""
+    """Lock the entity's words against other writers until the transaction ends."""
     await connection.execute(LOCK, entity.id, timeout=LIMIT)
 
 

@@ -81,7 +81,7 @@ class BatchWriter:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Self]:
-        """Batches are written for as long as the block lasts, the last one at its end."""
+        """Write batches within the block; leaving it writes the last one."""
         try:
             async with running(every(_INTERVAL, self._write, name=f"{self._name} writer")):
                 yield self

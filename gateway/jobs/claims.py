@@ -93,7 +93,7 @@ class Claims:
         self._tasks = list(tasks)
 
     async def claim(self, worker: str, limit: int, shares: Shares, *, is_background: bool = False) -> list[StoredJob]:
-        """Up to `limit` queued jobs: those that somebody waits for, or those that nobody does."""
+        """Up to `limit` queued jobs, either interactive ones or background ones."""
         async with self._database.system() as connection:
             rows = await connection.fetch(
                 _CLAIM,

@@ -169,7 +169,7 @@ class Lease:
             self.task.cancel()
 
     def lose(self) -> bool:
-        """Stop, because another holds the job now or it has ended, unless that is our own end on its way: False."""
+        """Stop: another worker holds the job, or it has ended. False if this lease is storing the final state itself."""
         return not self._is_finishing and self.task.cancel()
 
     async def _run(self, work: Work) -> Outcome | None:
@@ -242,7 +242,10 @@ class Lease:
         return classify_outcome(self.job, error, run_context.sent_at, run_context.state, is_sent=run_context.is_sent)
 
     async def _hold_connector(self, outcome: GatewayError) -> None:
-        """Others would be refused as well. What nobody waits for gets less of the limit, and says nothing of them."""
+        """After a 429, pause the connector's other jobs; they would be refused too.
+
+        A background job does not pause them: its share of the limit is smaller.
+        """
         if (
             isinstance(outcome, UpstreamRateLimited)
             and outcome.retry_after

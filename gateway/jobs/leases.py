@@ -177,7 +177,7 @@ class LostLease(Exception):
 
 
 class Leases:
-    """What the process that runs a job writes; a write whose fence does not match raises LostLease."""
+    """The writes of the process that runs a job; a write whose fence does not match raises LostLease."""
 
     def __init__(self, database: Database, retention: int, sealing: JobSealing = NO_SEALING) -> None:
         self._database = database
@@ -275,7 +275,7 @@ class Leases:
         return bool(await self._fenced(_REQUEUE, job, self._retention) == JobStatus.QUEUED)
 
     async def release(self, job: StoredJob) -> None:
-        """Forget an inline call that came to nothing, and give its idempotency key back."""
+        """Delete the row of an inline call that sent nothing, and release its idempotency key."""
         await self._fenced(_RELEASE, job)
 
     async def _fenced(self, query: str, job: StoredJob, *arguments: Any, timeout: float | None = None) -> Any:
@@ -291,7 +291,7 @@ def _columns(keys: Sequence[LeaseKey]) -> tuple[list[UUID], list[int]]:
 
 
 def sealed_head(sealing: JobSealing, job: StoredJob, head: Mapping[str, Any] | None) -> str | None:
-    """What the row keeps of a result."""
+    """The members of a result that the row stores."""
     return None if head is None else sealing.seal(key_of(job), "result", json.dumps(dict(head)))
 
 

@@ -20,7 +20,7 @@ OPERATION_TASK = "operation"
 
 
 class NewJob(msgspec.Struct, frozen=True):
-    """What is accepted."""
+    """A job to accept."""
 
     id: UUID
     organization_id: UUID
@@ -35,11 +35,11 @@ class NewJob(msgspec.Struct, frozen=True):
     selection: Mapping[str, Any] = msgspec.field(default_factory=dict)
     effect: Effect = Effect.READ
     is_inline: bool = False
-    #: whether nobody waits for it, so that it gives way to what somebody waits for
+    #: a background job: jobs that a caller waits for come first
     is_background: bool = False
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     request_id: str | None = None
-    #: the webhook that its end is delivered to, for a job that names a `callback_url`
+    #: the webhook that receives the job's final event, for a job with a `callback_url`
     callback: UUID | None = None
     #: how to look up what a write whose answer was lost may have made
     find_by: str | None = None
@@ -48,12 +48,12 @@ class NewJob(msgspec.Struct, frozen=True):
     #: the wrapped data key of what was sealed for the job before it is accepted; None makes one
     key_id: str | None = None
     wrapped_key: bytes | None = None
-    #: the trace of whoever accepts it
+    #: the trace of the call that created it
     traceparent: str | None = msgspec.field(default_factory=tracing.traceparent)
 
 
 class JobSummary(msgspec.Struct, frozen=True):
-    """A job as it is looked at: everything but what may be large."""
+    """A job without its params and its result, which may be large."""
 
     id: UUID
     organization_id: UUID

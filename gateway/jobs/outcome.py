@@ -1,4 +1,4 @@
-"""What a run that did not succeed means for its job and for its idempotency key: pure.
+"""The outcome of a job whose run did not succeed, and what becomes of its idempotency key: pure.
 
 `failed` says that nothing was done, or that the application refused it. `canceled` says that nothing was done, or what
 was. Whatever may have been done ends `unknown`, with what is sure and whether it may be sent again without harm.
@@ -86,7 +86,7 @@ def _may_have_been_done(job: StoredJob, error: GatewayError, sent_at: datetime |
 
 
 def known_facts(job: StoredJob, sent_at: datetime | None, effects: Effects, *, is_sent: bool) -> dict[str, Any]:
-    """What is certain, and how to look the write up.
+    """What is known of the write, and how to look it up.
 
     A process that was killed leaves the mark only, which is written before the first byte goes out: "maybe".
     """
@@ -121,7 +121,7 @@ def must_go_on(job: StoredJob, state: Mapping[str, Any]) -> bool:
 
 
 def releases_key(error: GatewayError) -> bool:
-    """Whether an inline call that ended so came to nothing, so that its idempotency key may be used again.
+    """Whether an inline call with this end changed nothing, so that its idempotency key may be used again.
 
     An answer of the application is kept and replayed; a refusal that passes is not.
     """

@@ -24,7 +24,7 @@ def process_name(pid: int | None = None) -> str:
 def has_ended(name: str) -> bool:
     """Whether the process has certainly ended: it had a pid in this process's pid namespace, and the pid is free.
 
-    False where that cannot be told: for a process of another host or container, and where its pid is in use again.
+    False if unknown: for a process of another host or container, or if another process has its pid.
     """
     match = _NAME.fullmatch(name)
     if match is None or match["namespace"] != _pid_namespace():

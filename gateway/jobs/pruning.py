@@ -1,4 +1,4 @@
-"""What is deleted when its time is over: jobs with their results, idempotency keys, tokens, workers, pauses."""
+"""Deletes expired rows: jobs with their results, idempotency keys, tokens, workers, pauses."""
 
 from gateway.db.pool import Database
 from gateway.db.pruning import prune
@@ -21,7 +21,7 @@ _OLD_JOBS = """
     )
     DELETE FROM jobs USING old WHERE jobs.id = old.id
 """
-# Scheduled synchronizations are many and nobody's: they are kept for an hour, those that callers asked for as others.
+# Scheduled synchronizations are many and have no caller: they are kept for an hour.
 _OLD_SCHEDULED_JOBS = f"""
     WITH old AS (
         SELECT id FROM jobs

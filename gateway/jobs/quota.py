@@ -13,7 +13,7 @@ _FRESH, _RETRY_AFTER = 1.0, 5
 #: organizations that are remembered
 _REMEMBERED = 10_000
 
-# No further than the quota: a deep queue costs no more than a full one. What nobody waits for takes no room.
+# No further than the quota: a deep queue costs no more than a full one. Background jobs do not count.
 _QUEUED = """
     SELECT count(*) FROM
         (SELECT FROM jobs WHERE organization_id = $1 AND status = 'queued' AND NOT is_background LIMIT $2) AS queued

@@ -1,6 +1,6 @@
 """The jobs of a deleted connector: stopped, then emptied of everything that came from the application or its caller.
 
-Rows stay until their time is over, so that who waits for one of them learns its end.
+Rows stay until they expire, so that a caller who waits for a job receives its final state.
 """
 
 import json
@@ -36,7 +36,7 @@ _CANCEL = f"""
 """
 _RUNNING = f"SELECT count(*) FROM jobs WHERE {_OF_CONNECTOR} AND status = 'running'"
 _RUN_ON = f"SELECT {COLUMNS} FROM jobs WHERE {_OF_CONNECTOR} AND status = 'running' ORDER BY id FOR NO KEY UPDATE"
-# The fence is raised, so that whoever still runs it writes nothing more.
+# The fence is raised, so that a worker that still runs the job cannot write any more.
 _END = """
     UPDATE jobs
     SET status = $3, error = $4, message = $5, fence = fence + 1, lease_until = NULL, worker = NULL,

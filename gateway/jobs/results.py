@@ -21,7 +21,7 @@ ROOT, DOCUMENT = "$", "."
 
 
 def head_of(answer: OperationResult) -> dict[str, Any]:
-    """What the row keeps of an answer; the records of a list are kept apart."""
+    """The members of an answer that the row stores; the records of a list have a table of their own."""
     if answer.collected is not None:
         return {"result": answer.decoded(), "collected": answer.collected, "meta": answer.meta}
     if _is_list(answer):
@@ -76,7 +76,7 @@ def line_of(record: msgspec.Raw) -> str:
 
 
 def message(answer: OperationResult) -> str | None:
-    """What the result says of itself, for people."""
+    """The result's own message, for people."""
     if answer.collected is None:
         return None
     text: str | None = answer.decoded().get("message")
@@ -93,7 +93,7 @@ def require_result(job: JobSummary, head: dict[str, Any] | None) -> dict[str, An
 
 
 def error_of(job: JobSummary) -> GatewayError:
-    """What a job ended with that did not succeed."""
+    """The error of a job that did not succeed."""
     if job.error is not None:
         return errors.restored(job.error)
     return JobCanceled(job.message or "the job was canceled")

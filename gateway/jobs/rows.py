@@ -79,12 +79,12 @@ class JobKey:
 
 
 def binding(organization_id: UUID, job_id: UUID) -> Binding:
-    """What a job's data key belongs to; it opens nowhere else."""
+    """The associated data of a job's data key: it cannot be opened for another job."""
     return Binding(organization_id, job_id, _FIELD)
 
 
 def key_of(job: JobSummary) -> JobKey:
-    """What the texts of a job are sealed with."""
+    """The data key of a job's sealed texts."""
     return JobKey(job.organization_id, job.id, job.key_id, job.wrapped_key)
 
 

@@ -40,7 +40,7 @@ class Runner:
             yield self
 
     def start(self, job: StoredJob, work: Work, on_end: Callable[[], None] = lambda: None) -> None:
-        """Run a claimed job to its end beside whatever else runs, or leave it to others."""
+        """Run a claimed job until it finishes or the process shuts down; then another worker continues it."""
         self._hold(job, work).task.add_done_callback(lambda _: on_end())
 
     async def run(self, job: StoredJob, work: Work) -> OperationResult:

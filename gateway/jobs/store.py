@@ -290,7 +290,7 @@ class JobStore:
         return [job_of(row, self._sealing) for row in rows]
 
     async def head(self, job: JobSummary) -> dict[str, Any] | None:
-        """What is stored of the job's result around its records."""
+        """The job's result without its records."""
         async with self._database.tenant(job.organization_id) as connection:
             text = await connection.fetchval(_HEAD, job.organization_id, job.id, timeout=LARGE_TIMEOUT)
         return None if text is None else json.loads(self._sealing.open(key_of(job), "result", text))
@@ -315,7 +315,7 @@ class JobStore:
             limit = min(2 * limit, _MOST_PARTS) if is_little else _PARTS_AT_A_TIME
 
     async def events(self, job: JobSummary, after: int, limit: int = 500) -> list[JobChange]:
-        """The changes after that number up to where the job was when it was looked at, oldest first."""
+        """The changes after that number, oldest first, up to the state in which the job was read."""
         async with self._database.tenant(job.organization_id) as connection:
             rows = await connection.fetch(_EVENTS, job.organization_id, job.id, after, job.version, limit)
         return [JobChange(**row) for row in rows]

@@ -29,7 +29,7 @@ class Task:
     deletes_with_connector: bool = True
 
 
-#: what callers are told who would repeat a deletion
+#: the error for a retry of a deletion
 _REPEATED = "the gateway repeats a deletion until it is done"
 
 OPERATION = Task(OPERATION_TASK, lambda services: services.execution.run_job)

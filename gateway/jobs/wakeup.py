@@ -66,7 +66,7 @@ async def _closed(client: ArqRedis) -> None:
 
 
 class Wakeup:
-    """Notifies of jobs in the background: nobody waits for Redis, and while it is away nothing is sent."""
+    """Announces jobs in the background: no caller waits for Redis. While Redis is unavailable, nothing is sent."""
 
     def __init__(self, url: str) -> None:
         self._redis = _client(url)
@@ -188,7 +188,7 @@ class NotifiedWorker(Worker):
         self.job_counter -= 1
 
     async def close_quietly(self) -> None:
-        """Let the wake-ups in hand end and close the connection, whether or not Redis is there to be told."""
+        """Finish the announcements in progress and close the connection, also if Redis is unavailable."""
         if self.tasks:
             await asyncio.wait(self.tasks.values(), timeout=_TIMEOUT)
         await _closed(self._redis)

@@ -96,7 +96,7 @@ class RequestLog:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Self]:
-        """Batches are written for as long as the block lasts, the last one at its end."""
+        """Write batches within the block; leaving it writes the last one."""
         async with self._writer.writing():
             yield self
 

@@ -1,4 +1,4 @@
-r"""What a filter means, as a tree.
+r"""Filters as a tree.
 
 A filter object maps operators to what they ask of fields; everything in one object is required.
 

@@ -48,7 +48,7 @@ class Plan:
 
     entity: StoredEntity
     query: Query
-    #: the column whose index gives the order; the id's own is meant by None when there is no sort
+    #: the column whose index gives the order; None without a sort: the order of the ids
     index_column: str | None
     #: what the word index can be asked, unless that would find more than an index scan reads
     words: TermQuery | None
@@ -58,7 +58,7 @@ class Plan:
     is_planners_choice: bool
 
     def phases(self, after: Position | None) -> Sequence[tuple[Phase, Position | None]]:
-        """What an index scan reads in turn, and after which place."""
+        """The order in which an index scan reads, and the position after which it starts."""
         if self.index_column is None:
             return [(Phase.ALL, after)]
         if after and after.values[0] is None:
@@ -68,7 +68,7 @@ class Plan:
         return [(Phase.PRESENT, after), (Phase.MISSING, None)]
 
     def bounds(self) -> Sequence[Condition]:
-        """What the filter says of the key that is scanned, and every match fulfils."""
+        """The conditions of the filter on the scanned key; every match fulfils them."""
         return [
             condition
             for condition in required(self.query.filter)

@@ -22,7 +22,7 @@ from gateway.context_store.search.terms import Vocabulary
 from gateway.db.pool import Connection
 from gateway.errors import FieldError, InvalidQuery
 
-#: seconds that a search may take; then Postgres is told to stop
+#: seconds that a search may take; then PostgreSQL cancels it
 TIME_LIMIT = 5.0
 #: the pool's own limit for a statement, in seconds, does not apply: the search as a whole has one
 NO_LIMIT = 3_600.0

@@ -121,7 +121,7 @@ class Conditions:
         return f"({text} = {self._arguments.add(condition.value, 'text')} AND {equal})"
 
     def _compared(self, value: str, operator: Operator, operand: float | str) -> str:
-        """Order among numbers or among strings, as the value that is asked for; NULL for any other type."""
+        """Compare as numbers or as strings, by the type of the filter's value; NULL for any other type."""
         if isinstance(operand, str):
             return f'context_text({value}) COLLATE "C" {COMPARISONS[operator]} {self._arguments.add(operand, "text")}'
         number = self._arguments.add(msgspec.json.encode(operand).decode(), "text::numeric")

@@ -1,4 +1,4 @@
-"""What a filter says about words: the part of it that the word index can answer, and how much that will find."""
+"""The part of a filter that the word index can evaluate, and an estimate of its matches."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

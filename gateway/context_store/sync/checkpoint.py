@@ -1,4 +1,4 @@
-"""How far a run has come: kept with every page, so that whoever takes it up, after a crash too, goes on from there."""
+"""The progress of a run. It is stored with every page, so that a worker resumes there after a crash."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import msgspec
 
 
 class ChangesUnavailable(Exception):
-    """Changes cannot be told apart any further: everything must be read."""
+    """The incremental read cannot continue: too many records have the same time. Everything must be read."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):

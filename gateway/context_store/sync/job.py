@@ -164,7 +164,7 @@ class SynchronizationRun:
         return run
 
     async def _all_failed(self, resolved: ResolvedConnector, error: GatewayError, interval: float) -> None:
-        """What the application says to one entity it would say to the rest of them too."""
+        """Whether the error would meet the other entities too, such as refused credentials."""
         for name in self._job.params["entities"]:
             if name not in self._done:
                 async with self._database.tenant(self._job.organization_id) as connection:
@@ -189,6 +189,6 @@ class SynchronizationRun:
 
 
 def final_message(records: int, entities: int, failed: int) -> str:
-    """What a synchronization that has ended says of itself: `2 of 3 entities synchronized, 120 records; 1 failed`."""
+    """The final message of a synchronization: `2 of 3 entities synchronized, 120 records; 1 failed`."""
     done = f"{entities - failed} of {entities} entities synchronized, {records} record{'' if records == 1 else 's'}"
     return f"{done}; {failed} failed" if failed else done

@@ -25,7 +25,7 @@ class Listing:
     operation: Operation
     #: constant params, `{since}` not yet filled in
     constant_params: Mapping[str, Any]
-    #: how it is asked for changes only, where it can be
+    #: how changes are requested; None where the application cannot list them
     since: Incremental | None = None
     parent: Parent | None = None
     #: seconds from one page to the next
@@ -92,7 +92,7 @@ class Listing:
         if end is None:
             return checkpoint.but(since=start), False
         is_end = meta.get(since.end or "") is True
-        # A second with more records than a page holds cannot be told apart: what the page showed of it must do.
+        # The list cannot page within one second: if more records than a page holds changed in it, skip to the next.
         following = end + 1 if end <= start and not is_end else end
         is_young = following > (checkpoint.began or 0.0) - since.lag
         return checkpoint.but(since=following), not is_end and not is_young
@@ -140,7 +140,7 @@ class Listing:
 
 
 def values_of(spec: Parent, parent: ParentRecord) -> Sequence[Any]:
-    """What a parent fills the params with, in their order."""
+    """The values of the params that a parent fills, in the order of the params."""
     return [value_at(parent.document, checkpoint) for checkpoint in spec.params.values()]
 
 

@@ -52,7 +52,7 @@ class Parents:
     async def after(self, last: str | None, since: float | None) -> AsyncIterator[ParentRecord]:
         """Those after the last one by id; with `since` only those that changed, where that is all that matters.
 
-        New is a parent without records of its own, and where that cannot be told, one that changed.
+        A parent is new if it has no records yet; where that is unknown, if it changed.
         """
         equal = {name: value for name, value in self.spec.where.items() if value != _ANY}
         present = [name for name, value in self.spec.where.items() if value == _ANY]

@@ -36,7 +36,7 @@ Progress = Callable[[int], Awaitable[None]]
 
 @dataclass(slots=True)
 class Report:
-    """What a run came to."""
+    """The result of a run."""
 
     entity: str
     is_full: bool = False
@@ -80,7 +80,10 @@ class SyncRun:
         try:
             checkpoint = await self._read_all(await self._begun(is_forced=self.is_forced))
         except ChangesUnavailable:
-            log.info("reading everything: changes cannot be told apart", extra={"entity": self.source.entity})
+            log.info(
+                "reading everything: changes cannot be listed",
+                extra={"entity": self.source.entity},
+            )
             await self._reset_checkpoint()
             checkpoint = await self._read_all(await self._begun(is_forced=True))
         await self._finish(checkpoint, next_in)

@@ -104,7 +104,7 @@ async def claim_due(connection: Connection) -> list[DueRun]:
 
 
 async def claim(connection: Connection, entity: StoredEntity, job_id: UUID) -> bool:
-    """Whether the entity is this job's; nobody else's for as long as the job has not ended."""
+    """Assign the entity to this job until the job ends; False if another job has it."""
     return await connection.fetchval(CLAIM, entity.id, job_id, LEASE) is not None
 
 
@@ -135,6 +135,6 @@ async def register_all(
 
 
 def search_fields(kind: Kind, entity_id: str) -> dict[str, FieldType]:
-    """What a search of the entity may name; empty where it cannot be searched."""
+    """The fields that a search of the entity may name; empty if the entity cannot be searched."""
     search = kind.entity(entity_id).search
     return {} if search is None else {name: FieldType.named(type_) for name, type_ in search.fields.items()}

@@ -1,4 +1,4 @@
-"""What a synchronization reads of an entity: pure.
+"""The source of an entity's synchronization: pure.
 
 A *run* reads either everything (a sweep, which finds out what is gone) or what changed since the run before.
 """
@@ -37,12 +37,12 @@ class Source:
         return checkpoint.but(began=now, parent=None, pending=(), is_removed=False)
 
     def needs_everything(self, checkpoint: Checkpoint, now: float) -> bool:
-        """Whether the next run must be a sweep: nothing was read yet, not for long, or changes cannot be asked for."""
+        """Whether the next run must read everything: the first run, a due sweep, or no list of changes."""
         is_due = checkpoint.swept is None or now - checkpoint.swept >= self.sync.full_sync_interval
         return self.sync.incremental is None or checkpoint.since is None or is_due
 
     def rested(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Where the next run begins, when this one has come to its end."""
+        """Where the next run begins after this one has finished."""
         since, began = self.sync.incremental, checkpoint.began or 0.0
         if since is None:
             return Checkpoint(since=began, swept=checkpoint.swept)

@@ -18,7 +18,7 @@ _VALUE = msgspec.json.Decoder()
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What a page of records comes to."""
+    """The search documents of a page of records."""
 
     #: stored id and JSON of those that are there
     live: list[tuple[str, bytes]] = field(default_factory=list)

@@ -60,7 +60,7 @@ class Write:
 
 
 def copy_updates_of(operation: Operation) -> Sequence[CopyUpdate]:
-    """What a write of this operation leaves behind: what its spec says, else its own record, changed or gone."""
+    """The copies that this operation changes: those of `write_through` in its spec, else the record itself."""
     if operation.action.write_through is not None:
         return operation.action.write_through
     if operation.entity.search is None:

@@ -131,7 +131,7 @@ async def blocks(chunks: AsyncIterator[bytes], min_size: int) -> AsyncIterator[b
 
 
 async def _on_disk(call: Callable[..., Done], *arguments: Any) -> Done:
-    """In a thread; raises Unavailable for what passes when somebody makes room or repairs the disk."""
+    """Run in a thread; raises Unavailable for errors that end when the operator frees space or repairs the disk."""
     try:
         return await asyncio.to_thread(call, *arguments)
     except OSError as error:

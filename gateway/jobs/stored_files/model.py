@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """What a job's row says of its file."""
+    """The description of a job's file in the job's row."""
 
     blob: str
     size: int

@@ -22,10 +22,10 @@ _STORED_HEADERS = ("Content-Type", "Content-Disposition", "Content-Encoding", "L
 
 
 class Progress(Protocol):
-    """Who is told how far a file has come."""
+    """Receives the progress of a file."""
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
-        """Take note; raises JobCanceled when nobody wants the file any more."""
+        """Record the progress; raises JobCanceled if the job was canceled."""
 
 
 class StoredFiles:
