@@ -169,7 +169,7 @@ class Lease:
             self.task.cancel()
 
     def lose(self) -> bool:
-        """Stop: another worker holds the job, or it has ended. False if this lease is storing the final state itself."""
+        """Stop: another worker holds the job, or it has ended. False while this lease stores the final state."""
         return not self._is_finishing and self.task.cancel()
 
     async def _run(self, work: Work) -> Outcome | None:
