@@ -17,6 +17,7 @@ SECTIONS = {
         Lazy("jobs", "gateway.cli.jobs:jobs", "List, watch, cancel and retry jobs."),
         Lazy("events", "gateway.cli.events:events", "List or follow what happened to jobs, connectors and records."),
         Lazy("webhooks", "gateway.cli.webhooks:webhooks", "Create and test webhooks; forward events to a local URL."),
+        Lazy("hooks", "gateway.cli.hooks:hooks", "Create and show hooks: applications' notices of changes."),
         Lazy("schedules", "gateway.cli.schedules:schedules", "Run operations at the times of a cron expression."),
         Lazy("connect", "gateway.cli.connect:connect", "Create a connector, by credentials or OAuth consent."),
         Lazy("connectors", "gateway.cli.connectors:connectors", "List, check, synchronize and delete connectors."),

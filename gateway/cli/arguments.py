@@ -109,5 +109,10 @@ def read_pairs(words: Iterable[str], option: str) -> dict[str, str]:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise click.BadParameter(f"{word!r}: write {option} NAME=VALUE, or NAME=@FILE")
-        pairs[name] = _file(value[1:]).rstrip("\n") if value.startswith("@") else value
+        pairs[name] = value_or_file(value)
     return pairs
+
+
+def value_or_file(text: str) -> str:
+    """The text, or for `@FILE` what the file holds without the line feed at its end."""
+    return _file(text[1:]).rstrip("\n") if text.startswith("@") else text

@@ -171,16 +171,16 @@ def replay(webhook_id: str, after: int, **where: Any) -> None:
 
 
 @webhooks.command()
-@click.argument("url")
+@click.argument("receiver")
 @types_option
 @connector_option("Only events of this connector.")
 @click.option("--secret", metavar="whsec_…", help="The secret to sign with; a new one is printed without it.")
 @click.option("--after", type=click.IntRange(min=0), metavar="ID", help="Begin after this event, not now.")
 @gateway_options
 def listen(
-    url: str, types: tuple[str, ...], connector: str | None, secret: str | None, after: int | None, **where: Any
+    receiver: str, types: tuple[str, ...], connector: str | None, secret: str | None, after: int | None, **where: Any
 ) -> None:
-    """Forward events to a local URL until Ctrl-C, signed as webhooks are. For development: nothing is retried.
+    """Forward events to RECEIVER, a local URL, signed as webhooks are, until Ctrl-C. For development: no retries.
 
     \b
     gateway webhooks listen http://localhost:8000/webhooks --type 'job.*'
@@ -192,10 +192,10 @@ def listen(
     async def work() -> None:
         async with open_gateway(**where) as gateway, aiohttp.ClientSession() as session:
             begin = await gateway.latest_event() if after is None else after
-            note(f"forwarding events to {url}; Ctrl-C stops")
+            note(f"forwarding events to {receiver}; Ctrl-C stops")
             async for event in gateway.events(begin, types=types or None, connector=connector):
                 click.echo(f"{event.at:%H:%M:%S} {event.id:>6} {event.type}  {subject_of(event)}", nl=False)
-                click.echo(f"  {await _forwarded(session, url, event, signing_secret)}")
+                click.echo(f"  {await _forwarded(session, receiver, event, signing_secret)}")
 
     run(work())
 

@@ -13,6 +13,7 @@ from gateway.aio.paging import records_of
 from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors
 from gateway.client.downloads import Resource, ResourceSource, chunks
+from gateway.client.hooks import Hooks
 from gateway.client.jobs import Job, Jobs, accepted
 from gateway.client.logs import Logs
 from gateway.client.retries import RetryPolicy
@@ -67,6 +68,7 @@ class Gateway:
         self.apps = Apps(self._session)
         self.logs = Logs(self._session)
         self.webhooks = Webhooks(self._session)
+        self.hooks = Hooks(self._session, self.connectors)
 
     async def __aenter__(self) -> Self:
         return self

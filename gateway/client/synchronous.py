@@ -15,6 +15,7 @@ from gateway.aio.synchronous import LoopThread, Synchronous
 from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors, Consent, IfExists
 from gateway.client.gateway import Gateway
+from gateway.client.hooks import Hooks
 from gateway.client.jobs import Job, Jobs, Watcher
 from gateway.client.logs import Logs
 from gateway.client.retries import RetryPolicy
@@ -32,6 +33,7 @@ from gateway.contract.events import (
     WebhookView,
 )
 from gateway.contract.gateway_state import AuditEntryView, RequestView
+from gateway.contract.hooks import HookView
 from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatches
 from gateway.contract.oauth import AppView, FlowView
@@ -172,6 +174,26 @@ class SyncConnectors(Synchronous[Connectors]):
     def copies(self, connector: str | Connector) -> dict[str, FreshnessView]:
         """How many records of each entity the searchable copy holds, and how old they are."""
         return self._loop.run(self._target.copies(connector))
+
+
+class SyncHooks(Synchronous[Hooks]):
+    """The hooks of the workspace's connectors; a connector has one at most."""
+
+    def create(self, connector: str | Connector, secret: str | None = None) -> HookView:
+        """The connector's hook, created if there is none; its `url` is entered at the application.
+
+        `secret` is what the application signs its notices with; the one before it stays valid. Of an application that
+        sends its secret itself, it is accepted for the next hour. Raises InvalidParams for a kind without notices.
+        """
+        return self._loop.run(self._target.create(connector, secret))
+
+    def get(self, connector: str | Connector) -> HookView:
+        """The connector's hook; raises NotFound."""
+        return self._loop.run(self._target.get(connector))
+
+    def delete(self, connector: str | Connector) -> None:
+        """Delete the hook with its secrets; its URL accepts no more notices. Raises NotFound."""
+        return self._loop.run(self._target.delete(connector))
 
 
 class SyncJob(Synchronous[Job]):
@@ -513,6 +535,7 @@ class SyncGateway(Synchronous[Gateway]):
         self.apps = SyncApps(self._target.apps, loop)
         self.logs = SyncLogs(self._target.logs, loop)
         self.webhooks = SyncWebhooks(self._target.webhooks, loop)
+        self.hooks = SyncHooks(self._target.hooks, loop)
 
     def __enter__(self) -> Self:
         return self

@@ -5,8 +5,10 @@ import hashlib
 import signal
 from asyncio.subprocess import DEVNULL, PIPE
 
+import click
 import pytest
 
+from gateway.cli import main
 from tests.client.stub import BLOB, CONNECTOR_ID, JOB_ID, TICKETS, problem
 from tests.harness.command_line import GATEWAY
 from tests.harness.waiting import eventually
@@ -434,3 +436,20 @@ async def test_without_pipes_mcp_says_who_starts_it(environment, tmp_path):
     assert process.returncode == 2
     assert b"standard input is not a pipe. An MCP host starts this command" in err
     assert b"Traceback" not in err
+
+
+def commands(command, *names):
+    """Every command below this one, with the words that name it."""
+    if not isinstance(command, click.Group):
+        return [(" ".join(names), command)]
+    context = click.Context(command)
+    children = ((name, command.get_command(context, name)) for name in command.list_commands(context))
+    return [found for name, child in children for found in commands(child, *names, name)]
+
+
+@pytest.mark.parametrize(("words", "found"), commands(main), ids=lambda each: each if isinstance(each, str) else "")
+def test_no_option_overwrites_an_argument(words, found):
+    arguments = {each.name for each in found.params if isinstance(each, click.Argument)}
+    options = {each.name for each in found.params if isinstance(each, click.Option)}
+
+    assert arguments & options == set(), words

@@ -45,6 +45,7 @@ MODULES = (
             "Apps": "gateway.client.apps",
             "Consent": "gateway.client.connectors",
             "Connectors": "gateway.client.connectors",
+            "Hooks": "gateway.client.hooks",
             "Job": "gateway.client.jobs",
             "Logs": "gateway.client.logs",
             "Jobs": "gateway.client.jobs",

@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import signal
 from uuid import uuid4
 
 import aiohttp
 import pytest
 
+from gateway.events.signing import new_secret
+from tests.events.receiver import receiving
 from tests.harness.command_line import invoked, started
 
 
@@ -238,3 +241,44 @@ async def test_a_schedule_is_created_run_changed_and_deleted(command, desk):
     assert [each["id"] for each in json.loads(listed)] == [schedule["id"]]
     assert deleted[0] == 0
     assert (wrong[0], "invalid minute" in wrong[2]) == (1, True)
+
+
+async def test_a_hook_is_created_shown_and_deleted(command, desk, tmp_path):
+    (tmp_path / "secret.txt").write_text("signing secret\n")
+
+    _, created, err = await command("hooks", "create", "support-desk")
+    _, signed, _ = await command("hooks", "create", desk, "--secret", "@secret.txt")
+    shown = await command("hooks", "show", "support-desk")
+    deleted = await command("hooks", "delete", "support-desk")
+    gone = await command("hooks", "show", "support-desk")
+
+    hook = json.loads(created)
+    assert hook["url"].endswith(f"/hooks/{hook['id']}"), err
+    assert (hook["has_secret"], json.loads(signed)["has_secret"]) == (False, True)
+    assert json.loads(shown[1]) == json.loads(signed)
+    assert (deleted[0], gone[0], "has no hook" in gone[2]) == (0, 4, True)
+
+
+async def test_events_are_followed_and_forwarded_to_a_local_url(command, environment, desk, tmp_path):
+    secret = new_secret()
+    async with receiving() as receiver:
+        receiver.secrets["/local"] = secret
+        listening = ("webhooks", "listen", f"{receiver.url}/local", "--type", "job.*", "--secret", secret)
+        listener, follower = [
+            await started(*words, "-c", desk, "--after", "0", environment=environment, directory=tmp_path)
+            for words in (listening, ("events", "--follow", "-o", "ndjson"))
+        ]
+        _, job, _ = await command("call", "support-desk", "tickets", "list", "--async")
+        lines = [json.loads(await asyncio.wait_for(follower.stdout.readline(), 30)) for _ in range(2)]
+        forwarded = (await asyncio.wait_for(listener.stdout.readline(), 30)).decode()
+        for process in (listener, follower):
+            process.send_signal(signal.SIGINT)
+            await process.communicate()
+
+    [event] = receiver.received["/local"]
+    _, listed, _ = await command("events", "-c", desk)
+    assert [each["type"] for each in lines] == ["connector.created", "job.succeeded"]
+    assert lines == json.loads(listed)
+    assert event["data"]["job_id"] == lines[1]["data"]["job_id"] == json.loads(job)["id"]
+    assert ("job.succeeded" in forwarded, forwarded.endswith("204\n")) == (True, True)
+    assert (listener.returncode, follower.returncode) == (130, 130)

@@ -282,3 +282,26 @@ async def test_schedules_are_kept_by_the_client(gateway, desk):
     assert (changed.output, changed.cron, listed) == (None, "0 7 * * *", [schedule.id])
     with pytest.raises(errors.NotFound):
         await gateway.schedules.get(schedule.id)
+
+
+async def test_a_hook_is_kept_by_the_client(gateway, desk):
+    created = await gateway.hooks.create(desk)
+    signed = await gateway.hooks.create(desk.id, "signing secret")
+    seen = await gateway.hooks.get("support-desk")
+    await gateway.hooks.delete(desk)
+
+    assert (created.connector_id, created.has_secret) == (desk.id, False)
+    assert (seen, seen.has_secret, seen.url) == (signed, True, created.url)
+    with pytest.raises(errors.NotFound):
+        await gateway.hooks.get(desk)
+
+
+async def test_events_are_followed_from_a_cursor(gateway, desk):
+    before = await gateway.latest_event()
+    job = await (await gateway.submit(desk, "tickets", "list")).wait()
+
+    events = gateway.events(before, types=["job.*"], connector=desk)
+    event = await anext(events)
+    await events.aclose()
+
+    assert (event.type, event.data["job_id"], event.id > before) == ("job.succeeded", job.id, True)
