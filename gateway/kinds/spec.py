@@ -4,7 +4,7 @@ A spec is data. Its vocabulary is closed: a handful of paging styles, authentica
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
@@ -692,6 +692,8 @@ class ConnectorSpec(Model):
     definition_id: str = ""
     #: scheme, host and path prefix of every request, with `{variable}` filled in
     server: str
+    #: optional variable → the server of the connectors that have it
+    server_with: dict[Identifier, str] = Field(default_factory=dict)
     #: hosts that may see credentials and that addresses in answers may name: names or `*.suffix`
     hosts: tuple[str, ...]
     #: hosts that files may come from, without credentials; `*` is any public host
@@ -725,6 +727,10 @@ class ConnectorSpec(Model):
             if each.switched and path.startswith(each.path):
                 return f"{each.replacement}{path.removeprefix(each.path)}"
         return path
+
+    def server_for(self, environment: Mapping[str, str]) -> str:
+        """The server of a connector with these variables."""
+        return next((server for name, server in self.server_with.items() if name in environment), self.server)
 
     @cached_property
     def oauth_method(self) -> str | None:

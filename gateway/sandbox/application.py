@@ -169,8 +169,9 @@ class Application(Operations):
         found = []
         for lines in by_address.values():
             [line, *_], operations = zip(*lines, strict=True)
-            found.append(self._route(line, operations, special.pop(line, None)))
-        found += [self._route(line, (), handler) for line, handler in special.items()]
+            found += self._routes_of(line, operations, special.pop(line, None))
+        for line, handler in special.items():
+            found += self._routes_of(line, (), handler)
         return [*found, *self.files(), *self._authorization()]
 
     def operations(self) -> Iterable[Operation]:
@@ -203,14 +204,16 @@ class Application(Operations):
         lines = authorization_lines(endpoints, server, variables)
         return [Route(method, path, handler, is_open=is_open) for method, path, handler, is_open in lines]
 
-    def _route(self, line: str, operations: tuple[Operation, ...], special: Handler | None) -> Route:
+    def _routes_of(self, line: str, operations: tuple[Operation, ...], special: Handler | None) -> list[Route]:
+        """A request line at each server that connectors may have."""
         method, path = line.split(" ", 1)
         handler = special or self._usual(method, operations[0])
         is_cacheable = special is None and method == "GET" and operations[0].is_list
         server = operations[0].action.server if operations else None
-        prefix = self.prefix if server is None else self._path_of(server)
+        servers = [self.kind.spec.server, *self.kind.spec.server_with.values()] if server is None else [server]
         path = self.kind.spec.current_path(path)
-        return Route(method, prefix + path, handler, operations, is_cacheable)
+        prefixes = dict.fromkeys(self._path_of(each) for each in servers)
+        return [Route(method, prefix + path, handler, operations, is_cacheable) for prefix in prefixes]
 
     def _usual(self, method: str, operation: Operation) -> Handler:
         """What an operation of this form does in a plain application."""

@@ -94,7 +94,7 @@ def base_address(
     Raises ConnectorNotReady while a variable is missing.
     """
     try:
-        address = URL((server or spec.server).format_map(environment), encoded=True)
+        address = URL((server or spec.server_for(environment)).format_map(environment), encoded=True)
     except KeyError as missing:
         raise ConnectorNotReady(f"the connector has no {missing.args[0]} yet; it comes with the first token") from None
     return str(relocated(address, override)).rstrip("/")

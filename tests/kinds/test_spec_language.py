@@ -226,6 +226,8 @@ MISTAKES = [
     (CONNECTOR, "https://{account}", "https://{acount}", 5, "did you mean account?"),
     (CONNECTOR, '"*.parcels.example.com"', "api.example.com", 5, "add it to `hosts`"),
     (CONNECTOR, "server: https", "server: http", 5, "must be an https URL"),
+    (CONNECTOR, "hosts:", "server_with: {acount: https://x.parcels.example.com}\nhosts:", 6, "did you mean account?"),
+    (CONNECTOR, "hosts:", "server_with: {account: https://x.parcels.example.com}\nhosts:", 6, "`required: false`"),
     (CONNECTOR, "meta: {next_cursor:", "meta: {following:", 25, "next_cursor is not a member of `meta`"),
     (
         CONNECTOR,

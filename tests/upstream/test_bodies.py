@@ -193,6 +193,13 @@ def test_a_graphql_document_is_sent_with_its_variables():
     assert msgspec.json.decode(request.body or b"") == {"query": document, "variables": variables}
 
 
+def test_a_connector_with_an_optional_variable_has_the_server_of_the_variable():
+    spec = small_operation({}).spec.model_copy(update={"server_with": {"cloud": "https://api.example.com/{cloud}"}})
+
+    assert base_address(spec, {}) == spec.server
+    assert base_address(spec, {"cloud": "c1"}) == "https://api.example.com/c1"
+
+
 def test_a_request_has_the_server_and_headers_of_its_operation():
     operation = small_operation({"server": "https://uploads.example.com/api", "headers": {"Accept": "text/csv"}})
     server = operation.action.server

@@ -188,6 +188,7 @@ def _schemes(kind: Kind) -> Iterator[PlacedError]:
 def _addresses(kind: Kind) -> Iterator[PlacedError]:
     spec, oauth = kind.spec, kind.spec.oauth
     addresses: dict[tuple[str, ...], str | None] = {("server",): spec.server}
+    addresses |= {("server_with", name): server for name, server in spec.server_with.items()}
     if oauth:
         addresses |= {
             ("oauth", name): getattr(oauth, name)
@@ -198,6 +199,11 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
     for entity_id, entity in spec.entities.items():
         for member, read in (entity.search.reads if entity.search else {}).items():
             addresses["entities", entity_id, "search", "sync", *filter(None, [member]), "server"] = read.server
+    for name in spec.server_with:
+        if name not in spec.environment:
+            yield ("server_with", name), f"is not in the environment; {did_you_mean(name, spec.environment)}"
+        elif spec.environment[name].required:
+            yield ("server_with", name), "is selected by an optional variable; give it `required: false`"
     for place, address in addresses.items():
         if address is None:
             continue
