@@ -26,6 +26,8 @@ class Call:
     body: Any = None
     #: beside those of every request
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: why the SDK makes another request or none, see `test_sdk_requests`
+    sdk_differs: str = ""
 
     def assert_sent_by(self, connector: UpstreamConnector, address: str, headers: Mapping[str, str]) -> None:
         """The connector makes this request and no other, at the application's address."""
