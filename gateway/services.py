@@ -50,6 +50,7 @@ from gateway.identity.tokens import Tokens
 from gateway.inbound_webhooks.service import InboundWebhooks
 from gateway.inbound_webhooks.store import HookStore
 from gateway.jobs.access import JobAccess
+from gateway.jobs.file_links import FileLinks
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.processes import process_name
@@ -164,6 +165,7 @@ class Services(WorkerServices):
     tokens: Tokens
     clients: Clients
     jobs: JobAccess
+    file_links: FileLinks
     #: what strangers try, counted by address
     attempts: Attempts
     connector_service: ConnectorService
@@ -428,12 +430,14 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
         audit, jobs.catalog, jobs.connector_store, jobs.identity, jobs.upstreams, jobs.oauth.apps.of
     )
     grants = AuthorizationStore(database)
+    job_access = JobAccess(jobs.job_store, jobs.job_waiters, jobs.identity)
     try:
         yield Services(
             **vars(jobs),
             tokens=tokens,
             attempts=attempts,
-            jobs=JobAccess(jobs.job_store, jobs.job_waiters, jobs.identity),
+            jobs=job_access,
+            file_links=FileLinks(audit, derived_key(jobs.key_list, "file links"), jobs.identity, job_access),
             clients=Clients(audit, jobs.identity, is_embedded=settings.embedded),
             connector_service=connector_service,
             schedules=ScheduleService(

@@ -129,6 +129,8 @@ async def test_a_file_is_opened_by_its_hint(mcp, support_desk):
     }
     answer = (await call(mcp, "read", arguments))["structuredContent"]
     opened = (await call(mcp, "read", {**call_in(answer["hint"]), "limit": 5}))["structuredContent"]
+    async with aiohttp.ClientSession() as person, person.get(answer["link_for_person"]) as response:
+        assert (response.status, len(await response.read())) == (200, answer["bytes"])
 
     assert opened["bytes"] == answer["bytes"]
     assert opened.keys() & {"text", "base64"}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -81,6 +82,14 @@ class ConsentLink:
     id: str
 
 
+@dataclass(frozen=True, slots=True)
+class FileUrl:
+    """A signed link to a file, which a person opens without a token."""
+
+    url: str
+    expires_at: datetime
+
+
 class Backend(Protocol):
     """Runs operations for a caller, whom it alone knows."""
 
@@ -129,6 +138,9 @@ class JobsBackend(Protocol):
 
     async def answer(self, caller: Any, job: JobSummary) -> OperationResult:
         """The answer of a job that is done; raises the job's own error."""
+
+    def file_link(self, caller: Any, job: JobSummary) -> FileUrl | None:
+        """A signed link to the job's file for a person; None if the gateway does not know its own address."""
 
     async def batch(self, caller: Any, batch: AgentBatch) -> JobSummary:
         """The job that runs many operations of a connector; raises InvalidParams with the faults of all of them."""

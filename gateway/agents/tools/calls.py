@@ -19,7 +19,7 @@ from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.db.retries import retry_until_available
 from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable
-from gateway.jobs.model import JobSummary
+from gateway.jobs.model import JobSummary, moment
 from gateway.jobs.results import error_of
 from gateway.jobs.tasks import BATCH, has_file
 from gateway.kinds.actions import SEARCH_ACTION
@@ -162,6 +162,9 @@ class Calls:
         about = "read it in ranges: ?offset=&limit= in bytes"
         link = resource_link(uri, f"file of {job.entity}", about, part.media_type, part.total)
         document = {"resource": uri, "bytes": part.total, "hint": read_hint("content", str(job.id), offset=0)}
+        for_person = self._hosted().file_link(context.caller, job)
+        if for_person is not None:
+            document |= {"link_for_person": for_person.url, "link_expires_at": moment(for_person.expires_at)}
         return structured({**answers.job_document(job), **document}, link)
 
     async def cancel(self, context: Context, job: JobSummary) -> JobSummary:

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from msgspec.structs import replace
 
-from gateway.agents.tools.backend import AgentBatch, AgentCall, ConnectorInfo, ConsentLink, Part
+from gateway.agents.tools.backend import AgentBatch, AgentCall, ConnectorInfo, ConsentLink, FileUrl, Part
 from gateway.agents.tools.parts import part_of_file, part_of_records, part_of_text
 from gateway.batches.intake import received_operations
 from gateway.batches.model import MAX_OPERATIONS, BatchOptions
@@ -177,6 +177,12 @@ class HostedJobs:
 
     async def answer(self, caller: HostedCaller, job: JobSummary) -> OperationResult:
         return await self._services.execution.outcome(job, caller.base_url)
+
+    def file_link(self, caller: HostedCaller, job: JobSummary) -> FileUrl | None:
+        if not caller.base_url:
+            return None
+        link = self._services.file_links.link(caller.caller, job)
+        return FileUrl(f"{caller.base_url}{link.path}", link.expires_at)
 
     async def batch(self, caller: HostedCaller, batch: AgentBatch) -> JobSummary:
         call = BatchCall(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.errors import RangeNotSatisfiable
-from gateway.http.bodies import is_sdk, path_id, read_query
+from gateway.http.bodies import QueryString, is_sdk, path_id, read_query
 from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.responses import envelope
 from gateway.http.streaming import caller_present, send
@@ -35,6 +35,12 @@ class FileQuery(BaseModel):
     range_header: str | None = Field(None, description="stands for the Range header")
 
 
+class LinkQuery(QueryString):
+    """What a link to a stored file carries."""
+
+    signature: str = Field(description="of the file, the client that the link was made for, and its expiry")
+
+
 async def download(request: web.Request, call: OperationCall) -> web.StreamResponse:
     """The file of a download action: its status is known, and can still be an error, before the first byte goes out."""
     if is_sdk(request) or wants_chunk(call.params):
@@ -55,6 +61,14 @@ async def get_file(request: web.Request) -> web.StreamResponse:
 async def head_file(request: web.Request) -> web.StreamResponse:
     """The headers that GET answers for the whole file. The gateway does not read the file."""
     return await get_file(request)
+
+
+async def linked_file(request: web.Request) -> web.StreamResponse:
+    """The stored file that a signed link opens, in any ranges."""
+    job_id, query = path_id(request, "job_id"), read_query(request, LinkQuery)
+    async with request.app[SERVICES].file_links.open(job_id, query.signature) as file:
+        request[CALLER] = file.caller
+        return await stored_file(request, file.job, file.document)
 
 
 async def stored_file(request: web.Request, job: JobSummary, document: Mapping[str, Any]) -> web.StreamResponse:

@@ -1,7 +1,8 @@
 """Pages for people, beside the console."""
 
-from gateway.http.api import connect, pages, reference, sign_in
+from gateway.http.api import connect, downloads, pages, reference, sign_in
 from gateway.http.route import Route
+from gateway.jobs.file_links import PATH as FILE_PATH
 from gateway.sign_in.model import CALLBACK_PATH
 
 ROUTES: tuple[Route, ...] = (
@@ -50,6 +51,16 @@ ROUTES: tuple[Route, ...] = (
         "Pages",
         is_open=True,
         is_page=True,
+    ),
+    Route(
+        "GET",
+        FILE_PATH,
+        downloads.linked_file,
+        "A stored file, by its signed link",
+        "Pages",
+        is_open=True,
+        is_page=True,
+        has_head=True,
     ),
     Route(
         "GET",

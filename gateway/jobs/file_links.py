@@ -1,0 +1,111 @@
+"""Signed links by which a person opens one stored file without a token.
+
+A link ends an hour after it was made, with the job's result, when the client that it was made for is disabled or loses
+the organization or the workspace, and when the key list gets a new first key.
+"""
+
+import base64
+import binascii
+import hmac
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from struct import Struct
+from typing import Any
+from uuid import UUID
+
+from gateway.aio.clock import CLOCK
+from gateway.audit.log import Audit
+from gateway.errors import Forbidden, NotFound
+from gateway.identity.model import Caller, Scope
+from gateway.identity.store import IdentityStore
+from gateway.jobs.access import JobAccess
+from gateway.jobs.model import JobSummary
+from gateway.jobs.tasks import has_file
+
+#: the route that serves links
+PATH = "/files/{job_id}"
+#: seconds after which a link ends
+SECONDS = 3600
+#: organization, client, and the second at which the link ends
+_CLAIMS = Struct(">16s16sQ")
+#: bytes of HMAC-SHA-256
+_DIGEST = 32
+
+
+@dataclass(frozen=True, slots=True)
+class FileLink:
+    """A link to the file of a job. It is a permission to read the file."""
+
+    #: path and query, without the address of the gateway
+    path: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedFile:
+    """A stored file that a link opened, and the caller for whom the link was made."""
+
+    caller: Caller
+    job: JobSummary
+    document: Mapping[str, Any]
+
+
+class FileLinks:
+    """Makes links for callers and opens them."""
+
+    def __init__(self, audit: Audit, key: bytes, identity: IdentityStore, jobs: JobAccess) -> None:
+        self._audit = audit
+        self._key = key
+        self._identity = identity
+        self._jobs = jobs
+
+    def link(self, caller: Caller, job: JobSummary) -> FileLink:
+        """A link to the file of a job that the caller has looked up."""
+        ends = int(CLOCK.unix_time()) + SECONDS
+        if job.expires_at is not None:
+            ends = min(ends, int(job.expires_at.timestamp()))
+        claims = _CLAIMS.pack(caller.organization_id.bytes, caller.client_id.bytes, ends)
+        signature = base64.urlsafe_b64encode(claims + self._digest(job.id, claims)).decode()
+        return FileLink(f"{PATH.format(job_id=job.id)}?signature={signature}", datetime.fromtimestamp(ends, UTC))
+
+    @asynccontextmanager
+    async def open(self, job_id: UUID, signature: str) -> AsyncIterator[LinkedFile]:
+        """The file for the duration of the block; raises Forbidden, NotFound and ResultExpired.
+
+        The audit log records each use of a link with a correct signature, for the client that the link was made for.
+        """
+        caller = await self._signed_for(job_id, signature)
+        with self._audit.record("file_link.open", caller, target=str(job_id)):
+            if caller.client.disabled_at is not None or caller.organization_id not in caller.client.organization_ids:
+                raise _invalid()
+            caller.require(Scope.READ)
+            job = await self._jobs.get(caller, job_id)
+            if not has_file(job):
+                raise NotFound("the job has no file")
+            yield LinkedFile(caller, job, (await self._jobs.result(job, "")).head["result"])
+
+    async def _signed_for(self, job_id: UUID, signature: str) -> Caller:
+        """The caller for whom the link was made; raises Forbidden for a link that is altered or has expired."""
+        try:
+            signed = base64.b64decode(signature, altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise _invalid() from error
+        claims, digest = signed[: _CLAIMS.size], signed[_CLAIMS.size :]
+        if len(digest) != _DIGEST or not hmac.compare_digest(digest, self._digest(job_id, claims)):
+            raise _invalid()
+        organization_id, client_id, ends = _CLAIMS.unpack(claims)
+        if ends < CLOCK.unix_time():
+            raise _invalid()
+        stored = await self._identity.client(UUID(bytes=client_id))
+        if stored is None:
+            raise _invalid()
+        return Caller(stored.client, UUID(bytes=organization_id))
+
+    def _digest(self, job_id: UUID, claims: bytes) -> bytes:
+        return hmac.digest(self._key, job_id.bytes + claims, "sha256")
+
+
+def _invalid() -> Forbidden:
+    return Forbidden("the link is not valid or has expired; ask for another link")
