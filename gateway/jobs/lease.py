@@ -40,8 +40,8 @@ log = logging.getLogger(__name__)
 #: seconds that one attempt may take, and a job with all its waiting
 _LONGEST = 6 * 3600.0
 _OLDEST = timedelta(days=1)
-#: seconds until a job is tried again whose run found PostgreSQL away
-_SOON = 1.0
+#: seconds until the retry of a job whose run found PostgreSQL unavailable
+_RETRY_AFTER_UNAVAILABLE = 1.0
 #: characters of a result that go into the statement that ends the job
 _SMALL = 64 << 10
 
@@ -185,7 +185,7 @@ class Lease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
             with contextlib.suppress(Unavailable):
-                await self._leases.forgive([self.key])
+                await self._leases.restore([self.key])
             return None if self.run_context.may_be_repeated else self._too_late()
         except Unavailable:
             log.error("PostgreSQL is away for too long; the result is dropped", extra={"job_id": str(job.id)})
@@ -223,7 +223,7 @@ class Lease:
             return outcome
         may_wait = run_context.has_saved or CLOCK.now() - job.created_at < _OLDEST
         if may_wait and is_requeued(job, outcome, run_context.sent_at):
-            await self._leases.defer(job, float(outcome.retry_after or _SOON), outcome.detail)
+            await self._leases.defer(job, float(outcome.retry_after or _RETRY_AFTER_UNAVAILABLE), outcome.detail)
             await self._hold_connector(outcome)
             return outcome
         job_outcome = self._classified(outcome)

@@ -31,7 +31,7 @@ _HELD = """
         WHERE jobs.status = 'running' ORDER BY jobs.id FOR NO KEY UPDATE OF jobs
     )
 """
-# A job that was taken for lost and that nobody has claimed since, so that its fence is the same, is its holder's again.
+# If a job was marked lost but not claimed since (its fence is unchanged), the previous worker may resume its lease.
 _HEARTBEAT = f"""
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), held AS (
         SELECT jobs.id FROM jobs JOIN given ON jobs.id = given.id AND jobs.fence = given.fence
@@ -46,7 +46,7 @@ _HEARTBEAT = f"""
     RETURNING jobs.id, jobs.fence, jobs.cancel_requested
 """
 # Its worker lives, so it was no crash. A job that makes its worker fall silent again and again is one all the same.
-_FORGIVE = """
+_RESTORE = """
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), lost AS (
         SELECT jobs.id FROM jobs JOIN given ON jobs.id = given.id AND jobs.fence >= given.fence
         WHERE status IN ('queued', 'running', 'waiting') AND worker_losses > 0 AND attempt <= 10
@@ -192,10 +192,10 @@ class Leases:
             rows = await connection.fetch(_HEARTBEAT, *_columns(held), worker)
         return {(row["id"], row["fence"]): row["cancel_requested"] for row in rows}
 
-    async def forgive(self, lost: Sequence[LeaseKey]) -> None:
-        """Take back that these jobs lost their worker, because it lives and was only taken for dead."""
+    async def restore(self, lost: Sequence[LeaseKey]) -> None:
+        """Take the loss of these jobs back: their worker lives, it was only marked dead."""
         async with self._database.system() as connection:
-            await connection.execute(_FORGIVE, *_columns(lost))
+            await connection.execute(_RESTORE, *_columns(lost))
 
     async def mark_in_flight(self, job: StoredJob) -> bool:
         """Commit that the first byte of a write is about to go out, unless a caller wants it canceled: False."""

@@ -25,7 +25,7 @@ MAX_LOSSES = 4
 #: the same where other jobs ran on the lost worker, as each of them may have been the cause
 MAX_LOSSES_AMONG_OTHERS = 6
 #: seconds after which a worker without a heartbeat counts as gone
-_GONE = 15
+_WORKER_TIMEOUT = 15
 #: between two rounds, by the database's clock, of a process that was frozen for so long that leases may have run out;
 #: and the rounds for which their holders get to say that they are there again
 _FREEZE, _ROUNDS_AFTER_FREEZE = timedelta(seconds=0.7 * LEASE), 2
@@ -86,7 +86,7 @@ _DEREGISTER = """
     WITH gone AS (DELETE FROM workers WHERE id = $1)
     UPDATE jobs SET lease_until = now() WHERE worker = $1 AND status = 'running'
 """
-_A_WORKER_IS_THERE = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_GONE} seconds')"
+_A_WORKER_IS_THERE = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_WORKER_TIMEOUT} seconds')"
 
 
 class Maintenance:

@@ -85,7 +85,7 @@ class Runner:
         # A lease that was just ended may be missing from the heartbeat's answer: it knows that by itself.
         lost = [key for key in keys if key not in alive and key in self._held and self._held[key].lose()]
         if lost:
-            await self._leases.forgive(lost)
+            await self._leases.restore(lost)
 
     def on_notify(self, job_id: str) -> None:
         """A caller wants a job canceled."""

@@ -159,7 +159,7 @@ def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tu
     for path, items, around in arrays:
         last = path.rpartition(".")[2]
         if last.lower() in _LISTS or {identifier(last), singular(identifier(last))} & asked:
-            is_whole = is_listing or last.lower() in _LISTS or len(node_of(schema.get("properties"))) <= _FEW
+            is_whole = is_listing or last.lower() in _LISTS or len(node_of(schema.get("properties"))) <= _PAGE_MEMBERS
             if is_whole:
                 return path, items, around, True
     objects = [each for each in arrays if _holds_objects(document, each[1])]
@@ -168,8 +168,8 @@ def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tu
     return None
 
 
-#: members of an object that is no more than a list with its paging
-_FEW = 6
+#: largest number of members of an object that holds a list and its paging only
+_PAGE_MEMBERS = 6
 
 
 def _is_paged(operation: SourceOperation) -> bool:

@@ -45,7 +45,7 @@ def test_every_copy_has_a_request_for_everything_and_one_for_changes(kind, entit
 
     for place in (
         found.begun(Checkpoint(), NOW, is_full=True),
-        found.rested(Checkpoint(began=NOW, swept=NOW)).but(began=NOW),
+        found.rested(Checkpoint(began=NOW, swept=NOW)).replace(began=NOW),
     ):
         listing = found.listing(place)
         params = listing.params(place, parent)
@@ -191,7 +191,7 @@ def test_the_newest_are_read_down_to_what_was_read_before():
     reached = after(pages, place, page([fresh, old], next_cursor="n", has_more=True))
     sweeping = after(pages, Checkpoint(began=NOW), page([old], next_cursor="n", has_more=True))
 
-    assert going_on == (place.but(token="n"), True)
+    assert going_on == (place.replace(token="n"), True)
     assert reached == (place, False)
     assert sweeping == (Checkpoint(began=NOW, token="n"), True)
 
@@ -201,11 +201,11 @@ def test_a_search_that_ends_early_is_asked_anew_from_the_last_time_told():
     place = Checkpoint(began=NOW, since=NOW - 3600, token="9800")
     last = {"id": "1", "properties": {"crm_lastmodifieddate": "2025-12-31T23:30:00.500Z"}}
 
-    within = after(deals, place.but(token="200"), page([last], next_cursor="400"))
+    within = after(deals, place.replace(token="200"), page([last], next_cursor="400"))
     beyond, has_more = after(deals, place, page([last], next_cursor="10000"))
     params = deals.listing(beyond).params(beyond, None)
 
-    assert within == (place.but(token="400"), True)
+    assert within == (place.replace(token="400"), True)
     assert (beyond.token, beyond.since, has_more) == (None, NOW - 1800 + 0.5, True)
     assert params["filterGroups"][0]["filters"][0] == {
         "propertyName": "crm_lastmodifieddate",

@@ -83,7 +83,7 @@ def test_parts_of_words_are_looked_up_in_the_dictionary(filter_, parts):
 def test_what_decides_alone_leaves_no_word_out():
     condition = parse({"query": {"filter": {"fuzzy": {"name": "the printer"}}}}, FIELDS).filter
 
-    assert VOCABULARY.sought(condition).text == "('7/0/the':* & '7/0/printer':*)"
+    assert VOCABULARY.exact(condition).text == "('7/0/the':* & '7/0/printer':*)"
 
 
 def test_fields_whose_words_are_not_kept_imply_nothing():

@@ -109,7 +109,7 @@ async def test_a_loss_is_forgiven_when_its_worker_is_still_there_but_not_for_eve
     await lost(job)
     await maintenance.reap()
 
-    await leases.forgive([(job.id, job.fence)])
+    await leases.restore([(job.id, job.fence)])
 
     assert await losses_of(sql, job) == worker_losses
 

@@ -17,8 +17,8 @@ from gateway.upstream.responses import OperationResult
 
 #: bytes of a preview
 _PREVIEW = 2000
-#: records that a preview is to have, and how it is shortened for that: depth, characters of a text
-_FEW = 3
+#: records that a preview should show; how records are shortened for that: (depth, characters of a text)
+_PREVIEW_RECORDS = 3
 _SHORTENINGS = ((3, 200), (2, 100), (1, 40))
 #: items of an array that a shortened record keeps
 _ITEMS = 3
@@ -106,7 +106,7 @@ def preview(document: Any) -> Any:
     for depth, characters in _SHORTENINGS:
         if isinstance(document, list):
             shown: Any = _fitting([_shortened(record, depth, characters) for record in document[:_PREVIEW]])
-            is_enough = bool(shown) and len(shown) >= min(_FEW, len(document))
+            is_enough = bool(shown) and len(shown) >= min(_PREVIEW_RECORDS, len(document))
             shown = shown or [_shortened(record, depth, characters) for record in document[:1]]
         else:
             shown = _shortened(document, depth, characters)

@@ -173,7 +173,7 @@ class Conditions:
     # Words
 
     def _seeking(self, condition: Condition) -> str:
-        terms = self._vocabulary.sought(condition)
+        terms = self._vocabulary.exact(condition)
         if terms is None:
             return self._sought(condition)
         query = self._arguments.add(terms.text, "text::tsquery")
@@ -185,10 +185,10 @@ class Conditions:
 
     def _sought(self, condition: Condition) -> str:
         """Whether the words are there, from the document alone."""
-        sought = list(dict.fromkeys(words(condition.value)))
+        searched = list(dict.fromkeys(words(condition.value)))
         if condition.operator is Operator.KEYWORD:
-            return self._tokenized(condition.field, f"word = ANY ({self._arguments.add(sought, 'text[]')})")
-        begins = [f"starts_with(word, {self._arguments.add(word, 'text')})" for word in sought]
+            return self._tokenized(condition.field, f"word = ANY ({self._arguments.add(searched, 'text[]')})")
+        begins = [f"starts_with(word, {self._arguments.add(word, 'text')})" for word in searched]
         return "(" + " AND ".join(self._tokenized(condition.field, begin) for begin in begins) + ")"
 
     def _tokenized(self, field: Field, condition: str) -> str:

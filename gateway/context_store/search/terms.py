@@ -62,7 +62,7 @@ class Vocabulary:
             case _:
                 pass
 
-    def sought(self, condition: Condition) -> TermQuery | None:
+    def exact(self, condition: Condition) -> TermQuery | None:
         """Exactly the records in which a `keyword` or `fuzzy` holds; None when the field's words are not kept."""
         prefix = self.layout.prefix_of(self.entity_id, condition.field)
         if prefix is None or condition.field.name != condition.field.declared:
@@ -109,10 +109,10 @@ class Vocabulary:
     def _seeking(
         self, condition: Condition, prefix: str, choose: Callable[[Sequence[TermQuery]], Sequence[TermQuery]] = list
     ) -> TermQuery | None:
-        sought = list(dict.fromkeys(words(condition.value)))
+        searched = list(dict.fromkeys(words(condition.value)))
         if condition.operator is Operator.KEYWORD:
-            return _either([self._term(prefix + word) for word in sought])
-        return _both(choose([self._term(prefix + word, beginning=True) for word in sought]))
+            return _either([self._term(prefix + word) for word in searched])
+        return _both(choose([self._term(prefix + word, beginning=True) for word in searched]))
 
     def _equal(self, value: Any, prefix: str) -> TermQuery | None:
         if isinstance(value, str):
@@ -121,11 +121,11 @@ class Vocabulary:
 
     def _beginning(self, start: str, prefix: str) -> TermQuery | None:
         """A text that starts so has these words, the last of them perhaps going on."""
-        sought = words(start)[: MAX_WORDS + 1]
-        if not sought:
+        searched = words(start)[: MAX_WORDS + 1]
+        if not searched:
             return None
-        is_open = len(sought) <= MAX_WORDS
-        *complete, last = [prefix + word for word in sought]
+        is_open = len(searched) <= MAX_WORDS
+        *complete, last = [prefix + word for word in searched]
         return _both(
             [*(self._term(term) for term in complete), *([self._term(last, beginning=True)] if is_open else [])]
         )

@@ -41,7 +41,7 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     def dumped(self) -> str:
         return msgspec.json.encode(self).decode()
 
-    def but(self, **members: Any) -> "Checkpoint":
+    def replace(self, **members: Any) -> "Checkpoint":
         """The same checkpoint with other members."""
         return msgspec.structs.replace(self, **members)
 

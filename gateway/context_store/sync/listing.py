@@ -51,7 +51,7 @@ class Listing:
         """The checkpoint after a page, and whether the list has more; raises ChangesUnavailable."""
         style = self.since.style if self.since else "modified"
         if pagination.is_incomplete(self.operation, params, page.meta):
-            checkpoint = checkpoint.but(is_partial=True)
+            checkpoint = checkpoint.replace(is_partial=True)
         return _AFTER[style](self, checkpoint, page, params)
 
     def _after_page(
@@ -61,8 +61,8 @@ class Listing:
         below = self._below(page)
         if checkpoint.pending:
             pending = (*checkpoint.pending, *below) if token is not None else (*checkpoint.pending[1:], *below)
-            return checkpoint.but(token=token, pending=pending), bool(pending)
-        return checkpoint.but(token=token), token is not None
+            return checkpoint.replace(token=token, pending=pending), bool(pending)
+        return checkpoint.replace(token=token), token is not None
 
     def _after_newest(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
@@ -71,7 +71,7 @@ class Listing:
         is_old = checkpoint.since is not None and any(
             time is not None and time < checkpoint.since for time in map(self._time, page.records)
         )
-        return (checkpoint.but(token=None), False) if is_old else self._after_page(checkpoint, page, params)
+        return (checkpoint.replace(token=None), False) if is_old else self._after_page(checkpoint, page, params)
 
     def _after_cursor(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
@@ -81,7 +81,7 @@ class Listing:
         token = value_at(meta, paging.next)
         if token is None:
             return checkpoint, False
-        return checkpoint.but(token=token), token != checkpoint.token and meta.get(since.end or "") is not True
+        return checkpoint.replace(token=token), token != checkpoint.token and meta.get(since.end or "") is not True
 
     def _after_end_time(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
@@ -90,12 +90,12 @@ class Listing:
         meta, (paging, since) = page.meta or {}, self._paging_and_since
         start, end = checkpoint.since or 0.0, moment_of(value_at(meta, paging.next))
         if end is None:
-            return checkpoint.but(since=start), False
+            return checkpoint.replace(since=start), False
         is_end = meta.get(since.end or "") is True
         # The list cannot page within one second: if more records than a page holds changed in it, skip to the next.
         following = end + 1 if end <= start and not is_end else end
         is_young = following > (checkpoint.began or 0.0) - since.lag
-        return checkpoint.but(since=following), not is_end and not is_young
+        return checkpoint.replace(since=following), not is_end and not is_young
 
     def _after_window(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
@@ -103,11 +103,11 @@ class Listing:
         """A search reaches so many results only; then it is asked anew from the last time reported."""
         token = self._token(page, params)
         if token is None or int(token) + int(self.constant_params.get("limit", 100)) <= _DEEPEST:
-            return checkpoint.but(token=token), token is not None
+            return checkpoint.replace(token=token), token is not None
         start = self._time(page.records[-1])
         if start is None or int(start) <= int(checkpoint.since or 0):
             raise ChangesUnavailable
-        return checkpoint.but(token=None, since=start), True
+        return checkpoint.replace(token=None, since=start), True
 
     @property
     def _paging_and_since(self) -> tuple[Paging, Incremental]:

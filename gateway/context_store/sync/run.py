@@ -116,7 +116,7 @@ class SyncRun:
         """The list of every parent in turn, the interrupted one first."""
         is_partial = checkpoint.is_partial
         async for start, parent in self._starts(checkpoint):
-            checkpoint = start.but(is_partial=is_partial)
+            checkpoint = start.replace(is_partial=is_partial)
             try:
                 checkpoint = await self._list(checkpoint, parent)
                 is_partial = checkpoint.is_partial
@@ -125,7 +125,7 @@ class SyncRun:
             except UpstreamRejected as error:
                 is_partial = True
                 log.info("a parent cannot be read: %s", error.detail, extra={"entity": self.source.entity})
-        return checkpoint.but(is_partial=is_partial)
+        return checkpoint.replace(is_partial=is_partial)
 
     async def _starts(self, checkpoint: Checkpoint) -> AsyncIterator[tuple[Checkpoint, ParentRecord]]:
         parents = self._parents()

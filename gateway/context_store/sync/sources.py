@@ -34,7 +34,7 @@ class Source:
         """The first checkpoint of a run that begins now."""
         if is_full:
             return Checkpoint(began=now, swept=now)
-        return checkpoint.but(began=now, parent=None, pending=(), is_removed=False)
+        return checkpoint.replace(began=now, parent=None, pending=(), is_removed=False)
 
     def needs_everything(self, checkpoint: Checkpoint, now: float) -> bool:
         """Whether the next run must read everything: the first run, a due sweep, or no list of changes."""
@@ -57,20 +57,20 @@ class Source:
         """The same list from its beginning, for a token the application refuses; raises ChangesUnavailable."""
         if self.sync.incremental is not None and self.sync.incremental.style == "cursor":
             raise ChangesUnavailable
-        return checkpoint.but(token=None) if parent is None else self.entered(checkpoint, parent)
+        return checkpoint.replace(token=None) if parent is None else self.entered(checkpoint, parent)
 
     def entered(self, checkpoint: Checkpoint, parent: ParentRecord) -> Checkpoint:
         """At the first page of a parent's records."""
         spec = self.sync.parent
         pending = (str(values_of(spec, parent)[0]),) if spec and spec.recurse_field else ()
         is_complete = parent.is_new and checkpoint.since is not None
-        return checkpoint.but(parent=parent.id, token=None, pending=pending, is_whole=is_complete)
+        return checkpoint.replace(parent=parent.id, token=None, pending=pending, is_whole=is_complete)
 
     def left(self, checkpoint: Checkpoint) -> Checkpoint | None:
         """At the list of what is gone, after the changes; None without such a list, and where a sweep finds out."""
         if self.removed is None or checkpoint.since is None:
             return None
-        return checkpoint.but(is_removed=True, is_whole=False, token=None, parent=None, pending=())
+        return checkpoint.replace(is_removed=True, is_whole=False, token=None, parent=None, pending=())
 
     def listing(self, checkpoint: Checkpoint) -> Listing:
         """The list that is read at a checkpoint."""
