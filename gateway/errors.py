@@ -57,7 +57,7 @@ def _summary(faults: tuple[FieldError, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamFault:
-    """What the application itself said of its failure, secrets already removed."""
+    """The application's own description of its failure, without secrets."""
 
     status: int | None = None
     code: str | None = None

@@ -104,7 +104,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Stores:
-    """What a process keeps in PostgreSQL and on disk, and the keys that seal it."""
+    """Stores in PostgreSQL and on disk, and the keys that seal their secrets."""
 
     settings: Settings
     #: the name of this process, which no other has, earlier or later
@@ -160,7 +160,7 @@ class WorkerServices(Engine):
 
 @dataclass(frozen=True)
 class Services(WorkerServices):
-    """What a front end holds."""
+    """The services of a front end."""
 
     tokens: Tokens
     clients: Clients

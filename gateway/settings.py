@@ -32,7 +32,7 @@ def require_port(bind: str) -> None:
 
 
 class Settings(BaseSettings):
-    """What a process of the gateway is told; frozen, so that nothing changes under way."""
+    """The settings of a process of the gateway; frozen, so that none changes while it runs."""
 
     model_config = SettingsConfigDict(env_prefix="GATEWAY_", frozen=True, extra="ignore")
 

@@ -20,7 +20,7 @@ class Slots:
     """How the jobs that a worker runs at a time are divided."""
 
     total: int
-    #: for jobs that somebody waits for; the few others are for those that nobody waits for, so that they go on
+    #: slots for interactive jobs; the few others are for background jobs, so that these go on under load
     foreground: int
     background: int
     #: for one organization; the rest is free for others at once
@@ -54,7 +54,7 @@ class Fetcher:
         self._is_open = True
         self._is_woken = asyncio.Event()
         self._claiming: asyncio.Task[None] | None = None
-        #: when everything is looked at, and not only what somebody waits for
+        #: when background jobs are claimed too, and not only interactive ones
         self._polls_at = 0.0
 
     def wake(self) -> None:
@@ -73,7 +73,7 @@ class Fetcher:
     async def fetch(self) -> None:
         """Start what is due, then wait until woken or for the next poll; raises Unavailable."""
         self._is_woken.clear()
-        # A task of its own: a claim that is broken off may have taken a job that nobody knows of.
+        # A task of its own: a cancelled claim could have taken a job without the worker's knowledge.
         self._claiming = asyncio.create_task(self._claim_all(), name="claim")
         await asyncio.shield(self._claiming)
         with contextlib.suppress(TimeoutError):

@@ -148,7 +148,7 @@ class Connectors:
         return (await self._session.fetch(await self._call("POST", connector, "/check"))).into(Health)
 
     async def inspect(self, connector: str | Connector) -> InspectionView:
-        """What an agent can do with it: status, operations, how fresh the context store is."""
+        """The connector's status, its operations and the freshness of its searchable copy, for an agent."""
         return (await self._session.fetch(await self._call("GET", connector, "/inspect"))).into(InspectionView)
 
     async def update(
@@ -175,7 +175,7 @@ class Connectors:
     async def sync(
         self, connector: str | Connector, entities: Sequence[str] | None = None, *, full: bool = False
     ) -> Job:
-        """Bring the searchable copy up to date now, from scratch when `full`."""
+        """Synchronize the searchable copy now; `full` discards the copy and loads everything again."""
         found = await self.resolve(connector)
         body = _without_none({"entities": entities, "full": full or None})
         reply = await self._session.fetch(ApiRequest("POST", f"{_PATH}/{found.id}/context-store/sync", body=body))

@@ -37,7 +37,7 @@ _SEARCH = "context_store_search"
 _READS = frozenset({"list", "get", "api_search", "search", _SEARCH, "download"})
 #: records that a search asks for at a time
 _SEARCH_PAGE = 1000
-#: events that are asked for at a time, and seconds that the gateway is asked to wait for the first
+#: events of one request, and seconds that the gateway waits for the first event
 _EVENTS_PAGE, _EVENTS_WAIT = 200, 25
 
 
@@ -95,7 +95,7 @@ class Gateway:
         dry_run: bool = False,
         idempotency_key: str | None = None,
     ) -> Answer:
-        """Run one operation to its end, however long that takes; a write is sent once, however often it is tried."""
+        """Run one operation until it finishes, however long it takes. Retries never send a write twice."""
         started = await self.begin(
             connector,
             entity,

@@ -106,7 +106,7 @@ class Job:
                 raise connection_lost(error) from error
 
     async def result(self, *, on_change: Watcher | None = None) -> Answer:
-        """What the inline call would have answered, waiting for it; raises the error that the job ended with."""
+        """Wait for the job and return its result as an inline call would; raises the error of a failed job."""
         if self.view.action == "download":
             raise _is_file(self.id)
         if on_change is not None:
@@ -165,7 +165,7 @@ def _is_file(job_id: str) -> InvalidParams:
 
 @contextmanager
 def _named(job_id: str) -> Iterator[None]:
-    """Errors of a job carry its id, so that whoever sees them can look at it."""
+    """Add the job's id to its error, so that the reader of the error can find the job."""
     try:
         yield
     except GatewayError as error:

@@ -15,7 +15,7 @@ from gateway.errors import GatewayError
 
 
 def langchain_tools(tools: Iterable[Tool]) -> list[BaseTool]:
-    """A LangChain tool for each; results are JSON, and errors are told to the model, which may fix its call."""
+    """A LangChain tool for each; results are JSON. The model receives errors and may correct its call."""
     return [_langchain_tool(tool) for tool in tools]
 
 

@@ -41,7 +41,7 @@ class StdioBridge:
         return answered
 
     def _headers(self, message: Message) -> dict[str, str]:
-        """What the transport repeats of the body; nothing for an earlier revision's first request."""
+        """The headers that repeat members of the body; none for the first request of an earlier revision."""
         version = message.version or self._negotiated
         if version is None:
             return {}

@@ -149,7 +149,7 @@ class SyncConnectors(Synchronous[Connectors]):
         return self._loop.run(self._target.check(connector))
 
     def inspect(self, connector: str | Connector) -> InspectionView:
-        """What an agent can do with it: status, operations, how fresh the context store is."""
+        """The connector's status, its operations and the freshness of its searchable copy, for an agent."""
         return self._loop.run(self._target.inspect(connector))
 
     def update(
@@ -168,7 +168,7 @@ class SyncConnectors(Synchronous[Connectors]):
         return SyncJob(self._loop.run(self._target.delete(connector)), self._loop)
 
     def sync(self, connector: str | Connector, entities: Sequence[str] | None = None, *, full: bool = False) -> SyncJob:
-        """Bring the searchable copy up to date now, from scratch when `full`."""
+        """Synchronize the searchable copy now; `full` discards the copy and loads everything again."""
         return SyncJob(self._loop.run(self._target.sync(connector, entities, full=full)), self._loop)
 
     def copies(self, connector: str | Connector) -> dict[str, FreshnessView]:
@@ -230,7 +230,7 @@ class SyncJob(Synchronous[Job]):
         return self._loop.iterate(self._target.events(after))
 
     def result(self, *, on_change: Watcher | None = None) -> Answer:
-        """What the inline call would have answered, waiting for it; raises the error that the job ended with."""
+        """Wait for the job and return its result as an inline call would; raises the error of a failed job."""
         return self._loop.run(self._target.result(on_change=on_change))
 
     def records(self) -> Iterator[Any]:
@@ -403,7 +403,7 @@ class SyncSchedules(Synchronous[Schedules]):
 
 
 class SyncTool(Synchronous[Tool]):
-    """One operation for a model: `definition("openai")` is what it is told, calling it is what it asked for."""
+    """One operation as a tool for a model: `definition("openai")` describes it, calling the tool runs it."""
 
     @property
     def name(self) -> str:
@@ -561,7 +561,7 @@ class SyncGateway(Synchronous[Gateway]):
         dry_run: bool = False,
         idempotency_key: str | None = None,
     ) -> Answer:
-        """Run one operation to its end, however long that takes; a write is sent once, however often it is tried."""
+        """Run one operation until it finishes, however long it takes. Retries never send a write twice."""
         return self._loop.run(
             self._target.execute(
                 connector,

@@ -26,7 +26,7 @@ class Executing(Protocol):
 
 
 class Tool:
-    """One operation for a model: `definition("openai")` is what it is told, calling it is what it asked for."""
+    """One operation as a tool for a model: `definition("openai")` describes it, calling the tool runs it."""
 
     def __init__(self, definition: ToolDefinition, run: Run) -> None:
         self._definition = definition

@@ -32,7 +32,7 @@ MAX_SECONDS = 1800
 
 @dataclass(frozen=True, slots=True)
 class ConnectLink:
-    """A link for a person; its address is a permission and is told once."""
+    """A link for a person. Its URL is a permission and is shown once."""
 
     id: UUID
     url: str
@@ -128,7 +128,7 @@ class ConnectLinks:
         return await self._settled(await self._store.get(caller.organization_id, session_id))
 
     async def open(self, token: str) -> ConnectSession:
-        """The session of a link; raises NotFound for a token that nobody was given, or whose client is disabled."""
+        """The session of a link; raises NotFound for an unknown token and if the client is disabled."""
         session = await self._store.by_token(hashed(token))
         if session is None:
             raise NotFound("this link is unknown; ask for a new one where you got it")
@@ -183,7 +183,7 @@ class ConnectLinks:
         state = await self._flows.state_of(session.organization_id, session.flow_id)
         if state.status is not FlowStatus.COMPLETED or state.connector_id is None:
             return session
-        with suppress(Conflict):  # somebody else's look has settled it
+        with suppress(Conflict):  # another request has settled it
             async with self._database.tenant(session.organization_id) as connection:
                 await self._store.complete(connection, session, state.connector_id)
         return await self._store.get(session.organization_id, session.id)

@@ -74,7 +74,7 @@ class ConnectSessionStore:
         return _session(row)
 
     async def by_token(self, token_hash: bytes) -> ConnectSession | None:
-        """The session of a link, whatever came of it; None for a token that nobody was given."""
+        """The session of a link in any state; None for an unknown token."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_BY_TOKEN, token_hash)
         return row and _session(row)

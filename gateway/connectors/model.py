@@ -59,7 +59,7 @@ class SealedSecret:
 
 @dataclass(frozen=True, slots=True)
 class NewConnector:
-    """What a connector is made of."""
+    """The members of a new connector."""
 
     workspace_id: UUID
     kind: str
@@ -71,7 +71,7 @@ class NewConnector:
 
 
 class ConnectorChange(TypedDict, total=False):
-    """What is changed of a connector: what is left out, or None, stays."""
+    """A change of a connector: members that are left out, or None, stay as they are."""
 
     name: str | None
     status: ConnectorStatus | None
@@ -84,6 +84,6 @@ class ConnectorChange(TypedDict, total=False):
 
 
 def binding(organization_id: UUID, connector_id: UUID, kind: str, environment: Mapping[str, str]) -> Binding:
-    """What a connector's credentials belong to; kind and variables decide where they are sent."""
+    """The associated data of sealed credentials. Kind and variables are part of it: they decide the receiving host."""
     canonical = json.dumps([kind, dict(environment)], sort_keys=True, separators=(",", ":"))
     return Binding(organization_id, connector_id, context=hashlib.sha256(canonical.encode()).hexdigest())

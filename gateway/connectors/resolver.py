@@ -144,7 +144,7 @@ class ConnectorResolver:
         return resolved
 
     def kind_of(self, organization_id: UUID, connector_id: UUID) -> str | None:
-        """The kind of a connector at hand, for logs: nothing is asked for it."""
+        """The kind of a cached connector, for logs; None if the connector is not cached."""
         _, cached = self._cached.get(connector_id, (0.0, None))
         return cached.record.kind if cached is not None and cached.record.organization_id == organization_id else None
 
@@ -162,7 +162,7 @@ class ConnectorResolver:
         return resolved
 
     def resolve(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> ResolvedConnector:
-        """The engine's connector for a record at hand, and for its credentials where they came with it."""
+        """The engine's connector for a record, with its credentials if they were read with it."""
         kind = self._catalog.kind(record.kind)
         _require_environment(kind.spec, record, self._upstreams.overrides.get(record.kind))
         scope = RateScope.of_connector(kind.spec, record.id)
@@ -185,7 +185,7 @@ class ConnectorResolver:
 
 
 def _require_environment(spec: ConnectorSpec, record: ConnectorRecord, override: URL | None) -> None:
-    """Raise ConnectorNotReady where the row's variables are not what the kind allows, whoever wrote them."""
+    """Raise ConnectorNotReady if the kind does not allow the row's variables."""
     declared = {name: value for name, value in record.environment.items() if name in spec.environment}
     try:
         checked_environment(spec, declared, override)

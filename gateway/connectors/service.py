@@ -62,7 +62,7 @@ class IfExists(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorRequest:
-    """What a connector is asked to be."""
+    """The requested members of a new connector."""
 
     workspace_name: str
     connector_type: str
@@ -142,7 +142,7 @@ class ConnectorService:
         return method, credentials, environment
 
     async def _accepted(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
-        """What the application has accepted: asking may have minted the first token, or replaced the refresh token."""
+        """The credentials after the check, which may have obtained an access token or a new refresh token."""
         try:
             if verified.authentication.oauth:
                 return await self._accepted_tokens(organization_id, verified)
@@ -259,7 +259,7 @@ def _members(name: str, members: Mapping[str, Any]) -> set[str]:
 
 
 def credentials_change(record: ConnectorRecord, verified: VerifiedCredentials) -> ConnectorChange:
-    """What a connector's record becomes with new credentials."""
+    """The change of a connector's record by new credentials."""
     return ConnectorChange(
         status=_status_with_new_credentials(record.status),
         auth_method=verified.method,

@@ -101,7 +101,7 @@ class UnhealthyView(Struct, frozen=True):
 
 
 class Health(Struct, frozen=True, omit_defaults=True):
-    """What a check of a connector found."""
+    """The result of a connector's check."""
 
     status: Annotated[Literal["healthy", "unhealthy"], member("Whether the application accepts the credentials.")]
     reason: Annotated[UnhealthyView | None, member("Of an unhealthy connector: the error that a call would get.")] = (

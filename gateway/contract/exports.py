@@ -9,7 +9,7 @@ from gateway.contract.members import member
 
 
 class FileFormat(StrEnum):
-    """What a file of records looks like."""
+    """The format of a file of records."""
 
     #: one record a line, as JSON (https://github.com/ndjson/ndjson-spec)
     NDJSON = "ndjson"

@@ -25,7 +25,7 @@ class HookView(Struct, frozen=True, omit_defaults=True):
 
 
 class NoticeAnswer(Struct, frozen=True, omit_defaults=True):
-    """What an application gets for a notice."""
+    """The response to an application's notice."""
 
     challenge: Annotated[str | None, member("The challenge of a handshake, sent back.", "3eZbrw1aB10FEMAGAZd4FyFQ")] = (
         None

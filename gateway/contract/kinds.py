@@ -21,7 +21,7 @@ class Effect(StrEnum):
 
 
 class PagingStyle(StrEnum):
-    """How the next page of a list is asked for."""
+    """How the next page of a list is requested."""
 
     #: a page number, one more each time
     PAGE = "page"
@@ -268,7 +268,7 @@ class ToolsView(Struct, frozen=True):
 
 
 class DocsMetadataView(Struct, frozen=True):
-    """What a document is about."""
+    """The subject of a document."""
 
     id: Annotated[str, member("The document's id.", "support-desk")]
     title: Annotated[str, member("The title.", "Support desk")]

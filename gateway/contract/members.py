@@ -13,7 +13,7 @@ TIME = "2026-03-01T09:00:00Z"
 
 
 def member(description: str, *examples: Any, **schema: Any) -> Meta:
-    """What the OpenAPI document says about a member: its description, examples and further JSON Schema keywords."""
+    """A member in the OpenAPI document: description, examples and further JSON Schema keywords."""
     return Meta(description=description, examples=list(examples) or None, extra_json_schema=schema or None)
 
 

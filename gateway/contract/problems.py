@@ -23,7 +23,7 @@ class FaultView(Struct, frozen=True):
 
 
 class UpstreamFaultView(Struct, frozen=True, omit_defaults=True):
-    """What the application said of an error."""
+    """The application's own description of an error."""
 
     status: Annotated[int | None, member("The application's status.", 503)] = None
     code: Annotated[str | None, member("The application's error code.", "Unavailable")] = None

@@ -24,7 +24,7 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 #: the tenant that sees all rows: maintenance, claims of jobs, identity
 SYSTEM = "*"
-#: seconds until a caller who gets no connection is told so, unless those who hold them wait for a slow disk
+#: seconds that a caller waits for a connection, unless the holders of the connections wait for a slow disk
 _ACQUIRE_TIMEOUT = 1.5
 #: seconds that a use may last until it is asked whether PostgreSQL is there at all
 _SLOW_AFTER = 1.2
@@ -65,7 +65,7 @@ _READY_TIMEOUT = 2.0
 
 
 class SessionConnection(asyncpg.Connection):  # type: ignore[misc]
-    """A connection that is not reset on its way back: the next user binds its own tenant."""
+    """A connection that the pool does not reset on release: the next user binds its own tenant."""
 
     #: whose rows it sees; None where that is not known
     tenant: str | None = None
@@ -316,7 +316,7 @@ class Database:
         )
 
     def system(self) -> AbstractAsyncContextManager[Connection]:
-        """A connection that sees all rows, for what is nobody's alone."""
+        """A connection that sees the rows of all organizations, for work that belongs to none of them."""
         return self.tenant(SYSTEM)
 
 

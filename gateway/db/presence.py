@@ -6,7 +6,7 @@ import asyncpg
 
 from gateway.aio.single_flight import SingleFlight
 
-#: seconds for an answer, and how often it is asked for: this process, too, may be what is slow
+#: seconds for a response, and number of tries: this process, too, may be the slow one
 _TIMEOUT, _TRIES = 0.4, 2
 
 _SLOW = """

@@ -111,7 +111,7 @@ class Child:
         return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
 
     async def _run_once(self) -> int:
-        """Start the process and wait for its end: its status, negative for a signal."""
+        """Start the process and wait until it exits; returns its exit status, negative for a signal."""
         if self.program.prepare:
             await asyncio.to_thread(self.program.prepare)
         if self._stopping.is_set():

@@ -42,7 +42,7 @@ def _accept_foreign(directory: Path) -> None:
 
 
 def owned_directory(directory: Path, service_user: ServiceUser | None) -> None:
-    """Make the directory if need be, 0700, the service user's; one that belongs to somebody else is refused."""
+    """Make the directory if need be, 0700, the service user's; one that belongs to another user is refused."""
     owner = service_user.uid if service_user else os.geteuid()
     try:
         directory.mkdir(mode=0o700)

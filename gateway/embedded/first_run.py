@@ -1,4 +1,4 @@
-"""What a run leaves in the data directory: the encryption key, the first client, and its address while it lasts."""
+"""Files of a run in the data directory: the encryption key, the first client, and the URL while it runs."""
 
 import base64
 import json

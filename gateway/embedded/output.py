@@ -65,7 +65,7 @@ async def _forward(read_end: int, on_line: Callable[[str], None]) -> None:
 
 
 async def _next_line(reader: asyncio.StreamReader) -> str | None:
-    """The next line without its end, None when there are no more."""
+    """The next line without its newline; None after the last one."""
     try:
         line = await reader.readline()
     except ValueError:

@@ -19,7 +19,7 @@ _SLACK = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
-    """What the operator asked for; None for a URL of a store means one of our own."""
+    """The operator's options; None as the URL of a store stands for an embedded server."""
 
     data_dir: Path
     bind: str = "127.0.0.1:8080"

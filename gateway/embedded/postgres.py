@@ -48,7 +48,7 @@ INITDB_OPTIONS = (
 class EmbeddedPostgres(LocalServer):
     """A Postgres of our own on a directory; `url` names its superuser and the database `gateway`.
 
-    Trust is by the file system: whoever may enter the socket's directory (0700) is let in.
+    The file system authenticates: a user who may enter the socket's directory (0700) may connect.
     """
 
     def __init__(self, directory: Path, *, durable: bool = True) -> None:

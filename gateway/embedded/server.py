@@ -1,4 +1,4 @@
-"""What the local Postgres and the local Redis have in common: a directory, a lock, a program, start and stop."""
+"""The common base of the local PostgreSQL and the local Redis: a directory, a lock, a program, start and stop."""
 
 import importlib.util
 import os

@@ -31,7 +31,7 @@ def signature(folders: Sequence[Path]) -> Signature:
 def changes(folders: Sequence[Path], *, interval: float = INTERVAL) -> AsyncIterator[Catalog]:
     """The catalog after each change, from now on, of a file below the folders.
 
-    While a folder is missing nothing is told.
+    While a folder is missing no change is reported.
     """
     return _changes(folders, signature(folders), interval)
 

@@ -167,7 +167,7 @@ class _Up:
         return sandbox
 
     async def _reached(self, step: Awaitable[T]) -> T:
-        """What a step on the database comes to; StartupError when there is no answer."""
+        """The result of a step on the database; raises StartupError if the database does not respond."""
         try:
             return await step
         except OSError as error:

@@ -83,7 +83,7 @@ class ExportRun:
         }
 
     async def _chunks(self, state: ExportState) -> AsyncIterator[bytes]:
-        """The file; raises InternalError in place of its end where a record is missing."""
+        """The bytes of the file; raises InternalError before the last byte if a record is missing."""
         is_csv = self.params.file is FileFormat.CSV
         columns = self.job.selection.get("select_fields") or state.columns
         records = 0

@@ -1,4 +1,4 @@
-"""Who is signed in to the console: a cookie, kept as its hash, that ends when nobody uses it."""
+"""Console sessions: a cookie, stored as its hash, that expires when it is not used."""
 
 import hmac
 from hashlib import sha256
@@ -42,7 +42,7 @@ class ConsoleSessions:
         return token
 
     async def caller(self, token: str) -> Caller | None:
-        """Who is signed in with the cookie; None when nobody is, or may no longer be."""
+        """The person of the session; None if the cookie is unknown or expired or the person may no longer sign in."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_SEE, hashed(token))
         stored = await self._identity.client(row["client_id"]) if row else None
@@ -58,7 +58,7 @@ class ConsoleSessions:
             await connection.execute(_DELETE, hashed(token))
 
     def csrf_token(self, token: str) -> str:
-        """What a form of this session carries, so that no other page can send one."""
+        """The CSRF token of this session's forms."""
         return hmac.new(self._key, token.encode(), sha256).hexdigest()
 
     def is_csrf_token(self, token: str, csrf_token: str) -> bool:

@@ -21,7 +21,7 @@ def id_of(text: str | None) -> UUID | None:
 
 
 class Scope(StrEnum):
-    """What a client may do."""
+    """A permission of a client."""
 
     #: run operations that change nothing, and look at everything of the organization
     READ = "read"

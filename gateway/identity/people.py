@@ -38,7 +38,7 @@ class People:
         self._identity = identity
 
     async def add(self, login: str, organization_ids: Sequence[UUID], scopes: Sequence[str]) -> Person:
-        """Let somebody in, as a new client of that name; raises Conflict and NotFound."""
+        """Let a person sign in, as a new client of that name; raises Conflict and NotFound."""
         client_id = uuid4()
         try:
             async with self._database.system() as connection, connection.transaction():
@@ -62,7 +62,7 @@ class People:
         return client_id
 
     async def signed_in(self, issuer: str, subject: str, login: str) -> Client | None:
-        """The client of whom the provider means; None for somebody unknown, and for a client that is disabled."""
+        """The client of the person whom the provider names; None for an unknown person and for a disabled client."""
         async with self._database.system() as connection:
             client_id = (
                 await connection.fetchval(_SEEN, issuer, subject)

@@ -15,7 +15,7 @@ HOST_NAME = re.compile(r"[A-Za-z0-9.-]+|[0-9A-Fa-f:.]+")
 
 
 def redirect_error(url: str, allowed: Sequence[str], *, is_embedded: bool) -> FieldError | None:
-    """What is wrong with a redirect_url. It is one of the client's, https; embedded, any loopback (RFC 8252 §7.3)."""
+    """The fault of a redirect_url. Valid are the client's own https URLs; embedded, any loopback (RFC 8252 §7.3)."""
     try:
         parsed = URL(url, encoded=True)
         host, port = parsed.host, parsed.port  # the port is parsed only now
@@ -42,7 +42,7 @@ def redirect_error(url: str, allowed: Sequence[str], *, is_embedded: bool) -> Fi
 
 
 def redirect_errors(urls: Sequence[str], *, is_embedded: bool) -> list[FieldError]:
-    """What is wrong with a client's new list of redirect URLs, each fault at its place."""
+    """The faults in a client's new list of redirect URLs, each with its place."""
     faults = ((index, url, redirect_error(url, urls, is_embedded=is_embedded)) for index, url in enumerate(urls))
     return [
         FieldError(f"/redirect_urls/{index}", f"redirect_urls.{index}", fault.code, f"{url[:200]}: {fault.message}")

@@ -99,7 +99,7 @@ _LIST_WORKSPACES = """
     ORDER BY name COLLATE "C", id
     LIMIT $5
 """
-# Until the transaction ends nobody can give it a connector, and who is doing so is waited for. Its name becomes free.
+# The lock waits for connectors that are being created and keeps new ones out until the transaction ends.
 _MARK_WORKSPACE_DELETED = """
     WITH old AS (
         SELECT id, name FROM workspaces
@@ -281,7 +281,7 @@ class IdentityStore:
             await connection.execute(_REVOKE_TOKEN, token_hash, client_id)
 
     async def token(self, token_hash: bytes) -> StoredToken | None:
-        """What a token proves, and for how long; None for one that is unknown or expired."""
+        """The client of a token and the token's expiry; None for an unknown or expired token."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_TOKEN, token_hash)
         return StoredToken(**row) if row else None

@@ -22,7 +22,7 @@ _NOBODY = hashlib.sha256(b"nobody").digest()
 
 
 def hashed(secret: str) -> bytes:
-    """What is stored of a secret. Ours are random 256-bit values, so a plain hash cannot be guessed back."""
+    """The stored hash of a secret. Secrets are random 256-bit values, so a plain hash cannot be guessed."""
     return hashlib.sha256(secret.encode()).digest()
 
 

@@ -20,7 +20,7 @@ from gateway.upstream.responses import OperationResult
 
 @dataclass(frozen=True)
 class Page:
-    """What one call came to: the records of a list, or the record of anything else, and the Meta of a paged list."""
+    """The result of one call: the records of a list or one record, and the Meta of a paged list."""
 
     answer: OperationResult
 
@@ -46,7 +46,7 @@ class Page:
 
 
 class LocalConnector:
-    """A connector whose credentials nobody else sees."""
+    """A connector whose credentials stay in the caller's process."""
 
     def __init__(self, connector: UpstreamConnector) -> None:
         self._connector = connector
@@ -65,7 +65,7 @@ class LocalConnector:
         select: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
     ) -> Page:
-        """Run one operation to its end, bulk updates and reports included; raises `gateway.errors.GatewayError`."""
+        """Run one operation until it finishes, long ones included; raises `gateway.errors.GatewayError`."""
         selection = self._selection(entity, action, select, exclude)
         return Page(selected(await self._connector.execute(entity, action, params), selection))
 

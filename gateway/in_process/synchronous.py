@@ -16,7 +16,7 @@ from gateway.saving.save import Downloaded, Progress
 
 
 class SyncLocalConnector(Synchronous[LocalConnector]):
-    """A connector whose credentials nobody else sees."""
+    """A connector whose credentials stay in the caller's process."""
 
     @property
     def kind(self) -> Kind:
@@ -32,7 +32,7 @@ class SyncLocalConnector(Synchronous[LocalConnector]):
         select: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
     ) -> Page:
-        """Run one operation to its end, bulk updates and reports included; raises `gateway.errors.GatewayError`."""
+        """Run one operation until it finishes, long ones included; raises `gateway.errors.GatewayError`."""
         return self._loop.run(self._target.execute(entity, action, params, select=select, exclude=exclude))
 
     def pages(

@@ -33,7 +33,7 @@ OLDEST_POSTGRES = 150000
 _CLOCK_SKEW = 5.0
 #: file descriptors that a front end wants beside its connections, and bytes that spooled files want
 _OTHER_FILES, _DISK = 100, 1 << 30
-#: seconds that a queued job may wait before somebody should look
+#: seconds that a queued job may wait before the check warns
 _QUEUE_WAIT = 60.0
 #: names of variables that the client and the command line read
 _OTHER_VARIABLES = frozenset(
@@ -42,10 +42,10 @@ _OTHER_VARIABLES = frozenset(
 
 
 class CheckStatus(StrEnum):
-    """What a check came to."""
+    """The result of a check."""
 
     PASSED = "passed"
-    #: it works; somebody should look
+    #: it works, and an operator should look at it
     WARNING = "warning"
     #: it keeps the gateway from working
     FAILED = "failed"
@@ -174,7 +174,7 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
     try:
         missing = await pending(settings.session_url or settings.database_url)
     except asyncpg.InsufficientPrivilegeError:
-        yield failed("schema", "cannot be told by the role of GATEWAY_DATABASE_URL; run `gateway migrate`")
+        yield failed("schema", "the role of GATEWAY_DATABASE_URL cannot read its version; run `gateway migrate`")
         return
     if missing:
         yield failed("schema", f"{len(missing)} migrations are missing; run `gateway migrate`")
@@ -199,7 +199,7 @@ _SERVER = """
 
 
 async def of_contents(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
-    """Workers, queue, and credentials that nobody can open."""
+    """Workers, queue, and credentials that no configured key can open."""
     statistics = await read_statistics(database)
     alive = [worker for worker in statistics.workers if worker.is_there]
     if alive:
@@ -295,6 +295,6 @@ async def of_front_end(settings: Settings) -> CheckResult:
 
 
 def _one_line(error: BaseException) -> str:
-    """What a library says, on one line and without the address, which may hold a password."""
+    """A library's error message on one line, without the URL, which may hold a password."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     return text if "://" not in text else type(error).__name__

@@ -1,4 +1,4 @@
-"""What an administrator of one organization is shown of the gateway's health: nothing of other organizations.
+"""The gateway's health for an administrator of one organization: nothing of other organizations.
 
 Settings, folders, worker ids and totals are the operator's: `gateway doctor` and `/metrics` have them.
 """

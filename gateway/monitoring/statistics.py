@@ -1,4 +1,4 @@
-"""What the gateway looks like from PostgreSQL: the same statistics for `gateway status` and for `/metrics`."""
+"""Statistics from PostgreSQL, the same for `gateway status` and for `/metrics`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

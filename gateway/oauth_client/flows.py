@@ -214,7 +214,7 @@ class Flows:
         return self._redirect_error(flow.redirect_url, stored.client) is None
 
     def _redirect_error(self, url: str, client: Client) -> FieldError | None:
-        """What is wrong with a redirect URL; the page that connect links return to is every client's."""
+        """The fault of a redirect URL; every client may use the page that connect links return to."""
         if url == self._connect_return:
             return None
         return redirect_urls.redirect_error(url, client.redirect_urls, is_embedded=self._is_embedded)

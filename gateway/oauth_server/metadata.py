@@ -1,4 +1,4 @@
-"""What the resource and the authorization server say of themselves: RFC 9728 and RFC 8414; pure."""
+"""Metadata of the protected resource (RFC 9728) and of the authorization server (RFC 8414); pure."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """What a host asks for; every member was checked."""
+    """A host's authorization request, validated."""
 
     host_id: str
     host_name: str
@@ -44,7 +44,7 @@ class AuthorizationRequest:
 
 @dataclass(frozen=True, slots=True)
 class NewGrant:
-    """What a person gave; no more than their own client has."""
+    """The scopes and workspaces that a person granted, at most those of their own client."""
 
     scopes: tuple[str, ...]
     #: names of the only workspaces, None for all of them
@@ -95,7 +95,7 @@ class CodeRow:
 
 @dataclass(frozen=True, slots=True)
 class TokenPair:
-    """What a host gets, once."""
+    """A token response; it is issued once."""
 
     access_token: str
     refresh_token: str

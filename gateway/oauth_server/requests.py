@@ -31,7 +31,7 @@ def redirect_of(query: Mapping[str, str], host: Host) -> str:
 def request_of(
     query: Mapping[str, str], host: Host, redirect_uri: str, resources: Collection[str]
 ) -> AuthorizationRequest:
-    """The whole request; raises OAuthError with what the host is to be told."""
+    """The whole request; raises OAuthError with the error for the host."""
     if query.get("response_type") != "code":
         raise OAuthError("unsupported_response_type", "response_type must be code")
     challenge = query.get("code_challenge", "")

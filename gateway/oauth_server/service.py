@@ -56,7 +56,7 @@ class AuthorizationServer:
             client_id = await self.store.revoke(caller.organization_id, grant_id)
             if client_id is None:
                 raise NotFound("there is no such grant")
-        # Here it ends with the response; the other processes are told.
+        # This process forgets the token before it responds; the others receive a notification.
         self._tokens.on_notify(str(client_id))
 
     async def revoke_token(self, host_id: str, token: str) -> None:

@@ -117,7 +117,7 @@ _PRUNE = (
 
 
 class AuthorizationStore:
-    """What was granted to whom."""
+    """The grant of a person to a host."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""What a caller asks for, and what becomes of it: an answer at hand, or a job that goes on."""
+"""A caller's request, and its result: an answer or a job."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from gateway.upstream.responses import OperationResult
 
 
 class OperationCall(msgspec.Struct, frozen=True):
-    """What a caller asks for."""
+    """A caller's request."""
 
     connector_id: UUID
     entity: str
@@ -55,7 +55,7 @@ class OperationCall(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """An answer at hand."""
+    """An answer that is complete."""
 
     answer: OperationResult
     took_ms: int

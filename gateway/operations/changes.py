@@ -1,4 +1,4 @@
-"""What an operation is done to and which members it writes, for the audit log: names only, never values. Pure."""
+"""The target of an operation and the members that it writes, for the audit log: names only, never values. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

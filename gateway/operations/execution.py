@@ -57,7 +57,7 @@ _SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for ef
 
 
 class PreparedExecution(msgspec.Struct, frozen=True):
-    """What a caller asks for, with the connector that is to do it and the engine's call for it."""
+    """A caller's request with its connector and the engine's call."""
 
     caller: Caller
     call: OperationCall
@@ -66,7 +66,7 @@ class PreparedExecution(msgspec.Struct, frozen=True):
 
     @property
     def sunset_headers(self) -> Mapping[str, str]:
-        """What the answer says of the end of what the call relies on."""
+        """The Sunset and Deprecation headers of the answer."""
         headers_by_method = self.engine_call.operation.sunset_headers
         return headers_by_method.get(self.resolved.record.auth_method, headers_by_method[None])
 
@@ -181,7 +181,7 @@ class Execution:
         return resolved.connector.preview(engine_call)
 
     async def _prepare(self, caller: Caller, call: OperationCall, entry: Entry) -> PreparedExecution:
-        """What is to run, and that the caller may run it; raises what is wrong with the call."""
+        """Validate the call and the caller's permission; raises every fault."""
         resolved = await self._connectors.get_for(caller, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         _describe(entry, resolved, engine_call)
@@ -195,7 +195,7 @@ class Execution:
         return PreparedExecution(caller, call, resolved, engine_call)
 
     def _remembered(self, prepared: PreparedExecution, freshness: Freshness) -> Done | None:
-        """An answer at hand that is fresh enough; raises NotCached where the caller wants no other."""
+        """A cached answer that is fresh enough; raises NotCached if the caller accepts only a cached one."""
         started = time.monotonic()
         cached = self._cache.find(prepared.cache_key, freshness.max_age)
         if cached is not None:
@@ -292,7 +292,7 @@ class Execution:
                 raise
 
     async def _once(self, prepared: PreparedExecution) -> Done | Accepted:
-        """Run it here under its key: one upstream request however often it is asked for, across crashes too."""
+        """Run the call inline under its idempotency key: one upstream request for all retries, also across crashes."""
         key, worker = self._key(prepared.call), self._runner.worker
         accepted = await self._jobs.accept(prepared.new_job(is_inline=True), key, claimed_by=worker)
         if not accepted.is_new:
@@ -301,7 +301,7 @@ class Execution:
         return Done(await self._runner.run(accepted.job, self._run_inline), _milliseconds(started))
 
     async def _answered(self, prepared: PreparedExecution, accepted: stored.AcceptedJob) -> Done | Accepted:
-        """What a request gets whose job is there, be it new or that of its key's first use."""
+        """The answer to a request whose job exists: a new job, or the one of the key's first use."""
         job: JobSummary = accepted.job
         is_replayed = not accepted.is_new
         if accepted.is_mismatch:
@@ -454,14 +454,14 @@ class Execution:
     async def _stored(
         self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
     ) -> OperationResult:
-        """The whole file is stored, whatever part was asked for: the result gives any part of it."""
+        """Store the whole file, whatever range the call names: the result serves any range of it."""
         async with connector.open_file(call, RangeRequest()) as file:
             stored_file = await self._files.save(job.organization_id, job.id, job.fence, file, run_context)
         return OperationResult(msgspec.Raw(msgspec.json.encode(stored_file.document())))
 
 
 def _describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> None:
-    """What the audit log says of a call: the record that it is about, and the members that a write changes."""
+    """The members of the audit entry: the target record, and the names of the members that a write changes."""
     entry.kind, entry.target = resolved.record.kind, target_of(call.operation, call.params)
     if call.effect is not Effect.READ:
         entry.changed = changed_members(call.operation, call.params) or None

@@ -22,7 +22,7 @@ from gateway.errors import Unavailable
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult
 
-#: the topic of a write that is about to be sent; its subject, as that of its end, is `connector:write`
+#: the topic before a write is sent; the payload, as that after the write, is `connector:write`
 WRITING = "writing"
 #: seconds after which an announced write counts as ended: its process may have been killed
 _LONGEST_WRITE = 120.0

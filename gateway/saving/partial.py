@@ -1,4 +1,4 @@
-"""A file on its way: its first bytes beside the target, with a note of what they are the beginning of."""
+"""A partial file: its first bytes beside the target, with a note of the file that they belong to."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ class Partial:
 
     @classmethod
     def beside(cls, target: Path, resource: str) -> Self:
-        """What an earlier try left for this target, if it was the same file."""
+        """The partial file of an earlier try for this target, if it was the same file."""
         partial = cls(target, resource)
         try:
             note = json.loads(partial._note.read_text("utf-8"))

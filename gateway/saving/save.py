@@ -1,4 +1,4 @@
-"""A file from wherever it can be asked for in parts: resumed where it stopped, checked, in place only when whole."""
+"""Saves a file by ranges: resumed where it stopped, checked, and renamed into place only when it is complete."""
 
 import asyncio
 import re
@@ -48,7 +48,7 @@ class IncomingPart:
 
     @classmethod
     def of(cls, status: int, headers: Mapping[str, str], chunks: AsyncIterator[bytes]) -> "IncomingPart":
-        """What the headers of a 200 or a 206 say (RFC 9110 §14.4)."""
+        """The part of the file in a 200 or a 206, from its headers (RFC 9110 §14.4)."""
         tag = headers.get("ETag", "")
         validator = tag if tag and not tag.startswith("W/") else headers.get("Last-Modified")
         content_type = headers.get("Content-Type", "").partition(";")[0].strip() or None
@@ -68,10 +68,10 @@ class FileOrigin(Protocol):
 
     @property
     def interruptions(self) -> tuple[type[GatewayError], ...]:
-        """The errors after which it is asked for the rest."""
+        """The errors after which the rest is requested again."""
 
     async def name(self) -> str | None:
-        """What the file is called there."""
+        """The file's name at the source."""
 
     def open(self, headers: Mapping[str, str]) -> AbstractAsyncContextManager[IncomingPart]:
         """An answer judged good, asked for with these headers, for as long as the block lasts."""
@@ -130,7 +130,7 @@ def _safe_name(name: str | None) -> str:
 
 
 async def _receive(source: FileOrigin, partial: Partial, on_progress: Progress | None) -> IncomingPart:
-    """One answer to its end; what came of it before a break is kept."""
+    """Write one response to the file; bytes that arrived before a broken connection stay."""
     try:
         return await _append(source, partial, partial.resuming_headers, on_progress)
     except RangeNotSatisfiable:

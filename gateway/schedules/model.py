@@ -22,7 +22,7 @@ REMEMBERED_RUNS = 20
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """What a caller says of a schedule: which operation is run, and when."""
+    """A caller's definition of a schedule: the operation and the times of its runs."""
 
     name: str
     connector_id: UUID
@@ -79,5 +79,5 @@ class Schedule(msgspec.Struct, frozen=True):
 
 
 def binding(organization_id: UUID, schedule_id: UUID) -> Binding:
-    """What the sealed params of a schedule belong to; they open nowhere else."""
+    """The associated data of a schedule's sealed params: they cannot be opened for another schedule."""
     return Binding(organization_id, schedule_id, "schedule")

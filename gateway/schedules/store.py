@@ -132,7 +132,7 @@ class ScheduleStore:
 
     @asynccontextmanager
     async def locked(self, caller: Caller, schedule_id: UUID) -> AsyncIterator[tuple[Connection, Schedule]]:
-        """The schedule, which no one else changes until the block's transaction ends; raises NotFound."""
+        """Lock the schedule until the block's transaction ends; raises NotFound."""
         async with self._database.tenant(caller.organization_id) as connection, connection.transaction():
             yield connection, self._found(await connection.fetchrow(_LOCKED, *_seen_by(caller), schedule_id))
 

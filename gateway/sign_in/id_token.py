@@ -26,7 +26,7 @@ class UnknownKey(SignInRefused):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedToken:
-    """What the token must say, so that it is the answer to our request."""
+    """The claims that an id_token must have to answer our request."""
 
     issuer: str
     client_id: str

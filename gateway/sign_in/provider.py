@@ -165,6 +165,6 @@ class Provider:
 
 
 def words(code: str, description: str = "") -> str:
-    """What the provider says, short and on one line."""
+    """The provider's error, short and on one line."""
     text = f"{code}: {description}" if description else code
     return "".join(each for each in text[:_MAX_WORDS] if each.isprintable())

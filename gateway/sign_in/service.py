@@ -29,7 +29,7 @@ class PendingSignIn:
 
 
 class ProviderSignIn:
-    """Signs people in whom an administrator has added; nobody else gets in, whatever the provider says."""
+    """Signs in people whom an administrator has added; all others are refused, whatever the provider asserts."""
 
     def __init__(
         self, provider: Provider, store: SignInStore, people: People, seals: SealedText, base_url: str

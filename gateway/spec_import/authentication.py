@@ -109,9 +109,7 @@ class Authentication:
         wanted = [scope for scope in offered if scope in scopes] or offered
         if wanted:
             found["scopes"] = wanted
-            self._say(
-                Confidence.GUESSED, "the scopes that are asked for", f"{len(wanted)}: leave out what you do not need"
-            )
+            self._say(Confidence.GUESSED, "the requested scopes", f"{len(wanted)}: leave out what you do not need")
         return found
 
     def _url(self, url: object) -> str:

@@ -19,7 +19,7 @@ _OF_KIND = (
     "rate_limit",
     "health_check",
 )
-#: members of an action whose change is told as old → new
+#: members of an action whose change is reported as old → new
 _TOLD = ("request", "effect", "server", "headers", "content_type", "request_body", "records", "record", "download")
 #: keywords of a param that decide what callers may send
 _OF_PARAM = ("type", "enum", "format", "pattern", "minimum", "maximum", "minLength", "maxLength", "items", "properties")

@@ -45,7 +45,7 @@ _OWN_RECORDS = ("me", "user", "self", "current_user", "account", "whoami", "user
 
 @dataclass(frozen=True)
 class Options:
-    """What a person asks of an import."""
+    """The options of an import."""
 
     #: the name of the kind; by the document's title by default
     kind: str | None = None
@@ -76,7 +76,7 @@ class Imported:
 
     connector: dict[str, Any]
     entities: dict[str, dict[str, Any]]
-    #: operations of the document that were asked for, and those that became actions
+    #: operations of the document that the options select, and those that became actions
     total: int
     mapped: int
     #: operations that got longer names, because others had theirs

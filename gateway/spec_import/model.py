@@ -1,4 +1,4 @@
-"""What an import works on: the operations of a document, and what is to be said of how they were mapped."""
+"""The model of an import: the operations of a document, and remarks on how they were mapped."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -80,7 +80,7 @@ def path_names(path: str) -> PathNames:
 
 
 def _with_verb(part: str) -> tuple[str, str]:
-    """A segment and the verb at its end: `tasks:run`, `users.list`."""
+    """A segment and its last verb: `tasks:run`, `users.list`."""
     name, _, verb = part.rpartition(":") if ":" in part else part.rpartition(".")
     return (name, verb) if name and "{" not in verb else (part, "")
 

@@ -1,4 +1,4 @@
-"""How the next page of a list is asked for, recognized by params, the response's members and its headers. Pure."""
+"""Recognizes the paging style of a list by params, members of the response and headers. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ _NEXT_CURSOR = re.compile(
 _NEXT_URL = re.compile(r"next|next_?(page)?_?(url|uri|link|href)|next_page|href|url")
 _HAS_MORE = ("has_more", "more", "has_next_page", "has_next", "hasmore", "is_truncated", "more_results", "incomplete")
 _TOTAL = ("total", "total_count", "totalcount", "total_results", "total_records", "count")
-#: levels of objects beside the list that are looked at
+#: levels of objects beside the list that are searched
 _DEEPEST = 3
 
 Paging = dict[str, Any]

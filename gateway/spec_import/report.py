@@ -1,4 +1,4 @@
-"""What an import came to, for people: mapped, guessed and why, and what needs a person. Pure."""
+"""The report of an import for people: mapped, guessed and why, and what needs a person. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby

@@ -167,7 +167,7 @@ def _types(schema: Schema) -> list[str]:
 
 
 def _told(schema: Schema) -> Schema:
-    """A schema whose defaults are told in words: the application has them, and one that is sent may exclude others."""
+    """A schema whose defaults are part of the description: the application applies them itself."""
     if "default" in schema:
         default = schema["default"]
         shown = str(default).lower() if isinstance(default, bool) else str(default)

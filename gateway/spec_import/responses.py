@@ -23,7 +23,7 @@ _MAX_MERGED, _MAX_FIELDS = 8, 150
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a response holds: a list, a record or a file, and the schema of the records."""
+    """The content of a response: a list, a record or a file, and the schema of the records."""
 
     #: `records` or `record` and its path; None for a file
     member: str | None

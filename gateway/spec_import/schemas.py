@@ -82,7 +82,7 @@ class Schemas:
         return found
 
     def _own(self, node: Node, depth: int) -> Schema:
-        """What a schema says itself, without `allOf` and its kin."""
+        """The schema's own keywords, without `allOf`, `oneOf` and `anyOf`."""
         types = _types(node)
         found: Schema = {}
         if types:

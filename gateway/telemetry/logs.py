@@ -75,7 +75,7 @@ def context() -> Mapping[str, str]:
 def without_secrets(text: str) -> str:
     """The text with what looks like a credential masked; of a very long one the beginning and the last lines."""
     if len(text) > _MAX_TEXT:
-        # From a line's beginning on: what is left of a credential without its name could not be told.
+        # Cut from the beginning of a line: the rest of a credential could not be recognized without its name.
         text = f"{text[: _MAX_TEXT // 2]} …\n{text[-_MAX_TEXT // 2 :].partition(chr(10))[2]}"
     for pattern, mask in _SECRETS:
         text = pattern.sub(mask, text)

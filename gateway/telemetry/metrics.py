@@ -1,4 +1,4 @@
-"""What a process counts, from anywhere in it, as it logs: labels of bounded number, and almost nothing to pay.
+"""Metrics that any module counts, as it logs: a bounded number of labels, at almost no cost.
 
 Labels are routes, kinds, entities, actions and codes of ours, never what a caller wrote. A process counts in one
 thread, so that plain numbers do, without the lock that `prometheus_client` takes for each; it makes text of them when

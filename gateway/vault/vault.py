@@ -48,7 +48,7 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a sealed value belongs to; it opens nowhere else."""
+    """The associated data of a sealed value: it cannot be opened in another place."""
 
     organization_id: UUID
     owner_id: UUID | str
