@@ -25,6 +25,8 @@ from gateway.identity.model import Caller
 MAX_WEBHOOKS = 2000
 #: seconds for which deliveries are signed with the previous secret too
 _OVERLAP = 86400.0
+#: `status_reason` of a webhook that a caller disabled
+_BY_OWNER = "disabled by its owner"
 #: callback URLs of one client
 _MAX_CALLBACKS = 50
 
@@ -113,6 +115,12 @@ class WebhookService:
         """The newest first."""
         return await self._store.find(caller.organization_id, _workspaces(caller), before, limit)
 
+    async def disabled_by_gateway(self, caller: Caller, limit: int) -> Sequence[Webhook]:
+        """Those to which the gateway stopped delivering, the newest first."""
+        return await self._store.find(
+            caller.organization_id, _workspaces(caller), None, limit, disabled_except=_BY_OWNER
+        )
+
     async def change(self, caller: Caller, webhook_id: UUID, change: Mapping[str, Any]) -> Webhook:
         """The webhook with these members changed; `status: active` enables it again. Raises NotFound, InvalidParams."""
         with self._audit.record("webhook.update", caller, target=str(webhook_id)):
@@ -122,7 +130,7 @@ class WebhookService:
             if columns.get("status") == WebhookStatus.ACTIVE:
                 columns |= {"status_reason": None, "failures": 0, "failing_since": None}
             elif columns.get("status") == WebhookStatus.DISABLED:
-                columns["status_reason"] = "disabled by its owner"
+                columns["status_reason"] = _BY_OWNER
             return await self._store.update(caller.organization_id, webhook_id, _workspaces(caller), columns)
 
     async def delete(self, caller: Caller, webhook_id: UUID) -> None:

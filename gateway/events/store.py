@@ -204,12 +204,15 @@ class WebhookStore:
         workspaces: Sequence[str] | None,
         before: tuple[datetime, UUID] | None,
         limit: int,
+        *,
+        disabled_except: str | None = None,
     ) -> Sequence[Webhook]:
-        """The newest first."""
+        """The newest first; with `disabled_except` the disabled ones whose `status_reason` is another."""
         where = Where()
         where.add("organization_id = {}", organization_id)
         where.add("workspaces <@ {}::text[]", workspaces)
         where.add("(created_at, id) < ({}, {})", *(before or (None, None)))
+        where.add("status = 'disabled' AND status_reason IS DISTINCT FROM {}", disabled_except)
         query = _LIST.format(conditions=where.text, limit=where.argument(limit))
         async with self._database.tenant(organization_id) as connection:
             return [_webhook(row) for row in await connection.fetch(query, *where.arguments)]

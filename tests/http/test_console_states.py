@@ -6,10 +6,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.aio.clock import CLOCK
 from gateway.context_store import entities
 from gateway.context_store.sync import schedule, sources
+from gateway.contract.events import DeliveryStatus, EventType
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, UpstreamError, UpstreamFault, UpstreamTimeout
+from gateway.events.model import Event, event_types
+from gateway.events.service import WebhookRequest
+from gateway.events.store import WebhookStore
+from gateway.events.webhook import Delivery, TurnResult
 from gateway.http.console.routes import CONSOLE_ROUTES
 from gateway.jobs.lease import JobRunContext, Work
 from gateway.jobs.model import NewJob, StoredJob
@@ -71,6 +77,16 @@ class FailingWorld:
         await self.services.due_runs.start()
         return made.id
 
+    async def webhook(self) -> UUID:
+        """One that was disabled after a delivery failed."""
+        request = WebhookRequest("https://app.example.com/webhooks", event_types(["job.*"]))
+        made, _ = await self.services.webhooks.create(caller_of(self.organization_id), request)
+        event = Event(1, EventType.JOB_FAILED, CLOCK.now(), {"job_id": str(uuid4())})
+        delivery = Delivery(event, DeliveryStatus.FAILED, 3, response_status=500, duration_ms=41, response_body=REASON)
+        result = TurnResult([delivery], made.position, 3, CLOCK.now(), 0.0, REASON)
+        assert await WebhookStore(self.services.database, self.services.vault).finish(made, result)
+        return made.id
+
     async def job(self, connector_id: UUID, work: Work, effect: Effect) -> UUID:
         """One whose run raised an error."""
         new = NewJob(
@@ -90,6 +106,7 @@ async def failing(front: FrontEnd) -> AsyncIterator[tuple[ConsoleBrowser, dict[s
     ids = {
         "connector_id": connector_id,
         "schedule": await world.schedule(connector_id),
+        "webhook": await world.webhook(),
         "failed": await world.job(connector_id, refused, Effect.READ),
         "unknown": await world.job(connector_id, lost, Effect.WRITE),
     }
@@ -114,7 +131,7 @@ async def test_a_page_is_shown_while_there_is_nothing(empty: ConsoleBrowser, pat
 
 @pytest.mark.parametrize("path", [path for path in PAGES if "{" in path])
 async def test_the_page_of_something_unknown_is_an_error_page(empty: ConsoleBrowser, path: str):
-    answer = await empty.get(path.format(connector_id=uuid4(), job_id=uuid4(), schedule_id=uuid4()))
+    answer = await empty.get(path.format(connector_id=uuid4(), job_id=uuid4(), schedule_id=uuid4(), webhook_id=uuid4()))
 
     assert answer.status == 404
     assert b"</html>" in answer.body
@@ -126,7 +143,9 @@ async def test_a_page_is_shown_after_everything_failed(failing, path: str, job: 
     browser, ids = failing
 
     answer = await browser.get(
-        path.format(connector_id=ids["connector_id"], job_id=ids[job], schedule_id=ids["schedule"])
+        path.format(
+            connector_id=ids["connector_id"], job_id=ids[job], schedule_id=ids["schedule"], webhook_id=ids["webhook"]
+        )
     )
 
     assert answer.status == 200
@@ -145,6 +164,10 @@ async def test_a_page_is_shown_after_everything_failed(failing, path: str, job: 
         ("/console/jobs/{unknown}", b"It may have been done already"),
         ("/console/schedules", b"paused: its connector is needs_reauth"),
         ("/console/schedules/{schedule}", b"was not run: its connector is needs_reauth"),
+        ("/console", b"is disabled: the application said &lt;no&gt; to everything"),
+        ("/console/webhooks", b"the application said &lt;no&gt; to everything"),
+        ("/console/webhooks/{webhook}", b"<pre>the application said &lt;no&gt; to everything</pre>"),
+        ("/console/webhooks/{webhook}?status=pending", b"No delivery has this status"),
         ("/console/health", b"does not answer"),
         ("/console/search?connector={connector_id}&entity=tickets&field=no_such&operator=eq&value=a", b'role="alert"'),
     ],

@@ -11,12 +11,24 @@ from playwright.async_api import Browser, Page, StorageState
 from tests.harness.browser import findings, findings_in_light_and_dark, needs_chromium, signed_in, troubles_of
 from tests.harness.caller import Api
 from tests.harness.sandbox import fault
+from tests.harness.waiting import eventually
 
 #: set by `make screenshots`: where they go
 SCREENSHOTS = os.environ.get("GATEWAY_SCREENSHOTS")
-SCREENS = ("", "/connectors", "/playground?operation=support-desk.tickets.create", "/jobs", "/search", "/audit",
-           "/grants", "/settings", "/health")  # fmt: skip
-PAGES = ("connector", "failed job", "found", "wrong search", "no page", "sign-in", "choice", "form", "unknown link")
+SCREENS = ("", "/connectors", "/playground?operation=support-desk.tickets.create", "/jobs", "/webhooks", "/search",
+           "/audit", "/grants", "/settings", "/health")  # fmt: skip
+PAGES = (
+    "connector",
+    "failed job",
+    "webhook",
+    "found",
+    "wrong search",
+    "no page",
+    "sign-in",
+    "choice",
+    "form",
+    "unknown link",
+)
 #: runs wherever it is taken for markup, a script or an address
 SCRIPT = """"><script>ran=1</script><img src=x onerror="ran=1"><a href="javascript:ran=1">x</a>{{7*7}}"""
 
@@ -53,6 +65,11 @@ async def taken(page: Page, name: str) -> None:
             await page.screenshot(path=f"{SCREENSHOTS}/{name}{suffix}.png")
 
 
+async def delivered(api: Api, webhook_id: str) -> bool:
+    """Whether a delivery was attempted."""
+    return any(each["attempts"] for each in (await api.get(f"/api/v1/webhooks/{webhook_id}/deliveries")).json()["data"])
+
+
 @pytest.fixture(scope="module")
 async def addresses(running) -> dict[str, str]:
     """Pages that are of something: a connector, its jobs, links that are new, used and wrong."""
@@ -60,10 +77,15 @@ async def addresses(running) -> dict[str, str]:
         desk = await api.connector()
         job = await desk.submit("tickets", "get", {"ticket_id": 999_999_999})
         await api.get(f"/api/v1/jobs/{job['id']}/result?wait=60")
+        webhook = {"url": "https://receiver.invalid/webhooks", "types": ["connector.*"]}
+        webhook_id = (await api.post("/api/v1/webhooks", webhook)).json()["id"]
+        await api.connector()
+        await eventually(lambda: delivered(api, webhook_id))
         link = (await api.post("/api/v1/connect/sessions", {"workspace_name": "w"})).json()["url"]
         return {
             "connector": f"/console/connectors/{desk.record['id']}",
             "failed job": f"/console/jobs/{job['id']}",
+            "webhook": f"/console/webhooks/{webhook_id}",
             "found": "/console/playground?query=close+a+ticket",
             "wrong search": "/console/search?entity=tickets&field=no_such_field&operator=eq&value=1",
             "no page": "/console/connectors/6f1d7b8c-0000-4000-8000-000000000000",

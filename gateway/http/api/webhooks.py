@@ -20,7 +20,7 @@ from gateway.contract.events import (
 from gateway.events.model import event_types
 from gateway.events.service import WebhookRequest
 from gateway.events.urls import MAX_URL
-from gateway.events.webhook import Delivery, Webhook
+from gateway.events.webhook import Delivery, DeliveryAttempt, Webhook
 from gateway.http.api.events import event_view
 from gateway.http.bodies import Body, Name, QueryString, path_id, read_body, read_query
 from gateway.http.keys import CALLER, SERVICES
@@ -123,6 +123,11 @@ def delivery_view(webhook_id: UUID, delivery: Delivery) -> DeliveryView:
     )
 
 
+def webhook_test_view(attempt: DeliveryAttempt) -> WebhookTestView:
+    """The attempt to deliver a test event as callers see it."""
+    return WebhookTestView(attempt.is_success, attempt.duration_ms, attempt.status, attempt.body, attempt.error)
+
+
 async def create_webhook(request: web.Request) -> web.Response:
     """Subscribes a receiver to events from now on. Deliveries follow Standard Webhooks: verify `webhook-signature` with
     `secret`, which is shown once. Deliveries are made at least once, in order for each record and job; anything but 2xx
@@ -170,7 +175,7 @@ async def delete_webhook(request: web.Request) -> web.Response:
 async def test_webhook(request: web.Request) -> WebhookTestView:
     """Sends an event of the type `webhook.test` to the receiver, once, and answers what came of it."""
     attempt = await request.app[SERVICES].webhooks.test(request[CALLER], path_id(request, "webhook_id"))
-    return WebhookTestView(attempt.is_success, attempt.duration_ms, attempt.status, attempt.body, attempt.error)
+    return webhook_test_view(attempt)
 
 
 async def rotate_webhook_secret(request: web.Request) -> web.Response:

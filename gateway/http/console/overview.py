@@ -16,7 +16,7 @@ from gateway.monitoring.organization_health import organization_checks
 from gateway.monitoring.statistics import read_in_hand, read_own_copies
 from gateway.request_log.log import RequestFilter
 
-#: connectors to authorize again that are named
+#: connectors to authorize again, and webhooks that the gateway disabled, that are named
 _ATTENTION = 20
 #: how names of actions begin that are no operations of applications
 _ADMINISTRATION = (
@@ -25,9 +25,11 @@ _ADMINISTRATION = (
     "connect",
     "console.",
     "context_store.",
+    "hook.",
     "job.",
     "oauth",
     "schedule",
+    "webhook.",
     "workspace.",
 )
 #: jobs and requests that are shown, and entries of the audit log among which the first call is looked for
@@ -77,6 +79,7 @@ async def overview(request: web.Request) -> web.Response:
         counts={status.value: count for status, count in counts.items()},
         steps=await _first_steps(request, is_connected=any(counts.values())),
         attention=attention,
+        disabled=await services.webhooks.disabled_by_gateway(caller, _ATTENTION),
         failed=[job_view(request, job) for job in failed],
         requests=requests,
         jobs=[job_view(request, job) for job in recent],

@@ -20,6 +20,7 @@ NAVIGATION = (
     ("playground", "/console/playground", "Playground"),
     ("jobs", "/console/jobs", "Jobs"),
     ("schedules", "/console/schedules", "Schedules"),
+    ("webhooks", "/console/webhooks", "Webhooks"),
     ("search", "/console/search", "Search"),
     ("audit", "/console/audit", "Audit"),
     ("grants", "/console/grants", "Hosts"),

@@ -11,6 +11,7 @@ from gateway.http.console import (
     schedules,
     settings,
     sign_in,
+    webhooks,
 )
 from gateway.http.route import Route, RouteHandler
 from gateway.identity.model import Scope
@@ -20,6 +21,7 @@ _TAG = "Console"
 _CONNECTOR = "/console/connectors/{connector_id}"
 _JOB = "/console/jobs/{job_id}"
 _SCHEDULE = "/console/schedules/{schedule_id}"
+_WEBHOOK = "/console/webhooks/{webhook_id}"
 
 
 def _page(path: str, handler: RouteHandler, summary: str, scope: Scope = READ) -> Route:
@@ -76,6 +78,13 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     _form(_SCHEDULE, schedules.enable_schedule, "Enable or disable", "schedule.update"),
     _form(_SCHEDULE + "/run", schedules.run_schedule, "Run now", "schedule.run"),
     _form(_SCHEDULE + "/delete", schedules.delete_schedule, "Delete", "schedule.delete"),
+    _page("/console/webhooks", webhooks.list_webhooks, "All webhooks"),
+    _page(_WEBHOOK, webhooks.show_webhook, "One webhook"),
+    _form(_WEBHOOK, webhooks.change_webhook, "Pause or enable", "webhook.update"),
+    _form(_WEBHOOK + "/test", webhooks.test_webhook, "Send a test event", "webhook.test"),
+    _form(_WEBHOOK + "/rotate", webhooks.rotate_secret, "Another secret", "webhook.rotate"),
+    _form(_WEBHOOK + "/deliveries/{event_id}/resend", webhooks.resend, "Deliver an event again", "webhook.resend"),
+    _form(_WEBHOOK + "/delete", webhooks.delete_webhook, "Delete", "webhook.delete"),
     _page("/console/search", records.search_copy, "Search the copy"),
     _page("/console/search.csv", records.export_search, "What a search finds as CSV"),
     _page("/console/audit", records.list_audit, "The audit log", ADMIN),

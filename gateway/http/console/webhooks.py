@@ -1,0 +1,106 @@
+"""Webhooks in the console: their state and last deliveries; tested, paused, resent, with another secret, deleted."""
+
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from gateway.contract.events import DeliveryStatus, WebhookTestView
+from gateway.http.api.webhooks import delivery_view, webhook_test_view, webhook_view
+from gateway.http.bodies import path_id
+from gateway.http.console.page import console_page, see_other
+from gateway.http.console.session import read_console_form
+from gateway.http.keys import CALLER, SERVICES
+from gateway.http.responses import cursor_of, read_time_cursor
+
+_PAGE = "/console/webhooks"
+#: webhooks and deliveries on a page
+_LIMIT, _DELIVERIES = 50, 25
+_MAX_ID = 2**62
+
+
+async def list_webhooks(request: web.Request) -> web.Response:
+    """GET /console/webhooks."""
+    before = read_time_cursor(request.query.get("cursor"))
+    webhooks = await request.app[SERVICES].webhooks.find(request[CALLER], before, _LIMIT + 1)
+    page = webhooks[:_LIMIT]
+    cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(webhooks) > len(page) else None
+    return console_page(
+        request,
+        "webhooks.html",
+        active="webhooks",
+        webhooks=[webhook_view(webhook) for webhook in page],
+        older=cursor and urlencode({"cursor": cursor}),
+    )
+
+
+async def show_webhook(request: web.Request) -> web.Response:
+    """GET /console/webhooks/{webhook_id}."""
+    return await _shown(request)
+
+
+async def change_webhook(request: web.Request) -> web.Response:
+    """POST /console/webhooks/{webhook_id}: pause it, or deliver again from where it stopped."""
+    fields, webhook_id = await read_console_form(request), path_id(request, "webhook_id")
+    status = "active" if fields.get("status") == "active" else "disabled"
+    await request.app[SERVICES].webhooks.change(request[CALLER], webhook_id, {"status": status})
+    return see_other(f"{_PAGE}/{webhook_id}")
+
+
+async def test_webhook(request: web.Request) -> web.Response:
+    """POST /console/webhooks/{webhook_id}/test: send a test event and show the receiver's response."""
+    await read_console_form(request)
+    attempt = await request.app[SERVICES].webhooks.test(request[CALLER], path_id(request, "webhook_id"))
+    return await _shown(request, tested=webhook_test_view(attempt))
+
+
+async def rotate_secret(request: web.Request) -> web.Response:
+    """POST /console/webhooks/{webhook_id}/rotate: another signing secret, shown once."""
+    await read_console_form(request)
+    secret, _ = await request.app[SERVICES].webhooks.rotate(request[CALLER], path_id(request, "webhook_id"))
+    return await _shown(request, secret=secret)
+
+
+async def resend(request: web.Request) -> web.Response:
+    """POST /console/webhooks/{webhook_id}/deliveries/{event_id}/resend: deliver one event again."""
+    await read_console_form(request)
+    webhook_id, event_id = path_id(request, "webhook_id"), _id_of(request.match_info["event_id"])
+    await request.app[SERVICES].webhooks.resend(request[CALLER], webhook_id, event_id or 0)
+    return see_other(f"{_PAGE}/{webhook_id}")
+
+
+async def delete_webhook(request: web.Request) -> web.Response:
+    """POST /console/webhooks/{webhook_id}/delete: delete it with its deliveries."""
+    await read_console_form(request)
+    await request.app[SERVICES].webhooks.delete(request[CALLER], path_id(request, "webhook_id"))
+    return see_other(_PAGE)
+
+
+async def _shown(
+    request: web.Request, *, secret: str | None = None, tested: WebhookTestView | None = None
+) -> web.Response:
+    webhooks, webhook_id = request.app[SERVICES].webhooks, path_id(request, "webhook_id")
+    webhook = await webhooks.get(request[CALLER], webhook_id)
+    chosen = request.query.get("status", "")
+    status = chosen if chosen in set(DeliveryStatus) else None
+    before = _id_of(request.query.get("cursor", ""))
+    found = await webhooks.deliveries(request[CALLER], webhook_id, status, before, _DELIVERIES + 1)
+    page = found[:_DELIVERIES]
+    older = {"status": status or "", "cursor": page[-1].event.id} if len(found) > len(page) else None
+    return console_page(
+        request,
+        "webhook.html",
+        active="webhooks",
+        webhook=webhook_view(webhook),
+        previous_until=webhook.previous_until,
+        deliveries=[delivery_view(webhook_id, delivery) for delivery in page],
+        filters=[("all", "?"), *((each.value, f"?status={each.value}") for each in DeliveryStatus)],
+        chosen=status or "all",
+        older=older and urlencode(older),
+        secret=secret,
+        tested=tested,
+    )
+
+
+def _id_of(text: str) -> int | None:
+    """The id of an event in an address; None for anything else."""
+    return min(int(text), _MAX_ID) if text.isascii() and text.isdigit() and len(text) < 20 else None
