@@ -37,7 +37,7 @@ _PRUNE = """
 async def prune_events(database: Database, seconds: int, max_events: int) -> int:
     """Delete events older than so many seconds, and the oldest of an organization beyond `max_events`; rows in all.
 
-    Events that no one has read are numbered first, so that a cursor from before them is known to be too old.
+    Unread events are numbered first, so that a cursor from before them is known to be too old.
     """
     async with database.system() as connection:
         unnumbered: list[UUID] = [row[0] for row in await connection.fetch(_UNNUMBERED, _BATCH)]

@@ -32,7 +32,7 @@ _MAX_CALLBACKS = 50
 
 
 class WebhookRequest(msgspec.Struct, frozen=True):
-    """What a webhook is to be."""
+    """The requested members of a webhook."""
 
     url: str
     types: Sequence[EventType]
@@ -191,7 +191,7 @@ def stored_members(
     *,
     is_callback: bool = False,
 ) -> dict[str, Any]:
-    """What is stored of a new webhook, in the order of the columns."""
+    """The values of a new webhook's row, in the order of the columns."""
     return {
         "id": uuid4(),
         "organization_id": organization_id,

@@ -146,7 +146,7 @@ PRUNE = """
 
 
 def binding(organization_id: UUID, webhook_id: UUID) -> Binding:
-    """What the signing secrets of a webhook are bound to."""
+    """The associated data of a webhook's signing secrets."""
     return Binding(organization_id, webhook_id, "webhook")
 
 

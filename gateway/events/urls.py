@@ -12,7 +12,7 @@ MAX_URL = 2000
 
 
 def url_fault(url: str, allowed_origins: Collection[URL], field: str = "url") -> FieldError | None:
-    """What is wrong with a receiver's URL: it is https, or on an origin that the operator allows."""
+    """The fault of a receiver's URL: it must be https, or on an origin that the operator allows."""
     try:
         parsed = URL(url, encoded=True)
         host, port = parsed.host, parsed.port  # the port is parsed only now

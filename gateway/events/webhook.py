@@ -89,7 +89,7 @@ class DeliveryAttempt(msgspec.Struct, frozen=True):
 
 
 class TurnResult(msgspec.Struct, frozen=True):
-    """What a turn leaves behind."""
+    """The state after a turn."""
 
     #: those that changed
     deliveries: Sequence[Delivery]
@@ -157,7 +157,7 @@ def turn_result(
     now: datetime,
     retry_seconds: float,
 ) -> TurnResult:
-    """What a turn leaves of its lanes.
+    """The lanes after a turn.
 
     `stored` are the ids of events whose deliveries are stored already, `done` the deliveries that were attempted.
     """

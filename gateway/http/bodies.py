@@ -213,7 +213,7 @@ def query_id(request: web.Request, name: str) -> UUID | None:
 
 
 def _unknown_id(name: str, text: str) -> NotFound:
-    """What a name in place of an id gets: where ids of that resource are listed."""
+    """The error for a name in place of an id: it says where ids of that resource are listed."""
     resource = name.removesuffix("_id").replace("_", " ")
     return NotFound(f"there is no {resource} {text[:60]!r}: ids are UUIDs, which the list of {resource}s has")
 

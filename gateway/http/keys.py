@@ -1,4 +1,4 @@
-"""What the application and its requests carry, by typed keys."""
+"""Typed keys of the application and of its requests."""
 
 import asyncio
 from collections.abc import Mapping

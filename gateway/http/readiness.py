@@ -14,7 +14,7 @@ _REMEMBERED, _CHECKS_REMEMBERED = 1.0, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What was found, by name, and the reason where PostgreSQL is not."""
+    """The results of the checks by name, and the reason if PostgreSQL is unavailable."""
 
     checks: Mapping[str, bool]
     reason: str | None

@@ -78,7 +78,7 @@ async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
 
 
 async def _until_disconnected(request: web.Request, flow: Throughput) -> None:
-    """Looks now and then, which costs a piece on its way nothing; aiohttp has no event for a caller that goes away."""
+    """Checks periodically, which costs a chunk nothing; aiohttp has no event for a caller that disconnects."""
     unread_since = None
     clock = asyncio.get_running_loop().time
     while (transport := request.transport) is not None and not transport.is_closing():

@@ -31,7 +31,7 @@ _PAUSE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a notice is answered with."""
+    """The response to a notice."""
 
     #: the member of the answer, for a challenge
     challenge: str | None = None
@@ -95,7 +95,7 @@ class InboundWebhooks:
         return hook.secrets[0] if is_copied and hook.secrets and hook.handshake_until > CLOCK.now() else None
 
     async def find(self, hook_id: UUID | None) -> Hook:
-        """The hook that a notice came to; raises Forbidden."""
+        """The hook that received a notice; raises Forbidden."""
         hook = None if hook_id is None else await self._store.find(hook_id)
         if hook is None:
             raise _refused("")

@@ -81,7 +81,7 @@ PRUNE = """
 
 
 def binding(organization_id: UUID, hook_id: UUID) -> Binding:
-    """What the secrets of a hook are bound to."""
+    """The associated data of a hook's secrets."""
     return Binding(organization_id, hook_id, "inbound hook")
 
 
@@ -93,7 +93,7 @@ class HookStore:
         self._vault = vault
 
     async def find(self, hook_id: UUID) -> Hook | None:
-        """The hook with its secrets, for a notice that came to it; None where no connector in use has it."""
+        """The hook with its secrets; None if no active connector has it."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_FIND, hook_id)
         return row and self._hook(row)

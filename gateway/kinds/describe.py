@@ -1,4 +1,4 @@
-"""What there is to call, as plain data: the same for the HTTP answer, the command line and whoever reads specs."""
+"""Kinds and their operations as plain data, the same for the HTTP API, the command line and the documents."""
 
 from typing import Any
 

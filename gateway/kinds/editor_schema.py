@@ -71,7 +71,7 @@ def _schema_of_models() -> dict[str, Any]:
 
 
 def _comments(source: str) -> dict[str, str]:
-    """What the `#:` lines above the fields of a model say."""
+    """The texts of the `#:` lines above the fields of a model."""
     comments, lines = {}, list[str]()
     for line in map(str.strip, source.splitlines()):
         field = re.match(r"(\w+): ", line)

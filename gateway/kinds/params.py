@@ -119,7 +119,7 @@ def _resolved(operation: Operation, schema: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _schema_errors(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]:
-    """What the schema finds wrong, each as a sentence that stands alone."""
+    """The faults by the schema, each as a sentence that stands alone."""
     try:
         if operation.validator.is_valid(params):
             return []

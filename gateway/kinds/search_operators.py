@@ -4,7 +4,7 @@ from enum import Enum, StrEnum, auto
 
 
 class Family(Enum):
-    """What an operator does, which says what it takes and the fields that it fits."""
+    """The family of an operator, which decides its values and the fields that it fits."""
 
     #: compares with a JSON value, or with each of an array of them
     EQUALITY = auto()

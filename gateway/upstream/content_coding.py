@@ -88,4 +88,4 @@ def _steps(inflating: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
             if not data and len(step) < STEP:
                 return
     except zlib.error as error:
-        raise UpstreamTruncated("the application's answer was damaged on its way") from error
+        raise UpstreamTruncated("the application's response was damaged in transit") from error

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a run has changed in the application so far; stored in its state, for the job's final status."""
+    """The changes of a run in the application so far; stored in its state, for the job's final status."""
 
     #: confirmed effects, such as `batches_finished` and `items_done`; empty before anything was started
     known: Mapping[str, Any] = field(default_factory=dict)

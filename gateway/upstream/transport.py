@@ -130,7 +130,7 @@ class _Chunks(Wait):
             raise UpstreamTimeout("the application fell silent in the middle of the file") from error
         except (aiohttp.ClientError, OSError) as error:
             self.error = UpstreamTruncated.code
-            raise UpstreamTruncated("the file was cut short on its way from the application") from error
+            raise UpstreamTruncated("the connection to the application broke before the file was complete") from error
         finally:
             self.hold()
         if not chunk:

@@ -16,13 +16,13 @@ _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "
 
 @dataclass(frozen=True)
 class Context:
-    """What a tool, prompt or resource is given beside its arguments."""
+    """The context of a call to a tool, prompt or resource."""
 
     message: Message
     version: str
     #: sends a notification that belongs to this request
     send: Send
-    #: whoever the transport found the caller to be; the protocol does not look into it
+    #: the caller, as the transport authenticated it; opaque to the protocol
     caller: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -45,7 +45,7 @@ class Context:
 
     @property
     def input_responses(self) -> Mapping[str, Any]:
-        """What the user answered, by the keys of the questions."""
+        """The user's answers by the keys of the questions."""
         value = self.message.params.get("inputResponses")
         return value if isinstance(value, Mapping) else {}
 
@@ -55,7 +55,7 @@ class Context:
         return value if isinstance(value, str) else None
 
     async def progress(self, progress: float, total: float | None = None, text: str | None = None) -> None:
-        """Tell how far the request is, when the client asked to be told."""
+        """Send a progress notification if the client has asked for them."""
         token = self.message.meta.get("progressToken")
         if token is None:
             return

@@ -1,4 +1,4 @@
-"""What a server can register: tools, resources, prompts, completions, tasks and subscriptions."""
+"""The features of a server: tools, resources, prompts, completions, tasks and subscriptions."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field

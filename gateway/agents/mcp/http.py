@@ -63,7 +63,7 @@ def parse_error() -> web.Response:
 
 
 class _Exchange:
-    """One request on its way: answered as JSON when that comes soon and alone, as a stream otherwise."""
+    """One request in progress: the response is JSON if it is ready soon and alone, else a stream."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ HANDSHAKE_VERSIONS = tuple(version for version in VERSIONS if version not in MOD
 TASKS = "io.modelcontextprotocol/tasks"
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 
-#: JSON-RPC error code → HTTP status; any other is told in a 200
+#: JSON-RPC error code → HTTP status; all others are sent with 200
 _STATUS = {
     types.PARSE_ERROR: 400,
     types.INVALID_REQUEST: 400,
@@ -122,7 +122,7 @@ class Message:
 
     @cached_property
     def capabilities(self) -> Mapping[str, Any]:
-        """What the client declared for this request; nothing is inferred from earlier ones."""
+        """The capabilities that the client declared for this request; earlier requests do not count."""
         declared = self.meta.get(types.CLIENT_CAPABILITIES_META_KEY)
         return declared if isinstance(declared, dict) else {}
 

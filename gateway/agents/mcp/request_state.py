@@ -1,4 +1,4 @@
-"""What a server wants back with the answers to its questions: sealed, for one caller, one call and a short time."""
+"""The state that a server gets back with the answers to its questions: sealed, for one caller, one call, briefly."""
 
 import hashlib
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class RequestStates:
 
 
 def _bound(message: Message, caller: str) -> bytes:
-    """What the state holds for: the caller and the call, whatever was answered since."""
+    """The associated data of the state: the caller and the call, without the answers since."""
     params = message.params
     whole = [caller, message.method, params.get("name") or params.get("uri"), params.get("arguments")]
     return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).digest()

@@ -29,7 +29,7 @@ from gateway.agents.mcp.server import Server
 
 #: bytes of one message
 _LINE = 64 << 20
-#: seconds that requests in progress may take once the client has closed its end
+#: seconds that requests in progress may take after the client has closed stdin
 _TIMEOUT = 10.0
 
 #: the answer to one request, sending notifications on the way
@@ -45,7 +45,7 @@ class Writer(Protocol):
 
 
 async def serve(reader: asyncio.StreamReader, writer: Writer, answer: Answer) -> None:
-    """Answer requests side by side until the client closes its end."""
+    """Answer requests concurrently until the client closes stdin."""
     running: dict[str | int | None, asyncio.Task[None]] = {}
 
     async def send(document: Mapping[str, Any]) -> None:

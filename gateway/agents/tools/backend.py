@@ -1,4 +1,4 @@
-"""What the tools act through: a hosted gateway, or the engine in this process."""
+"""The backend of the tools: a gateway, or the engine in this process."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ ACTIVE = "active"
 
 @dataclass(frozen=True, slots=True)
 class ConnectorInfo:
-    """A connector as an agent is told of it."""
+    """A connector as agents see it."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""Running an operation for an agent: now, as a task, or as a job it is told of."""
+"""Runs an operation for an agent: inline, as a task, or as a job whose id the answer names."""
 
 import asyncio
 import time
@@ -55,12 +55,12 @@ class Calls:
         try:
             return await self.described(context, await self.follow(context, outcome, MAX_WAIT), max_bytes)
         except asyncio.CancelledError:
-            # Nobody was told of the job, so nobody else could cancel it.
+            # No client knows the job's id, so only this call can cancel it.
             await self._give_up(context, outcome)
             raise
 
     async def _start(self, context: Context, call: AgentCall) -> OperationResult | JobSummary:
-        """A write goes on to its end though its caller leaves: what was sent cannot be taken back."""
+        """A write continues although its caller disconnects: a sent request cannot be taken back."""
         running = asyncio.ensure_future(self._backend.execute(context.caller, call))
         if call.entry.effect is Effect.READ:
             return await running

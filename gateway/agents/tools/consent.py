@@ -61,7 +61,7 @@ class PendingConsents:
             return None
 
     def _is_open(self, context: Context) -> bool:
-        """Whether the person has not answered yet: nobody is asked twice in one call."""
+        """Whether the person has not answered yet: a call asks a person once."""
         return _QUESTION not in context.input_responses
 
     def _question(self, context: Context, link: ConsentLink, message: str) -> Result:

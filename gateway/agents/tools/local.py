@@ -1,4 +1,4 @@
-"""The tools' backend in this process: one application, whose credentials nobody else sees, and no server."""
+"""The tools' backend in this process: one application, without a server; its credentials stay in the process."""
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping, Sequence

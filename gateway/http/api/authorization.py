@@ -307,7 +307,7 @@ def _page(http: web.Request, name: str, status: int = 200, form_target: str = ""
 
 
 def _refusal(request: web.Request, text: str, back: str | None = None, host_name: str = "") -> web.Response:
-    """Why nothing can be given; the way back is a link, so that nobody is sent anywhere unasked."""
+    """The reason of the refusal; the page links back to the host instead of redirecting."""
     return _page(request, "refusal", 400, text=text, back=back, host_name=host_name)
 
 

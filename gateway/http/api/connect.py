@@ -197,7 +197,7 @@ def _done(request: web.Request, session: ConnectSession, status: str, connector_
 
 
 def _origin(session: ConnectSession) -> str | None:
-    """The origin of the page that made the link: where its end is told, and which may show it in a frame."""
+    """The origin of the page that made the link: it receives the result and may show the link in a frame."""
     return str(URL(session.redirect_url, encoded=True).origin()) if session.redirect_url else None
 
 

@@ -72,7 +72,7 @@ async def linked_file(request: web.Request) -> web.StreamResponse:
 
 
 async def stored_file(request: web.Request, job: JobSummary, document: Mapping[str, Any]) -> web.StreamResponse:
-    """The file that a job stored, in any ranges; without a Range header the part that the job was asked for."""
+    """The file that a job stored, in any ranges; without a Range header the range of the job's own params."""
     file = StoredFile.of(document)
     stated = None if "Range" in request.headers else await _range_of(request, job)
     range_request = RangeRequest.of(request.headers, method=request.method, range_header=stated)

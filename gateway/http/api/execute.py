@@ -81,7 +81,8 @@ class ExecuteBody(Body):
         None, description="of a list or search: a job collects all pages into a file, which is its result"
     )
     callback_url: Text | None = Field(
-        None, description="of a call that becomes a job: one of the client's callback URLs, which gets its end"
+        None,
+        description="of a call that becomes a job: the client's callback URL that receives the job's final event",
     )
     dry_run: bool | None = Field(None, description="show the application's requests and send nothing")
 

@@ -124,7 +124,7 @@ def chained(job: JobSummary, hop: int) -> web.Response:
 
 
 async def follower(request: web.Request, token: str) -> Caller | None:
-    """Who follows the chain to a job's result with the token that began it and has ended since; nobody else.
+    """The caller of a redirect chain to a job's result whose token has expired since the chain began; no other.
 
     Callers of the chain cannot get a new token on the way. The old one opens this one result, for as long as the
     chain may last.

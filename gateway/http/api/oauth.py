@@ -139,7 +139,7 @@ async def _dead_end(request: web.Request) -> web.Response:
 
 
 def _browser(request: web.Request) -> str | None:
-    """What the browser was told the last time it began a consent."""
+    """The cookie that the browser received when it last began a consent."""
     value = request.cookies.get(host_cookie(request, _COOKIE)[0], "")
     return value if _COOKIE_VALUE.fullmatch(value) else None
 

@@ -95,7 +95,7 @@ def _kind(services: Services, name: str | None) -> str | None:
 
 
 async def _connectors(request: web.Request, connector_id: UUID | None) -> Mapping[str, Sequence[ConnectorRecord]]:
-    """The caller's connectors by kind, or the one that is asked for; raises NotFound."""
+    """The caller's connectors by kind, or the requested one; raises NotFound."""
     caller, known = request[CALLER], request.app[SERVICES].connectors
     if connector_id is not None:
         record = await known.get(caller, connector_id)

@@ -47,7 +47,9 @@ class TokenRequest(ClientCredentials):
     EXAMPLES: ClassVar = {"client": {"grant_type": "client_credentials", "client_id": ID, "client_secret": "…"}}
 
     code: str = Field("", max_length=_MAX_SECRET, description="of authorization_code: the code of the consent")
-    redirect_uri: str | None = Field(None, max_length=2000, description="of authorization_code: the one it came to")
+    redirect_uri: str | None = Field(
+        None, max_length=2000, description="of authorization_code: the redirect_uri of the authorization request"
+    )
     code_verifier: str = Field("", max_length=200, description="of authorization_code: what PKCE asks for (RFC 7636)")
     refresh_token: str = Field("", max_length=_MAX_SECRET, description="of refresh_token: the token, good once")
     resource: str | None = Field(None, max_length=2000, description="the URL that the tokens are for (RFC 8707)")

@@ -1,4 +1,4 @@
-"""What the console's pages have in common."""
+"""The common base of the console's pages."""
 
 import contextlib
 from typing import Any

@@ -146,7 +146,7 @@ def _chosen(
     shown: dict[str, Any] | None = None,
     error: GatewayError | None = None,
 ) -> dict[str, Any]:
-    """What the page shows of the operation that was chosen; none of it before one is."""
+    """The chosen operation; empty before one is chosen."""
     if entry is None:
         return {"operation": None}
     able = [each for each in records if each.kind == entry.kind.name]

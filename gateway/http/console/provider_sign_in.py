@@ -21,7 +21,7 @@ _COOKIE_VALUE = re.compile(r"[\w-]{43}")
 
 
 def sign_in_ways(request: web.Request) -> dict[str, Any]:
-    """What a page to sign in on offers: the provider's name, and whether a client's secret is taken."""
+    """The ways to sign in: the provider's name, and whether a client's secret is accepted."""
     services = request.app[SERVICES]
     provider = services.settings.oidc_name if services.provider_sign_in else None
     return {"provider": provider, "takes_secret": services.settings.secret_sign_in}
@@ -57,6 +57,6 @@ async def leave_for_provider(request: web.Request, purpose: Mapping[str, Any]) -
 
 
 def browser_of(request: web.Request) -> str | None:
-    """What the browser was told when it left."""
+    """The cookie that the browser received when it left for the provider."""
     value = request.cookies.get(host_cookie(request, _COOKIE)[0], "")
     return value if _COOKIE_VALUE.fullmatch(value) else None

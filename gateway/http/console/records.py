@@ -69,7 +69,7 @@ async def export_search(request: web.Request) -> web.Response:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What the form asks for."""
+    """The values of the form."""
 
     records: list[ConnectorRecord]
     record: ConnectorRecord | None

@@ -8,7 +8,7 @@ from typing import Any
 from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.columns import weight
 
-#: before the name of a param, so that it is told apart from what else the form holds
+#: prefix of a param's name, which separates params from the form's other fields
 PREFIX = "p."
 #: levels of arrays and objects
 _MAX_DEPTH = 50
@@ -91,7 +91,7 @@ def _group(
 
 
 def _control(schema: Mapping[str, Any], value: Any) -> dict[str, Any]:
-    """What a person fills in: a choice, a number, a text, or JSON for what has members."""
+    """A field of the form: a choice, a number, a text, or JSON for a schema with members."""
     description = str(schema.get("description", ""))
     if "enum" in schema and all(isinstance(each, str | int | bool) for each in schema["enum"]):
         options = ["", *(_text(each) for each in schema["enum"])]

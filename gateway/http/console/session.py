@@ -22,7 +22,7 @@ _SCHEMES = ("http", "https")
 
 
 class SignInRequired(GatewayError):
-    """Nobody is signed in; the browser is led to where one signs in."""
+    """No session; the browser is redirected to the sign-in page."""
 
 
 class ForeignForm(Forbidden):
@@ -70,7 +70,7 @@ def name_in(fields: Mapping[str, str], field: str) -> str | None:
 
 
 def chosen_in(fields: Mapping[str, str], prefix: str) -> list[str]:
-    """What the checked boxes of a form name after a prefix: `entity:tickets`."""
+    """The values of a form's checked boxes after a prefix: `entity:tickets`."""
     return [name.removeprefix(prefix) for name in fields if name.startswith(prefix)]
 
 

@@ -96,7 +96,7 @@ def _examples() -> list[GatewayError]:
 
 
 def _example(cls: type[GatewayError]) -> GatewayError:
-    """An error of a code as it may be told; those that name faults or the application's words have some."""
+    """An example error of a code; codes with faults or with the application's message have an example of these."""
     if cls is InvalidParams:
         message = "tickets.list: sort_order is 'up'; allowed: asc, desc"
         right = {"entity": "tickets", "action": "list", "params": {"per_page": 10}}

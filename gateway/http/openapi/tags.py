@@ -1,4 +1,4 @@
-"""What the groups of operations are about."""
+"""The groups of operations with their descriptions."""
 
 TAGS = {
     "Execute": "Run an operation of an application: read, search, write, download.",

@@ -14,7 +14,7 @@ _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 @dataclass(frozen=True, slots=True)
 class Brand:
-    """What pages show of whoever runs the gateway."""
+    """The operator's name and mark on pages."""
 
     name: str
     style: StaticFile

@@ -10,8 +10,8 @@ from gateway.http.pages.brand import Brand
 from gateway.http.pages.static_files import static_url
 from gateway.http.pages.words import color_of, exact, letters, relative, size
 
-#: what nobody but the person at the link may keep or pass on. Not `no-referrer`: under that browsers send the pages'
-#: own forms with `Origin: null`, like those of another site.
+#: headers that keep a page from caches and its URL from other sites. Not `no-referrer`: with it browsers send the
+#: pages' own forms with `Origin: null`, like those of another site.
 PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
 
 

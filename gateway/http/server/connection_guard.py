@@ -27,15 +27,15 @@ log = logging.getLogger(__name__)
 
 #: seconds that an idle connection is kept; longer than the minute after which proxies usually give theirs up
 KEEP_ALIVE = 75.0
-#: seconds to take in the rest of a body that nobody wants, so that its sender sees the answer
+#: seconds to read the rest of a refused body, so that its sender receives the response
 _LINGER = 2.0
-#: seconds until what was on its way into this process when a connection was to be closed has been read
+#: seconds to read bytes that arrive while a connection is being closed
 _ARRIVING = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What a sender may take."""
+    """Limits for a sender."""
 
     #: connections at a time
     connections: int = 10_000
@@ -68,7 +68,7 @@ class GuardedRunner(web.AppRunner):
 
     def __init__(self, app: web.Application, limits: ConnectionLimits, **options: Any) -> None:
         options.setdefault("keepalive_timeout", KEEP_ALIVE)
-        # Nothing is unpacked: a megabyte can be a thousand of them, and whoever sends it need not even have a token.
+        # Bodies are not unpacked: a megabyte can hold a gigabyte, and its sender may have no token.
         options |= {"auto_decompress": False, "lingering_time": _LINGER, "handler_cancellation": False}
         super().__init__(app, access_log=None, **options)
         self._limits = limits
@@ -171,7 +171,7 @@ class _GuardedProtocol(RequestHandler):
         if stream is not None or request.writer.output_size > 0:
             raise ConnectionError("the response had begun when the request failed")
         if self.transport is None and isinstance(exc, ConnectionError):
-            raise exc  # the caller has gone in the middle of the body, and nobody is there to be told
+            raise exc  # the caller disconnected in the middle of the body, so no response can be sent
         if status == 400:
             error: MalformedRequest | InternalError = MalformedRequest(
                 "the request is not valid HTTP/1.1, or one of its lines or its head is too long"

@@ -116,7 +116,7 @@ async def set_common_headers(request: web.Request, response: web.StreamResponse)
 
 
 def _outcome_of(status: int) -> str:
-    """What the access log and the audit log call the outcome of a response whose use case has named none."""
+    """The outcome in the access log and the audit log if the use case has set none."""
     if status == 202:
         return "accepted"
     return "succeeded" if status < 400 else code_of(status)

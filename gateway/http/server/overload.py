@@ -168,8 +168,8 @@ class Overload:
 class Refusals:
     """Whether there is a rush, and after how many seconds the senders of refused requests are to come again.
 
-    A refusal takes time as well: if too many come, they are told to come later, until what is left is enough for those
-    who are let in.
+    A refusal takes time as well: if too many requests arrive, their Retry-After grows until the rest of the capacity is
+    enough for the admitted ones.
     """
 
     def __init__(self) -> None:

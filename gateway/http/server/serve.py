@@ -1,4 +1,4 @@
-"""Serving: the front end on its socket until it is told to stop, then drained."""
+"""Serves the front end on its socket until it receives a signal to stop, then drains it."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 #: seconds between turning unready and taking no more connections, for load balancers to notice
 _NOTICE = 0.5
 _BACKLOG = 1024
-#: seconds that a request gets to end after the drain, once it is told to
+#: seconds that a request may take after the drain, when it has been cancelled
 _CUT_OFF = 0.1
 
 

@@ -1,1 +1,1 @@
-"""What is wrong with a spec beyond what loading it finds."""
+"""The linter: faults of a spec that loading does not find."""

@@ -1,4 +1,4 @@
-"""What is wrong with a spec beyond what loading it finds: a list of errors, each with file, line and remedy."""
+"""The linter of a kind: a list of errors, each with file, line and remedy."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What is wrong with single operations of a spec."""
+"""Faults of single operations of a spec."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

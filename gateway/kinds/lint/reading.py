@@ -128,7 +128,7 @@ def _place(details: ErrorDetails) -> Place:
 
 
 def message_of(details: ErrorDetails) -> str:
-    """What is wrong with a member and what to write, in our words."""
+    """The fault of a member and its correction, in our words."""
     place, type_, context = _place(details), details["type"], details.get("ctx", {})
     match type_:
         case "missing":

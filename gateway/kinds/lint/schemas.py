@@ -1,4 +1,4 @@
-"""What is wrong with the JSON Schemas in a spec; JSON Schema itself passes over most mistakes in silence."""
+"""Faults of the JSON Schemas in a spec; JSON Schema itself ignores most mistakes silently."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

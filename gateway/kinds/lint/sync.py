@@ -1,4 +1,4 @@
-"""What is wrong with how a spec keeps copies fresh: what is read, below which parents, and after which writes."""
+"""Faults in how a spec synchronizes copies: what is read, below which parents, and after which writes."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -71,7 +71,7 @@ def _incremental(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
     since = sync.incremental
     if since is None:
         if sync.changes is not None:
-            yield ("changes",), "is never read: say in `incremental` how changes are asked for"
+            yield ("changes",), "is never read: say in `incremental` how changes are requested"
         return
     missing = [name for name in _NEEDED[since.style] if getattr(since, name) is None]
     for name in missing:

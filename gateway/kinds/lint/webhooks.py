@@ -1,4 +1,4 @@
-"""What is wrong with the webhooks of a spec: what is signed, and which entities the rules name."""
+"""Faults of the webhooks of a spec: the signed text, and the entities that the rules name."""
 
 import re
 from collections.abc import Iterator

@@ -90,7 +90,7 @@ async def _cut_to_size(
                 yield chunk[:left]
             return
     if left:
-        raise UpstreamTruncated(f"the file ended {left} bytes before its end")
+        raise UpstreamTruncated(f"the file ended {left} bytes too early")
 
 
 async def _has_more(chunks: AsyncIterator[bytes]) -> bool:

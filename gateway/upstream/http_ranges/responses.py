@@ -179,7 +179,7 @@ def _relayed_slice(byte_ranges: Sequence[ByteRange], content_range: ContentRange
         if requested is not None and part.start <= requested.start <= part.end
     ]
     if not fitting:
-        raise UpstreamInvalidResponse("the application sent other bytes of the file than were asked for")
+        raise UpstreamInvalidResponse("the application sent other bytes of the file than the request named")
     # One part for several ranges is the application's choice (§15.3.7.2), and its headers say which part it is.
     return fitting[0] if len(byte_ranges) == 1 else part
 
