@@ -36,12 +36,17 @@ class World:
 
     @cached_property
     def _example_ids(self) -> dict[str, int | str]:
-        """What `get` looks for in the examples, by table: so every example of the documents finds something."""
+        """The ids in the examples by table, so that each example finds its record.
+
+        That of `get` counts; an entity without one has that of its `delete` or `update`.
+        """
         found: dict[str, int | str] = {}
-        for (entity_id, action_id), operation in self.kind.operations.items():
-            names = re.findall(r"{(\w+)}", operation.action.request) or operation.action.required
-            if action_id == "get" and names and names[-1] in operation.action.example:
-                found[self.table_for(entity_id)] = operation.action.example[names[-1]]
+        for action_id in ("update", "delete", "get"):
+            for (entity_id, each), operation in self.kind.operations.items():
+                required = operation.action.required if each == "get" else ()
+                names = re.findall(r"{(\w+)}", operation.action.request) or required
+                if each == action_id and names and names[-1] in operation.action.example:
+                    found[self.table_for(entity_id)] = operation.action.example[names[-1]]
         return found
 
     def table_for(self, entity_id: str) -> str:

@@ -26,8 +26,11 @@ class Story:
     #: a write: entity, action, params, a place in its record and what stands there
     written: tuple[str, str, dict[str, Any], str, Any] | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    #: params of get that name what the record lies in
+    place: dict[str, str] = field(default_factory=dict)
 
 
+IN_TABLE = {"base_id": "app1", "table_id_or_name": "tbl1"}
 STORIES = [
     Story(
         "support-desk",
@@ -89,6 +92,15 @@ STORIES = [
         ("id", "id"),
         ("incidents", "get", {"id": "nothing"}, "upstream_not_found"),
     ),
+    Story(
+        "airtable",
+        {"personal_access_token": "token"},
+        ("records", {**IN_TABLE, "pageSize": 2}, "offset", "offset"),
+        ("id", "record_id"),
+        ("records", "get", {**IN_TABLE, "record_id": "rec0"}, "upstream_not_found"),
+        ("records", "update", {**IN_TABLE, "record_id": "{id}", "fields": {"a": "b"}}, "fields.a", "b"),
+        place=IN_TABLE,
+    ),
 ]
 
 
@@ -103,7 +115,7 @@ async def test_a_kind_is_read_written_and_refused(api, story):
     turned = 2 if turning == "page" else following
     second = await connector.execute(entity, "list", {**params, turning: turned})
     identifier = first["result"][0][member]
-    read = await connector.execute(entity, "get", {named: identifier})
+    read = await connector.execute(entity, "get", {**story.place, named: identifier})
     refused = await connector.send(*story.refused[:3])
 
     assert following

@@ -35,6 +35,7 @@ KINDS = (
     Kind("team-chat", "slack", {"bot_key": "t"}),
     Kind("work-management", "asana", {"token": "t"}),
     Kind("incident-management", "incident-io", {"api_key": "t"}),
+    Kind("airtable", "airtable", {"personal_access_token": "t"}),
 )
 SLUGS = {kind.name: kind.slug for kind in KINDS}
 

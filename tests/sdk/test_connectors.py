@@ -24,6 +24,7 @@ READS = [
     ("team-chat", "channels", {"limit": 2}, "channel", "id"),
     ("work-management", "projects", {"limit": 2}, "project_gid", "gid"),
     ("incident-management", "incidents", {"page_size": 2}, "id", "id"),
+    ("airtable", "records", {"base_id": "app1", "table_id_or_name": "tbl1", "page_size": 2}, "record_id", "id"),
 ]
 
 
@@ -49,11 +50,12 @@ async def test_a_kind_tells_an_agent_how_to_use_it(typed, kind):
 
 @pytest.mark.parametrize(("kind", "entity", "params", "named", "member"), READS, ids=lambda value: str(value)[:20])
 async def test_a_typed_list_and_a_typed_get_are_read(typed, kind, entity, params, named, member):
-    operations = getattr(typed(kind), entity)
+    operations, path = getattr(typed(kind), entity), CATALOG.kind(kind).operation(entity, "get").action.request
+    shared = {name: value for name, value in params.items() if f"{{{name}}}" in path}
 
     listed = await operations.list(**params)
     identifier = _member(listed.data[0], member)
-    record = await operations.get(**{named: str(identifier)})
+    record = await operations.get(**shared, **{named: str(identifier)})
 
     assert 1 <= len(listed.data) <= 2
     assert str(_member(record, member)) == str(identifier)

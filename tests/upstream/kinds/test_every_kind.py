@@ -12,6 +12,7 @@ from tests.upstream.judged import read
 from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Pages, Refused, response
 from tests.upstream.kinds.conftest import kind_named
 from tests.upstream.kinds.tables import (
+    airtable,
     crm_query,
     crm_records,
     incident_management,
@@ -24,6 +25,7 @@ from tests.upstream.kinds.tables import (
 KINDS = [
     module.CASES
     for module in (
+        airtable,
         crm_query,
         crm_records,
         incident_management,

@@ -24,8 +24,9 @@ import pytest
 
 from tests.upstream.kinds.cases import Call, Cases
 from tests.upstream.kinds.conftest import kind_named
+from tests.upstream.kinds.tables import airtable
 
-COMPARED: tuple[Cases, ...] = ()
+COMPARED: tuple[Cases, ...] = (airtable.CASES,)
 #: the SDK's name of an action of ours
 SDK_ACTIONS = {"api_search": "search"}
 
