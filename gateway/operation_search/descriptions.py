@@ -5,9 +5,24 @@ from functools import lru_cache
 from typing import Any
 
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.search_operators import CONDITIONS
 from gateway.operation_search.entries import CACHED, OperationEntry
 from gateway.operation_search.schemas import constraint_sentences, tool_schema
 from gateway.operation_search.signatures import signature_of
+
+#: what is described instead of an operation
+QUERY_LANGUAGE = "query-language"
+#: the params of every search of a copy
+_SEARCH_PARAMS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "object", "description": f'{{filter, sort}}; see describe_operation("{QUERY_LANGUAGE}")'},
+        "limit": {"type": "integer", "maximum": 10_000},
+        "cursor": {"type": "string", "description": "meta.cursor of the page before"},
+        "fields": {"type": "array", "description": "the fields to answer with"},
+    },
+    "required": ["query"],
+}
 
 
 @lru_cache(CACHED)
@@ -27,19 +42,49 @@ def summary(entry: OperationEntry) -> Mapping[str, Any]:
 
 
 def describe(entry: OperationEntry) -> dict[str, Any]:
-    """The summary, and besides: params as JSON Schema, an example, the members of the record, and how pages turn.
+    """What an agent needs for a call: params as JSON Schema, an example, the members of the record, how pages turn.
 
-    For a search of the copy the params tell the query language, and `fields` what filters may name.
+    A search of the copy refers to `query_language`, which is the same for all of them; `fields`, by type, are what its
+    filters may name.
     """
+    is_search = entry.action is None
     return {
-        **summary(entry),
-        "params": tool_schema(entry),
+        "operation": entry.name,
+        "application": entry.kind.spec.application,
+        "effect": entry.effect.value,
+        "signature": signature_of(entry),
+        "description": entry.description,
+        "params": _SEARCH_PARAMS if is_search else tool_schema(entry),
         "constraints": constraint_sentences(entry),
         "example": entry.example,
-        "fields": entry.fields,
+        "fields": _by_type(entry.fields) if is_search else entry.fields,
         "paging": _paging(entry),
         "runs": entry.action.runs if entry.action else "inline",
     }
+
+
+def query_language() -> dict[str, Any]:
+    """The query language of every `context_store_search`."""
+    return {
+        "query": {"filter": {"OPERATOR": {"FIELD": "VALUE"}}, "sort": [{"FIELD": "asc or desc"}]},
+        "filter": "all operators and fields must hold; dotted paths reach into objects; {} is every record",
+        "operators": {operator.value: operator.meaning for operator in CONDITIONS},
+        "combine": {"and": ["FILTER"], "or": ["FILTER"], "not": "FILTER"},
+        "sort": "at most 5; ties are broken by id, nulls come last",
+        "times": "compare created_at and the like with gte and lt as text: 2026-01-31T00:00:00Z",
+        "example": {
+            "filter": {"eq": {"status": "open"}, "or": [{"lt": {"updated_at": "2026-01-31"}}, {"eq": {"tags": None}}]},
+            "sort": [{"updated_at": "desc"}],
+        },
+    }
+
+
+def _by_type(fields: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The names of fields by their types, which are few."""
+    names: dict[str, list[str]] = {}
+    for name, type_ in fields.items():
+        names.setdefault(str(type_), []).append(name)
+    return names
 
 
 def _paging(entry: OperationEntry) -> dict[str, Any] | None:

@@ -163,7 +163,35 @@ async def test_a_write_is_shown_by_a_dry_run_and_done_once_under_its_key(mcp, su
 
     assert shown["structuredContent"]["requests"][0]["method"] == "POST"
     assert first["structuredContent"]["result"]["subject"] == "by an agent"
+    assert first["structuredContent"]["result"].keys() == {"id", "url", "subject"}
     assert again["structuredContent"] == first["structuredContent"]
+
+
+async def test_a_write_answers_the_fields_that_are_named(mcp, support_desk):
+    ticket = {"subject": "by an agent", "comment": {"body": "hello"}}
+    arguments = {"operation": "support-desk.tickets.create", "params": {"ticket": ticket}, "fields": ["id", "status"]}
+
+    result = await call(mcp, "write", {**arguments, "connector": support_desk.record["id"]})
+
+    assert result["structuredContent"]["result"].keys() == {"id", "status"}
+
+
+async def test_the_query_language_is_described_once_for_all_searches(mcp):
+    search = await call(mcp, "describe_operation", {"operation": "support-desk.tickets.context_store_search"})
+    language = await call(mcp, "describe_operation", {"operation": "query-language"})
+
+    assert 'describe_operation("query-language")' in json.dumps(search["structuredContent"]["params"]).replace("\\", "")
+    assert "subject" in search["structuredContent"]["fields"]["string"]
+    assert language["structuredContent"]["operators"].keys() >= {"eq", "gte", "fuzzy"}
+
+
+async def test_a_client_that_reads_structured_content_gets_no_copy_of_it_as_text(mcp):
+    arguments = {"operation": "query-language"}
+    both = await call(mcp, "describe_operation", arguments)
+    once = await call(mcp, "describe_operation", arguments, capabilities={"experimental": {"structuredContent": {}}})
+
+    assert json.loads(both["content"][0]["text"]) == both["structuredContent"] == once["structuredContent"]
+    assert once["content"] == [{"type": "text", "text": "see structuredContent"}]
 
 
 @pytest.mark.parametrize(
@@ -382,6 +410,7 @@ async def test_one_write_runs_an_operation_for_each_of_many_params(mcp, support_
     assert (result["operation"], result["status"]) == ("batch", "succeeded")
     assert result["message"] == "2 of 3 operations done, 1 failed"
     assert [each["status"] for each in result["result"]["results"]] == ["succeeded", "succeeded", "failed"]
+    assert result["result"]["results"][0]["result"].keys() == {"id", "url", "priority"}
 
 
 async def test_steps_of_one_write_take_values_of_earlier_ones(mcp, support_desk):
@@ -393,11 +422,11 @@ async def test_steps_of_one_write_take_values_of_earlier_ones(mcp, support_desk)
         },
     ]
 
-    result = (await call(mcp, "write", {"steps": steps, "connector": support_desk.record["id"]}))["structuredContent"]
+    arguments = {"steps": steps, "connector": support_desk.record["id"], "fields": ["id", "subject", "status"]}
+    result = (await call(mcp, "write", arguments))["structuredContent"]
 
-    created, updated = result["result"]["results"]
-    assert updated["result"] == {**created["result"], **updated["result"]}
-    assert (updated["result"]["subject"], updated["result"]["status"]) == ("by steps", "solved")
+    created, updated = (each["result"] for each in result["result"]["results"])
+    assert updated == {"id": created["id"], "subject": "by steps", "status": "solved"}
 
 
 @pytest.mark.parametrize(

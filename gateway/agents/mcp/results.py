@@ -26,6 +26,13 @@ def structured(document: Mapping[str, Any], *links: Mapping[str, Any], is_error:
     return {**result, "structuredContent": msgspec.Raw(raw)}
 
 
+def without_copy(result: Result) -> Result:
+    """The result without its structured content as text, for a client that reads structured content."""
+    if "structuredContent" not in result or result.get("isError"):
+        return result
+    return {**result, "content": [text("see structuredContent"), *result["content"][1:]]}
+
+
 def resource_link(uri: str, name: str, description: str, media_type: str, size: int | None = None) -> dict[str, Any]:
     """A link to what is too long to be put into a result; `size` in bytes."""
     link = {"type": "resource_link", "uri": uri, "name": name, "description": description, "mimeType": media_type}

@@ -23,11 +23,13 @@ from gateway.agents.mcp.messages import (
     missing_capability,
     notification,
 )
-from gateway.agents.mcp.results import Result, page, text, tool_result
+from gateway.agents.mcp.results import Result, page, text, tool_result, without_copy
 from gateway.errors import GatewayError, InternalError
 
 log = logging.getLogger(__name__)
 
+#: the experimental capability of a client that reads structured content and needs no copy of it as text
+_STRUCTURED = "structuredContent"
 #: milliseconds that a client may keep what the server says of itself
 _TTL = 3_600_000
 #: results of these methods may ask for input
@@ -182,7 +184,8 @@ class Server:
         faults = tool.faults(arguments)
         if faults:
             return tool_result(text("; ".join(faults)), is_error=True)
-        return await tool.call(context, arguments)
+        result = await tool.call(context, arguments)
+        return without_copy(result) if context.can("experimental", _STRUCTURED) else result
 
     # --- resources, prompts, completions ---
 

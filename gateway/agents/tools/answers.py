@@ -105,11 +105,11 @@ def preview(document: Any) -> Any:
     """
     for depth, characters in _SHORTENINGS:
         if isinstance(document, list):
-            shown: Any = _fitting([_shortened(record, depth, characters) for record in document[:_PREVIEW]])
+            shown: Any = _fitting([shortened(record, depth, characters) for record in document[:_PREVIEW]])
             is_enough = bool(shown) and len(shown) >= min(_PREVIEW_RECORDS, len(document))
-            shown = shown or [_shortened(record, depth, characters) for record in document[:1]]
+            shown = shown or [shortened(record, depth, characters) for record in document[:1]]
         else:
-            shown = _shortened(document, depth, characters)
+            shown = shortened(document, depth, characters)
             is_enough = len(msgspec.json.encode(shown)) <= _PREVIEW
         if is_enough:
             break
@@ -122,14 +122,15 @@ def _fitting(records: Sequence[Any]) -> list[Any]:
     return [record for record, size in zip(records, sizes, strict=True) if size <= _PREVIEW]
 
 
-def _shortened(value: Any, depth: int, characters: int) -> Any:
+def shortened(value: Any, depth: int, characters: int) -> Any:
+    """The value with texts cut after so many characters, arrays after three items, and nothing below the depth."""
     if isinstance(value, str):
         return value if len(value) <= characters else value[:characters] + "…"
     if isinstance(value, list):
-        return [_shortened(item, depth - 1, characters) for item in value[:_ITEMS]] if depth else "…"
+        return [shortened(item, depth - 1, characters) for item in value[:_ITEMS]] if depth else "…"
     if isinstance(value, dict):
         members = value.items()
-        return {name: _shortened(member, depth - 1, characters) for name, member in members} if depth else "…"
+        return {name: shortened(member, depth - 1, characters) for name, member in members} if depth else "…"
     return value
 
 

@@ -15,6 +15,7 @@ from gateway.agents.tools import answers
 from gateway.agents.tools.addresses import read_hint, resource_uri
 from gateway.agents.tools.backend import AgentBatch, AgentCall, Backend, ConnectorInfo, JobsBackend
 from gateway.agents.tools.surface import DEFAULT_BYTES, MAX_WAIT
+from gateway.agents.tools.written import Shape, whole
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.db.retries import retry_until_available
@@ -37,23 +38,25 @@ class Calls:
         self._backend = backend
         self._jobs = jobs
 
-    async def run(self, context: Context, call: AgentCall, *, max_bytes: int = DEFAULT_BYTES) -> Result:
+    async def run(
+        self, context: Context, call: AgentCall, *, max_bytes: int = DEFAULT_BYTES, shape: Shape = whole
+    ) -> Result:
         """The answer; a task for a client that takes tasks; else the answer within 50 seconds, or the job's id."""
         outcome = await self._start(context, call)
         if isinstance(outcome, OperationResult):
-            return await self._result(context, call, outcome, max_bytes)
-        return await self._of_job(context, outcome, max_bytes)
+            return await self._result(context, call, shape(outcome), max_bytes)
+        return await self._of_job(context, outcome, max_bytes, shape)
 
-    async def batch(self, context: Context, batch: AgentBatch) -> Result:
-        """Many operations as one job: a task, or the results within 50 seconds, or the job's id."""
+    async def batch(self, context: Context, batch: AgentBatch, shape: Shape) -> Result:
+        """Many operations as one job: a task, or what is shown of the results within 50 seconds, or the job's id."""
         accepting = asyncio.ensure_future(self._hosted().batch(context.caller, batch))
-        return await self._of_job(context, await asyncio.shield(accepting), DEFAULT_BYTES)
+        return await self._of_job(context, await asyncio.shield(accepting), DEFAULT_BYTES, shape)
 
-    async def _of_job(self, context: Context, outcome: JobSummary, max_bytes: int) -> Result:
+    async def _of_job(self, context: Context, outcome: JobSummary, max_bytes: int, shape: Shape) -> Result:
         if context.message.takes_tasks:
             return {"resultType": "task", **answers.task_document(outcome)}
         try:
-            return await self.described(context, await self.follow(context, outcome, MAX_WAIT), max_bytes)
+            return await self.described(context, await self.follow(context, outcome, MAX_WAIT), max_bytes, shape)
         except asyncio.CancelledError:
             # No client knows the job's id, so only this call can cancel it.
             await self._give_up(context, outcome)
@@ -129,14 +132,18 @@ class Calls:
         """Whether the process stops: no job is waited for any more."""
         return self._hosted().is_stopping
 
-    async def described(self, context: Context, job: JobSummary, max_bytes: int = DEFAULT_BYTES) -> Result:
+    async def described(
+        self, context: Context, job: JobSummary, max_bytes: int = DEFAULT_BYTES, shape: Shape = whole
+    ) -> Result:
         """`outcome`; while PostgreSQL is away, the job without its result, with its id and status."""
         try:
-            return await self.outcome(context, job, max_bytes)
+            return await self.outcome(context, job, max_bytes, shape)
         except Unavailable as error:
             return answers.refused(error, **answers.job_document(job))
 
-    async def outcome(self, context: Context, job: JobSummary, max_bytes: int = DEFAULT_BYTES) -> Result:
+    async def outcome(
+        self, context: Context, job: JobSummary, max_bytes: int = DEFAULT_BYTES, shape: Shape = whole
+    ) -> Result:
         """The result or the error of a job that has ended, else its status; raises Unavailable."""
         if job.status is JobStatus.UNKNOWN:
             return answers.unknown_outcome(job)
@@ -147,7 +154,7 @@ class Calls:
         try:
             if has_file(job):
                 return await self._file(context, job)
-            answer = await self._hosted().answer(context.caller, job)
+            answer = shape(await self._hosted().answer(context.caller, job))
         except ResultExpired as error:
             return answers.refused(error, **answers.job_document(job))
         if len(bytes(answer.result)) <= max_bytes:

@@ -67,8 +67,7 @@ class FlatTools:
             "Read a long answer in parts, by its gateway:// address.",
             errors_as_results(self._six.read_result),
             surface.RESULT_INPUT,
-            surface.OUTPUTS["read"],
-            surface.ANNOTATIONS["read"],
+            annotations=surface.ANNOTATIONS["read"],
         )
 
     def _tool(self, entry: OperationEntry) -> ServerTool:

@@ -14,11 +14,12 @@ from gateway.agents.tools.choosing import NotConnected, choose
 from gateway.agents.tools.confirmation import RetryConfirmation
 from gateway.agents.tools.consent import PendingConsents
 from gateway.agents.tools.stored_results import StoredResults
+from gateway.agents.tools.written import AskedWrite, Shape, shown_of_batch, whole
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
 from gateway.jobs.model import JobSummary
-from gateway.operation_search.descriptions import describe
+from gateway.operation_search.descriptions import QUERY_LANGUAGE, describe, query_language
 from gateway.operation_search.entries import OperationEntry, entry_of
 from gateway.operation_search.signatures import signature_of
 
@@ -78,7 +79,9 @@ class SixTools:
         )
 
     async def describe(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """Everything there is to know before a call."""
+        """Everything there is to know before a call; of the query language once, as it is the same for all searches."""
+        if arguments["operation"] == QUERY_LANGUAGE:
+            return structured(query_language())
         connectors = await self._backend.connectors(context.caller)
         entry = entry_of(self._backend.catalog, arguments["operation"], {each.kind for each in connectors})
         return structured({**describe(entry), "connectors": _names(connectors, entry.kind.name)})
@@ -109,7 +112,10 @@ class SixTools:
         entry = await self._entry(context, arguments["operation"])
         if entry.effect is Effect.READ:
             raise InvalidParams(f"{entry.name} changes nothing; use read")
-        return await self.run(context, entry, arguments)
+        is_chosen = bool(arguments.get("fields"))
+        return await self.run(
+            context, entry, arguments, whole if is_chosen else AskedWrite(entry, arguments.get("params") or {}).shown
+        )
 
     async def _write_many(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """Many operations of one connector as one job, with a result for each."""
@@ -125,10 +131,12 @@ class SixTools:
         operations = [
             {"entity": entries[name].entity_id, "action": entries[name].action_id, **members} for name, members in calls
         ]
+        writes = [AskedWrite(entries[name], members.get("params") or {}) for name, members in calls]
 
         async def run(connector: ConnectorInfo) -> Result:
             key = arguments.get("idempotency_key")
-            return await self._calls.batch(context, AgentBatch(connector, operations, "steps" in arguments, key))
+            batch = AgentBatch(connector, operations, "steps" in arguments, key)
+            return await self._calls.batch(context, batch, shown_of_batch(writes, arguments.get("fields")))
 
         return await self._with_connector(context, entry, arguments, run)
 
@@ -139,7 +147,9 @@ class SixTools:
             connected = {each.kind for each in await self._backend.connectors(context.caller)}
         return entry_of(self._backend.catalog, name, connected)
 
-    async def run(self, context: Context, entry: OperationEntry, arguments: Mapping[str, Any]) -> Result:
+    async def run(
+        self, context: Context, entry: OperationEntry, arguments: Mapping[str, Any], shape: Shape = whole
+    ) -> Result:
         """Run an operation; where a person has to connect the application first, ask for that."""
 
         async def run(connector: ConnectorInfo) -> Result:
@@ -149,7 +159,7 @@ class SixTools:
             max_bytes = arguments.get("max_bytes", surface.DEFAULT_BYTES)
             if arguments.get("all_pages"):
                 return await self._calls.all_pages(context, call, max_bytes)
-            return await self._calls.run(context, call, max_bytes=max_bytes)
+            return await self._calls.run(context, call, max_bytes=max_bytes, shape=shape)
 
         return await self._with_connector(context, entry, arguments, run)
 
@@ -247,7 +257,7 @@ def _tool(name: str, call: Call) -> ServerTool:
         surface.DESCRIPTIONS[name],
         call,
         surface.input_schema(name),
-        surface.OUTPUTS[name],
+        surface.OUTPUTS.get(name),
         surface.ANNOTATIONS[name],
     )
 

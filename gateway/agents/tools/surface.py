@@ -17,7 +17,6 @@ _STEPS = '{id, operation, params}; {"$from": "id.path"} takes an earlier result'
 _FIELDS = {"type": "array", "items": _TEXT, "description": "keep only these"}
 _COUNT = {"type": "integer", "minimum": 0}
 _MAX_BYTES = {"type": "integer", "minimum": LEAST_BYTES, "maximum": MAX_BYTES}
-_ANY_OBJECT = {"type": "object"}
 
 INSTRUCTIONS = (
     "Reads and changes data in connected business applications. Find an operation by plain words, describe it if its "
@@ -26,11 +25,11 @@ INSTRUCTIONS = (
 
 DESCRIPTIONS: Mapping[str, str] = {
     "find_operations": "Find operations by plain words. Start here.",
-    "describe_operation": "An operation's params, example, record fields, paging, query language.",
+    "describe_operation": "An operation's params, example, record fields and paging.",
     "read": "Run an operation that changes nothing. The hint of a cut answer is the call for the rest.",
     "write": (
-        "Change data: once with params, for many with each, or several in order with steps, as one job. dry_run shows "
-        "the requests only."
+        "Change data: once with params, or as one job: each for many, steps for several in order. dry_run only shows "
+        "the requests."
     ),
     "job": "Follow, cancel or retry a job. If unknown, the write may have happened: look, then confirm a retry.",
     "connect": "Show connectors and their state; get a link for a person to connect an app.",
@@ -38,12 +37,12 @@ DESCRIPTIONS: Mapping[str, str] = {
 
 INPUTS: Mapping[str, Mapping[str, Any]] = {
     "find_operations": {
-        "task": {"type": "string", "description": "what to do"},
+        "task": {"type": "string", "description": "one step: verb, thing, application; no names or dates"},
         "kind": _TEXT,
         "effect": {"enum": ["read", "idempotent", "write"]},
         "limit": {"type": "integer", "minimum": 1, "maximum": 50},
     },
-    "describe_operation": {"operation": _OPERATION},
+    "describe_operation": {"operation": {"type": "string", "description": "kind.entity.action or query-language"}},
     "read": {
         "operation": {"type": "string", "description": "kind.entity.action or gateway://results/ID"},
         "params": _PARAMS,
@@ -60,6 +59,7 @@ INPUTS: Mapping[str, Mapping[str, Any]] = {
         "each": {"type": "array", "items": _PARAMS, "description": "params of many calls"},
         "steps": {"type": "array", "items": _PARAMS, "description": _STEPS},
         "connector": _CONNECTOR,
+        "fields": {**_FIELDS, "description": "default: id, URL, what was written"},
         "dry_run": {"type": "boolean"},
         "idempotency_key": {"type": "string", "description": "calls with one key write once"},
     },
@@ -67,7 +67,7 @@ INPUTS: Mapping[str, Mapping[str, Any]] = {
         "job_id": _TEXT,
         "wait_seconds": {"type": "integer", "minimum": 0, "maximum": MAX_WAIT},
         "do": {"enum": ["follow", "cancel", "retry"]},
-        "confirm": {"type": "boolean", "description": "retry though it may happen twice"},
+        "confirm": {"type": "boolean", "description": "may happen twice"},
     },
     "connect": {"kind": _TEXT, "connector": _CONNECTOR},
 }
@@ -90,12 +90,9 @@ _REQUIRED = {
     "job": ["job_id"],
 }
 
+#: the schemas of answers that are more than any object
 OUTPUTS: Mapping[str, Mapping[str, Any]] = {
     "find_operations": {"type": "object", "properties": {"data": {"type": "array"}}, "required": ["data"]},
-    "describe_operation": _ANY_OBJECT,
-    "read": _ANY_OBJECT,
-    "write": _ANY_OBJECT,
-    "job": _ANY_OBJECT,
     "connect": {"type": "object", "properties": {"connectors": {"type": "array"}}, "required": ["connectors"]},
 }
 

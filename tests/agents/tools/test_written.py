@@ -1,0 +1,68 @@
+"""What `write` answers unless fields are named."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.agents.tools.written import AskedWrite, shown_of_batch
+from gateway.operation_search.entries import entry_of
+from gateway.upstream.responses import OperationResult
+from tests.harness.catalog import shipped_catalog
+
+UPDATE = entry_of(shipped_catalog(), "support-desk.tickets.update")
+RECORD = {
+    "id": 7,
+    "url": "https://acme.example/tickets/7",
+    "subject": "Printer",
+    "status": "solved",
+    "description": "x" * 5000,
+    "custom_fields": [{"id": 1, "value": None}],
+}
+
+
+def answer(document: Any) -> OperationResult:
+    return OperationResult(msgspec.Raw(msgspec.json.encode(document)))
+
+
+@pytest.mark.parametrize(
+    ("params", "shown"),
+    [
+        ({"ticket_id": 7, "ticket": {"status": "solved"}}, {"id", "url", "status"}),
+        ({"ticket_id": 7, "ticket": {"tags": ["new"]}}, {"id", "url"}),
+        ({"ticket_id": 7, "ticket": {"custom_fields": [{"id": 1, "value": None}]}}, {"id", "url", "custom_fields"}),
+    ],
+)
+def test_a_record_is_its_id_its_url_and_what_was_written(params: Any, shown: set[str]) -> None:
+    assert AskedWrite(UPDATE, params).shown(answer(RECORD)).decoded().keys() == shown
+
+
+def test_a_long_text_that_was_written_is_shortened() -> None:
+    shown = AskedWrite(UPDATE, {"ticket": {"description": "x" * 5000}}).shown(answer(RECORD)).decoded()
+
+    assert shown["description"] == "x" * 100 + "…"
+
+
+def test_members_within_what_was_written_are_chosen_in_the_same_way() -> None:
+    record = {"ticket": {"id": 7, "status": "solved", "group_id": 1}, "audit": {"events": []}}
+
+    shown = AskedWrite(UPDATE, {"ticket": {"status": "solved"}}).shown(answer(record)).decoded()
+
+    assert shown == {"ticket": {"id": 7, "status": "solved"}}
+
+
+@pytest.mark.parametrize("document", [None, [RECORD], {"deleted": True}])
+def test_what_has_nothing_of_these_is_whole(document: Any) -> None:
+    assert AskedWrite(UPDATE, {}).shown(answer(document)).decoded() == document
+
+
+def test_reads_among_the_steps_of_a_batch_are_whole_and_fields_are_of_every_result() -> None:
+    read = entry_of(shipped_catalog(), "support-desk.tickets.get")
+    writes = [AskedWrite(read, {"ticket_id": 7}), AskedWrite(UPDATE, {"ticket": {"status": "solved"}})]
+    items = [{"index": 0, "result": RECORD}, {"index": 1, "result": RECORD}, {"index": 2, "error": {}}]
+
+    shown = shown_of_batch(writes, None)(answer({"results": items})).decoded()["results"]
+    selected = shown_of_batch(writes, ["id"])(answer({"results": items})).decoded()["results"]
+
+    assert [each.get("result", {}).keys() for each in shown] == [RECORD.keys(), {"id", "url", "status"}, set()]
+    assert [each.get("result") for each in selected] == [{"id": 7}, {"id": 7}, None]
