@@ -32,7 +32,7 @@ def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]
     errors = list(islice(_unsafe_values(operation, values), MAX_FAULTS)) or _schema_errors(operation, values)
     if errors:
         raise invalid(operation, errors)
-    completed = {**operation.defaults, **values}
+    completed = {**_defaults(operation, values), **values}
     for name, defaults in operation.member_defaults.items():
         if isinstance(completed.get(name), dict):
             completed[name] = {**defaults, **completed[name]}
@@ -41,6 +41,14 @@ def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]
         name: int(value) if isinstance(value, float) and value.is_integer() else value
         for name, value in completed.items()
     }
+
+
+def _defaults(operation: Operation, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The defaults of params; for a further page those of the params alone that its request repeats."""
+    paging = operation.instead(values).paging
+    if paging is None or paging.repeat_params is None or paging.param not in values:
+        return operation.defaults
+    return {name: value for name, value in operation.defaults.items() if name in paging.repeat_params}
 
 
 def invalid(operation: Operation, faults: Iterable[FieldError]) -> InvalidParams:

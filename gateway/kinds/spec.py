@@ -144,7 +144,7 @@ class Paging(Model):
     id_field: JsonPath = ("id",)
     #: `link`: the name of the query member in the URL, where it is not `param`
     url_param: str | None = None
-    #: the params that requests for further pages repeat; all by default
+    #: the params that requests for further pages repeat; all by default. The others have no default there
     repeat_params: tuple[str, ...] | None = None
     #: every Meta member of the product documents, and where it lies in the response
     meta: dict[str, MetaPath] = Field(default_factory=dict)
@@ -307,8 +307,8 @@ class Failure(Model):
     request_id: tuple[JsonPath, ...] = ()
     #: a member that must be true for an answer to count as a success
     ok: str | None = None
-    #: members that a successful response must not have: null, false and what is empty do not count
-    when_present: tuple[str, ...] = ()
+    #: places where a successful response has nothing: null, false and what is empty do not count; `*` is each member
+    when_present: tuple[JsonPath, ...] = ()
     #: application codes that mean something whatever the status: gateway error code → application codes
     codes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     #: paths of the name of the limit that was hit, where there are several

@@ -12,6 +12,7 @@ from math import ceil, inf
 import msgspec
 
 from gateway.kinds.spec import Allowance, RateLimit
+from gateway.upstream.refusals import seconds_of
 
 #: requests are throttled once this fraction of the budget or less is left
 _LITTLE = 0.2
@@ -36,7 +37,7 @@ class Reading(msgspec.Struct, frozen=True):
 
     limit: int | None = None
     remaining: int | None = None
-    #: seconds, or a Unix time
+    #: seconds, or a Unix time, which may be in milliseconds
     reset: int | None = None
 
 
@@ -183,7 +184,8 @@ def full_in(reading: Reading, seconds: float, requests: int, unix_time: float) -
     """Seconds until an allowance with a window of `seconds` is full again, or is checked again."""
     if reading.reset is None:
         return min(_MAX_RECHECK, max(seconds / _PARTS, min(1.0, seconds), seconds / max(1, requests)))
-    left = reading.reset - unix_time if reading.reset > _A_MOMENT else float(reading.reset)
+    reset = seconds_of(reading.reset)
+    left = reset - unix_time if reset > _A_MOMENT else float(reset)
     return min(float(seconds), max(0.0, left))
 
 

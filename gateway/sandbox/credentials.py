@@ -19,14 +19,15 @@ def presented(method: AuthMethod, call: Call) -> list[str]:
     else:
         pairs = [(template, call.headers.get(name.lower())) for name, template in method.headers.items()]
         pairs += [(template, call.query.get(name)) for name, template in method.query.items()]
-    return _values(pairs)
+    # A key has no space: `Authorization: {api_key}` does not fit `Bearer token`.
+    return _values(pairs, "(.*)" if method.scheme == "basic" else r"(\S*)")
 
 
-def _values(pairs: list[tuple[str, str | None]]) -> list[str]:
+def _values(pairs: list[tuple[str, str | None]], value: str) -> list[str]:
     """What stands in the places of `{field}`; empty where one of the texts does not fit its template."""
     found: list[str] = []
     for template, text in pairs:
-        pattern = "(.*)".join(re.escape(part) for part in re.split(r"{\w+}", template))
+        pattern = value.join(re.escape(part) for part in re.split(r"{\w+}", template))
         match = None if text is None else re.fullmatch(pattern, text)
         if match is None:
             return []

@@ -108,12 +108,22 @@ class SpecApplication(Application):
             return self.list_records(operation, call)
         row = self._row_named(operation, call)
         if operation.action_id != "create" and row is not None:
-            return self.update_record(operation, call)
+            return self._changed(operation, row, call)
+        if operation.action_id != "create" and operation.action.graphql and (named := _ids(call.body)):
+            raise Refusal(404, message=f"there is no {named[0]}")
         if operation.action.effect == "read":
             return self.one(operation, next(iter(self.store.table(self.table_of(operation)))), call)
         row = self.born(self.table_of(operation), self.body_of(operation, call), call.now)
         row.refs |= call.params
         return replace(self.one(operation, row, call), status=200 if operation.action.graphql else 201)
+
+    def _changed(self, operation: Operation, row: Row, call: Call) -> Reply:
+        """The record that a POST names, read, changed or removed."""
+        if operation.action.graphql and operation.action_id == "delete":
+            self.store.table(self.table_of(operation)).remove(row.id)
+        elif operation.action.effect != "read":
+            self.change(row, self.body_of(operation, call), call.now)
+        return self.one(operation, row, call)
 
     def update_record(self, operation: Operation, call: Call) -> Reply:
         row = self._row_named(operation, call)
@@ -131,14 +141,26 @@ class SpecApplication(Application):
     def _row_named(self, operation: Operation, call: Call) -> Row | None:
         """The record that a path or, in GraphQL, a variable names."""
         table = self.store.table(self.table_of(operation))
-        named = [last_param(operation, call), call.body.get("id")]
+        named = [last_param(operation, call), *(_ids(call.body) if operation.action.graphql else [call.body.get("id")])]
         return next((row for name in named if name and (row := table.get(name)) is not None), None)
 
     def body_of(self, operation: Operation, call: Call) -> Record:
         members = super().body_of(operation, call)
-        inner = members.pop("input", {}) if operation.action.graphql else {}
+        if operation.action.graphql:
+            # The members of a mutation's inputs are those of the record.
+            inner = [value for value in members.values() if isinstance(value, dict)]
+            members = {name: value for name, value in members.items() if not isinstance(value, dict)}
+            members = {name: value for each in (members, *inner) for name, value in each.items() if name != "id"}
         constant = operation.action.constant_body
-        return {name: value for name, value in {**members, **inner}.items() if name not in constant}
+        return {name: value for name, value in members.items() if name not in constant}
+
+    def one(self, operation: Operation, row: Row, call: Call) -> Reply:
+        """The answer that holds one record; for a mutation with `fields` of its own what it returns."""
+        if operation.action.graphql is None or not operation.action.fields:
+            return super().one(operation, row, call)
+        record = self.shown(operation, row, call)
+        payload = {name: _of_payload(declared, record, row) for name, declared in operation.action.fields.items()}
+        return Reply(nested(operation.action.record or (), payload))
 
     def items_of(self, operation: Operation, rows: Sequence[Row], call: Call) -> Any:
         """The records of a page as the response holds them: wrapped, or as a map."""
@@ -259,6 +281,18 @@ class SpecApplication(Application):
 def _file(name: str) -> FileReply:
     """A file whose bytes depend on its name."""
     return FileReply(files.number_for(_FILE_BYTES + zlib.crc32(name.encode()) % 1000), f"{name}.bin")
+
+
+def _ids(variables: Mapping[str, Any]) -> list[str]:
+    """The ids of records in the variables of a GraphQL document, in an input too; of a global id its last part."""
+    inner = [value for value in variables.values() if isinstance(value, Mapping)]
+    return [str(each["id"]).rpartition("/")[2] for each in (variables, *inner) if each.get("id") is not None]
+
+
+def _of_payload(declared: records.FieldType, record: Record, row: Row) -> Any:
+    """A member of what a mutation returns: its record, a list of it, its id, or that it succeeded."""
+    values: Mapping[str, Any] = {"object": record, "array<object>": [record], "string": row.id, "boolean": True}
+    return values.get(declared.rstrip("?")) if isinstance(declared, str) else None
 
 
 def _lies_below(row: Row, call: Call) -> bool:

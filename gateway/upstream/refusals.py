@@ -12,6 +12,8 @@ _CHARACTERS: Final = 2_000
 _DAY: Final = 3600
 #: a larger number in a header is a Unix time, not a number of seconds
 _A_MOMENT: Final = 1_000_000_000
+#: a larger Unix time is in milliseconds
+_A_MOMENT_IN_MS: Final = 100_000_000_000
 
 
 def with_details(spec: Failure, document: Any, code: str | None, message: str | None) -> str | None:
@@ -47,10 +49,20 @@ def reset_in(headers: Mapping[str, str], names: Sequence[str], now: float | None
     """Whole seconds until the allowance is full again, as one of these headers says: seconds, or a Unix time."""
     for name in names:
         text = headers.get(name, "").strip()
-        if text.isascii() and text.isdigit() and len(text) < 12:
-            number = int(text)
+        if text.isascii() and text.isdigit() and len(text) < 15:
+            number = seconds_of(int(text))
             return max(1, number - int(now if now is not None else CLOCK.unix_time()) if number > _A_MOMENT else number)
     return None
+
+
+def has_text(document: Any, path: JsonPath) -> bool:
+    """Whether there is any text below a place."""
+    return any(True for _ in _texts_at(document, path))
+
+
+def seconds_of(number: int) -> int:
+    """A number of a rate-limit header in seconds: a Unix time may be in milliseconds."""
+    return number // 1000 if number > _A_MOMENT_IN_MS else number
 
 
 def _texts_at(document: Any, path: JsonPath) -> Iterator[str]:

@@ -254,15 +254,21 @@ def failure(
     return _error_of(spec, cls, fault, wait, response.headers)
 
 
-def _has_any(response: UpstreamResponse, names: Iterable[str]) -> bool:
-    """Whether a successful answer has one of these members with something in it."""
+def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
+    """Whether a successful answer has something in one of these places."""
     if not response.body or response.body.isspace() or _is_list(response.body):
         return False
     try:
         members = response.members
     except (msgspec.MsgspecError, RecursionError):
         return False
-    return any(name in members and bytes(memoryview(members[name])) not in _NOTHING for name in names)
+    return any(_has_something(members[place[0]], place[1:]) for place in places if place[0] in members)
+
+
+def _has_something(raw: msgspec.Raw, place: JsonPath) -> bool:
+    if not place:
+        return bytes(memoryview(raw)) not in _NOTHING
+    return refusals.has_text(_VALUE.decode(raw), place)
 
 
 def _is_true(response: UpstreamResponse, member: str) -> bool:
