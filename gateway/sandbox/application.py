@@ -243,8 +243,8 @@ def body_schema(operation: Operation) -> dict[str, Any]:
             for placement in placed
             if "." not in placement.wire
         },
-        "required": [
-            placement.wire.partition(".")[0] for placement in placed if placement.name in operation.action.required
-        ],
+        "required": sorted(
+            {placement.wire.partition(".")[0] for placement in placed if placement.name in operation.action.required}
+        ),
         "$defs": operation.spec.definitions,
     }

@@ -101,6 +101,14 @@ STORIES = [
         ("records", "update", {**IN_TABLE, "record_id": "{id}", "fields": {"a": "b"}}, "fields.a", "b"),
         place=IN_TABLE,
     ),
+    Story(
+        "linear",
+        {"api_key": "key"},
+        ("issues", {"first": 2}, "after", "endCursor"),
+        ("id", "id"),
+        ("issues", "get", {"id": "nothing"}, "upstream_not_found"),
+        ("issues", "update", {"id": "{id}", "title": "Login fails"}, "issue.title", "Login fails"),
+    ),
 ]
 
 

@@ -272,3 +272,20 @@ def test_combinations_that_do_not_go_together_say_which(constraints, given, mess
         validated(small_operation({"params": AB, "constraints": constraints}), given)
 
     assert message in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("params", "sent"),
+    [
+        ({}, {"limit": 50, "status": "any"}),
+        ({"page_info": "abc"}, {"limit": 50, "page_info": "abc"}),
+        ({"page_info": "abc", "status": "open"}, {"limit": 50, "page_info": "abc", "status": "open"}),
+    ],
+)
+def test_a_further_page_has_the_defaults_that_its_request_may_repeat(params, sent):
+    style = {"style": "link", "param": "page_info", "size": "limit", "next": "next", "meta": {"next": "$link.next"}}
+    paging = {"next": {**style, "repeat_params": ["limit"]}}
+    listed = {"limit": {"default": 50}, "status": {"default": "any"}, "page_info": {}}
+    operation = small_operation({"records": "things", "paging": "next", "params": listed}, paging=paging)
+
+    assert validated(operation, params) == sent

@@ -14,6 +14,8 @@ HUBSPOT = {"x-hubspot-ratelimit-max": "100", "x-hubspot-ratelimit-interval-milli
 DAILY = {"x-hubspot-ratelimit-daily": "250000", "x-hubspot-ratelimit-remaining": "99"}
 # The limit is a list, of which the first number counts.
 INCIDENT = {"x-ratelimit-limit": "60, 1200;window=60, 60;window=60", "x-ratelimit-reset": "1785173199"}
+# The time is in milliseconds.
+LINEAR = {"x-ratelimit-requests-limit": "2500", "x-ratelimit-requests-reset": "1785173220000"}
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,7 @@ INCIDENT = {"x-ratelimit-limit": "60, 1200;window=60, 60;window=60", "x-ratelimi
         ("incident-management", {**INCIDENT, "x-ratelimit-remaining": "58", "x-ratelimit-used": "2"}, False, 0),
         ("incident-management", {**INCIDENT, "x-ratelimit-remaining": "2", "x-ratelimit-used": "58"}, True, 0),
         ("incident-management", {**INCIDENT, "x-ratelimit-remaining": "0"}, True, 9),
+        ("linear", {**LINEAR, "x-ratelimit-requests-remaining": "0"}, True, 30),
     ],
 )
 def test_headers_slow_an_account_down_before_the_application_refuses(kind, headers, is_throttled, paused_for):

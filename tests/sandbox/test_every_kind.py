@@ -96,7 +96,7 @@ async def test_a_call_without_credentials_is_refused(connect, http, kind):
     check = connect(kind).kind.health_check
     [shown] = connect(kind).dry_run(check.entity_id, check.action_id)
 
-    async with http.get(URL(shown["url"]).path) as answer:
+    async with http.request(shown["method"], URL(shown["url"]).path, json=shown["body"]) as answer:
         said = await answer.text()
 
     assert answer.status == (200 if kind == "team-chat" else 401)

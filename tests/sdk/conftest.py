@@ -36,6 +36,7 @@ KINDS = (
     Kind("work-management", "asana", {"token": "t"}),
     Kind("incident-management", "incident-io", {"api_key": "t"}),
     Kind("airtable", "airtable", {"personal_access_token": "t"}),
+    Kind("linear", "linear", {"api_key": "t"}),
 )
 SLUGS = {kind.name: kind.slug for kind in KINDS}
 

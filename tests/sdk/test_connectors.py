@@ -25,6 +25,7 @@ READS = [
     ("work-management", "projects", {"limit": 2}, "project_gid", "gid"),
     ("incident-management", "incidents", {"page_size": 2}, "id", "id"),
     ("airtable", "records", {"base_id": "app1", "table_id_or_name": "tbl1", "page_size": 2}, "record_id", "id"),
+    ("linear", "issues", {"first": 2}, "id", "id"),
 ]
 
 
@@ -118,6 +119,16 @@ async def test_a_task_is_made_changed_and_deleted(typed):
 
     assert made["name"] == "Call Ada"
     assert changed["completed"] is True
+
+
+async def test_an_issue_is_reported_and_assigned(typed):
+    tracker = typed("linear")
+
+    reported = await tracker.issues.create(team_id="t", title="Login fails")
+    assigned = await tracker.issues.update(id=reported["issue"]["id"], title="Login fails again")
+
+    assert reported["success"] is True
+    assert assigned["issue"]["title"] == "Login fails again"
 
 
 async def test_fields_are_picked_and_left_out(executor):

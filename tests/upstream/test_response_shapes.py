@@ -57,6 +57,17 @@ GRAPHQL = Failure.model_validate(
 )
 
 
+@pytest.mark.parametrize(("errors", "is_failure"), [([], False), ([{"field": ["title"], "message": "is empty"}], True)])
+def test_an_error_may_lie_within_what_a_mutation_returns(errors, is_failure):
+    spec = Failure.model_validate(
+        {"when_present": ["errors", "data.*.userErrors"], "details": ["data.*.userErrors.*.message"]}
+    )
+
+    found = failure(spec, answered({"data": {"thingCreate": {"userErrors": errors, "thing": {"id": 1}}}}))
+
+    assert (found is not None and "is empty" in found.detail) is is_failure
+
+
 @pytest.mark.parametrize(
     ("code", "error"),
     [

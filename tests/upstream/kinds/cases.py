@@ -48,6 +48,20 @@ class Call:
         assert shown["headers"] == {**usual, **of_body, **self.headers}
 
 
+@dataclass(frozen=True, eq=False)
+class GraphQL:
+    """The body of a GraphQL request: a document that holds a text, and these variables."""
+
+    text: str
+    variables: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __eq__(self, other: object) -> bool:
+        is_request = isinstance(other, dict) and other.keys() == {"query", "variables"}
+        return is_request and self.text in other["query"] and other["variables"] == self.variables
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True)
 class Refused:
     """Params that are never sent, the field that is wrong, and what the caller is told of it."""
@@ -104,6 +118,8 @@ class Pages:
     answers: Sequence[Any]
     records: Sequence[Any]
     asked: Sequence[str]
+    #: the bodies of the requests
+    sent: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)

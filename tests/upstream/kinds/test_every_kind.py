@@ -1,6 +1,6 @@
 """Every kind: each action as it goes over the wire, what is refused before, and every answer as it comes back."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from tests.upstream.kinds.tables import (
     crm_query,
     crm_records,
     incident_management,
+    linear,
     support_desk,
     team_chat,
     work_management,
@@ -29,6 +30,7 @@ KINDS = [
         crm_query,
         crm_records,
         incident_management,
+        linear,
         support_desk,
         team_chat,
         work_management,
@@ -114,8 +116,8 @@ async def test_the_health_check_asks_for_little_with_the_credentials_of_its_meth
     await connect(cases.kind, credentials, **cases.environment).check()
 
     [asked] = upstream.received
-    assert (asked.method, asked.url.raw_path_qs) == ("GET", address)
-    assert asked.headers["Authorization"] == header
+    assert (asked.method, asked.url.raw_path_qs) == (kind_named(cases.kind).health_check.method, address)
+    assert asked.headers[_header_of(cases, credentials)] == header
     assert cases.headers.items() <= asked.headers.items()
 
 
@@ -130,4 +132,12 @@ async def test_pages_are_turned_with_the_credentials_on_each_request(upstream, c
 
     assert pages == case.records
     assert [asked.url.raw_path_qs for asked in upstream.received] == case.asked
-    assert {asked.headers["Authorization"] for asked in upstream.received} == {header}
+    assert {asked.headers[_header_of(cases, credentials)] for asked in upstream.received} == {header}
+    if case.sent:
+        assert [asked.body for asked in upstream.received] == case.sent
+
+
+def _header_of(cases: Cases, credentials: Mapping[str, str]) -> str:
+    """The header that holds the credentials of their method."""
+    spec = kind_named(cases.kind).spec
+    return spec.authentication[checked_credentials(spec, credentials)[0]].header_names[0]
