@@ -12,6 +12,10 @@ from gateway.sandbox.calls import Refusal
 from gateway.sandbox.store import Row, Store
 
 
+#: the members of a record that hold the time of its creation
+_CREATED = ("created_at", "createdAt")
+
+
 class World:
     """Tables of made-up records that agree with one another, the same for the same seed."""
 
@@ -33,6 +37,10 @@ class World:
         self.seed, self.scale = seed, scale
         self.style = records.Style(self.id_of, self.time, self.references, self.count_of)
         self.store = Store(self.rows_of)
+
+    @property
+    def _changed_members(self) -> tuple[str, ...]:
+        return (self.changed_member, "updatedAt")
 
     @cached_property
     def _example_ids(self) -> dict[str, int | str]:
@@ -98,15 +106,14 @@ class World:
         number = self.store.next_number(table, self.count_of(table))
         record = records.blank(self.fields_of(table))
         row_id = self.id_of(table, number)
-        stamps = {name: self.time(now) for name in ("created_at", self.changed_member) if name in record}
+        stamps = {name: self.time(now) for name in (*_CREATED, *self._changed_members) if name in record}
         record.update({self.id_member_of(table): row_id, **stamps, **members})
         return self.store.table(table).put(Row(str(row_id), record, {}, now))
 
     def change(self, row: Row, members: Mapping[str, Any], now: float) -> None:
         row.record.update(members)
         row.changed = now
-        if self.changed_member in row.record:
-            row.record[self.changed_member] = self.time(now)
+        row.record.update({name: self.time(now) for name in self._changed_members if name in row.record})
 
     def require_row(self, table: str, row_id: object) -> Row:
         """The row, or the application's 404."""
