@@ -11,7 +11,6 @@ from gateway.sandbox import records
 from gateway.sandbox.calls import Refusal
 from gateway.sandbox.store import Row, Store
 
-
 #: the members of a record that hold the time of its creation
 _CREATED = ("created_at", "createdAt")
 
