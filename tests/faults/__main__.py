@@ -11,7 +11,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.faults import agents, batches, remembered_answers, rolling
+from tests.faults import agents, batches, exports, remembered_answers, rolling, schedules
 from tests.faults.report import Report, document
 from tests.faults.storm import storm
 
@@ -30,6 +30,16 @@ _BATCHES = """## Batches
 
 `python -m tests.faults.batches`: batches of creates, updates and reads are accepted and run by two front ends and two
 workers while everything is struck. Lost is an operation without a result, untrue a result that the application denies.
+"""
+_EXPORTS = """## Exports
+
+`python -m tests.faults.exports`: lists are exported while everything is struck, and the files are read at once.
+Lost is an export without a file, untrue a complete response that is not exactly the application's records.
+"""
+_SCHEDULES = """## Schedules
+
+`python -m tests.faults.schedules`: slots of schedules come while everything is struck; each run creates a ticket. Lost
+is a slot without a job, doubled a slot with two jobs or a ticket that no job has created.
 """
 _REMEMBERED = """## Remembered answers
 
@@ -53,6 +63,8 @@ def main() -> int:
     others = {
         _AGENTS: asyncio.run(agents.agents(agents.TASKS, agents.KILLS)),
         _BATCHES: asyncio.run(batches.batch_storm(batches.BATCHES, batches.OPERATIONS, batches.FAULTS)),
+        _EXPORTS: asyncio.run(exports.export_storm(exports.EXPORTS, exports.RECORDS, exports.FAULTS)),
+        _SCHEDULES: asyncio.run(schedules.schedule_storm(schedules.SCHEDULES, schedules.SLOTS, schedules.FAULTS)),
         _ROLLING: asyncio.run(rolling.rolling(rolling.RATE)),
         _REMEMBERED: asyncio.run(remembered_answers.remembered_answers(remembered_answers.ROUNDS)),
     }

@@ -13,16 +13,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-import aiohttp
-
 from tests.faults.arena import Arena, arena, ticket
+from tests.faults.insistent import InsistentClient
 from tests.faults.strikes import Strikes
-from tests.harness.caller import Api, ConnectorApi, UnexpectedStatus
 
 BATCHES, OPERATIONS, FAULTS = 20, 400, 20
-#: seconds after which a request is given up and made again, and in which all batches end
-_ANSWERED, _PATIENCE = 20.0, 300.0
-_TRANSIENT = (aiohttp.ClientError, UnexpectedStatus, TimeoutError)
 
 
 @dataclass
@@ -90,7 +85,7 @@ class BatchStorm:
         async with self.gateway.desk() as desk:
             async with asyncio.TaskGroup() as storming:
                 storming.create_task(strikes.some(self.faults))
-                jobs = [storming.create_task(self._submit(desk, f"b{number}")) for number in range(self.batches)]
+                jobs = [storming.create_task(self._submit(desk.path, f"b{number}")) for number in range(self.batches)]
             for number, job in enumerate(jobs):
                 self._judge(f"b{number}", *await self._ended(job.result()))
         self.report.strikes = Counter(strike.fault.name for strike in strikes.all)
@@ -98,46 +93,29 @@ class BatchStorm:
         self.report.seconds = time.monotonic() - started
         return self.report
 
-    async def _submit(self, desk: ConnectorApi, name: str) -> str:
-        """The id of the batch's job; a submission that fails is made again under the same key."""
+    async def _submit(self, path: str, name: str) -> str:
+        """The id of the batch's job."""
         chooser = random.Random(f"{self.seed} {name}")
         await asyncio.sleep(chooser.uniform(0, self.faults))
         body = {"operations": operations_of(name, self.size), "concurrency": 10}
-        while True:
-            try:
-                async with asyncio.timeout(_ANSWERED), self.gateway.api(chooser.choice(self.gateway.front_ends)) as api:
-                    answer = await api.post(f"{desk.path}/batch", body, headers={"Idempotency-Key": name})
-                    if answer.status not in (200, 202):
-                        raise UnexpectedStatus(answer.status, answer.body)
-                    return str(answer.headers["Location"]).rsplit("/", 1)[-1]
-            except _TRANSIENT:
-                await asyncio.sleep(0.2)
+        return await InsistentClient(self.gateway, chooser).submit(f"{path}/batch", body, name)
 
-    async def _ended(self, job_id: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The job once it has ended, and the lines of its result."""
-        deadline = time.monotonic() + _PATIENCE
-        while time.monotonic() < deadline:
-            try:
-                async with asyncio.timeout(_ANSWERED), self.gateway.api() as api:
-                    job = (await api.get(f"/api/v1/jobs/{job_id}?wait=10")).document()
-                    if job["done"]:
-                        return job, await self._lines(api, job)
-            except _TRANSIENT:
-                await asyncio.sleep(0.2)
-        return {"status": "not ended"}, []
-
-    async def _lines(self, api: Api, job: dict[str, Any]) -> list[dict[str, Any]]:
-        headers = {"Accept": "application/x-ndjson"}
-        answer = await api.get(f"/api/v1/jobs/{job['id']}/result", headers=headers)
+    async def _ended(self, job_id: str) -> tuple[str, list[dict[str, Any]]]:
+        """The job's final state and the lines of its result."""
+        client = InsistentClient(self.gateway, random.Random(job_id))
+        job = await client.ended(job_id)
+        if job is None:
+            return "not ended", []
+        answer = await client.result(job_id, Accept="application/x-ndjson")
         if job["status"] != "succeeded":
-            return list((answer.json().get("result") or {}).get("results", ()))
-        return [json.loads(line) for line in answer.body.splitlines()]
+            return job["status"], list((answer.json().get("result") or {}).get("results", ()))
+        return job["status"], [json.loads(line) for line in answer.body.splitlines()]
 
-    def _judge(self, name: str, job: dict[str, Any], lines: list[dict[str, Any]]) -> None:
+    def _judge(self, name: str, state: str, lines: list[dict[str, Any]]) -> None:
         report, sent = self.report, operations_of(name, self.size)
         report.batches += 1
         report.operations += len(sent)
-        report.states[job["status"]] += 1
+        report.states[state] += 1
         report.statuses.update(line["status"] for line in lines)
         in_order = [line.get("id") for line in lines] == [operation["id"] for operation in sent]
         report.lost += 0 if in_order else len(sent) - len(lines) or 1

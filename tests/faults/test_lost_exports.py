@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.faults.exports import export_storm
 from tests.harness.deployment import deployed
 from tests.harness.sandbox import fault
 from tests.harness.waiting import eventually
@@ -55,3 +56,10 @@ async def test_an_export_killed_three_times_holds_every_record_once(deployment):
     assert [json.loads(line)["id"] for line in file.body.splitlines()] == [ticket["id"] for ticket in tickets]
     assert len(set(read)) == len(tickets) / 10
     assert len(read) - len(set(read)) <= 3
+
+
+async def test_a_storm_over_exports_leaves_exact_files_only():
+    report = await export_storm(exports=3, size=200, faults=2)
+
+    assert report.is_clean, report.table()
+    assert report.exports == 3

@@ -6,6 +6,7 @@ from datetime import datetime
 import asyncpg
 import pytest
 
+from tests.faults.schedules import schedule_storm
 from tests.harness.deployment import deployed
 from tests.harness.waiting import eventually
 
@@ -53,3 +54,10 @@ async def test_a_slot_has_one_job_whichever_worker_is_killed(deployment, databas
     await database.close()
     assert len(runs) == SCHEDULES * SLOTS
     assert set(runs.values()) == {1}
+
+
+async def test_a_storm_over_schedules_runs_each_slot_once():
+    report = await schedule_storm(schedules=8, slots=2, faults=2)
+
+    assert report.is_clean, report.table()
+    assert sum(report.states.values()) == 16

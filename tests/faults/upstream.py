@@ -28,6 +28,9 @@ class Upstream:
         #: seconds that a batch takes, how many run at a time, and the most that did; when each batch ends
         self.batch_seconds, self.room, self.most_batches = 0.0, 30, 0
         self._ends: list[float] = []
+        #: tickets of the list, and the pages that were read, by number
+        self.listed = 3
+        self.pages: Counter[int] = Counter()
         self.requests = 0
         #: requests under way, and the most that there were
         self.open, self.most_open = 0, 0
@@ -86,8 +89,12 @@ class Upstream:
 
     async def _list(self, request: web.Request) -> web.Response:
         await self._taken()
-        tickets = [{"id": number, "subject": "s"} for number in range(3)]
-        return web.json_response({"tickets": tickets, "next_page": None, "previous_page": None, "count": 3})
+        page, size = int(request.query.get("page", 1)), int(request.query.get("per_page", 100))
+        self.pages[page] += 1
+        tickets = [{"id": number, "subject": "s"} for number in range((page - 1) * size, min(page * size, self.listed))]
+        following = f"{self.url}/api/v2/tickets.json?page={page + 1}&per_page={size}"
+        next_page = following if page * size < self.listed else None
+        return web.json_response({"tickets": tickets, "next_page": next_page, "count": self.listed})
 
     async def _get(self, request: web.Request) -> web.Response:
         if int(request.match_info["id"]) == self.deadly:

@@ -1,0 +1,78 @@
+"""A client in a storm: it repeats each call, under the same key and at any front end, until the gateway answers."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import aiohttp
+
+from tests.faults.arena import Arena
+from tests.harness.caller import Answer, Api, UnexpectedStatus
+
+#: seconds after which a request is repeated, and in which every job ends
+_REQUEST_TIMEOUT, _PATIENCE = 20.0, 300.0
+_TRANSIENT = (aiohttp.ClientError, UnexpectedStatus, TimeoutError)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class InsistentClient:
+    """Calls of the arena's one client."""
+
+    gateway: Arena
+    random: random.Random
+
+    async def insist(self, call: Callable[[Api], Awaitable[T]], patience: float = _PATIENCE) -> T:
+        """The result of the first call that succeeds; raises TimeoutError."""
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                async with (
+                    asyncio.timeout(_REQUEST_TIMEOUT),
+                    self.gateway.api(self.random.choice(self.gateway.front_ends)) as api,
+                ):
+                    return await call(api)
+            except _TRANSIENT as error:
+                if time.monotonic() > deadline:
+                    raise TimeoutError from error
+                await asyncio.sleep(0.2)
+
+    async def submit(self, path: str, body: Any, key: str) -> str:
+        """The id of the job that the body became; a repeated submission has the same key."""
+
+        async def submitted(api: Api) -> str:
+            answer = await api.post(path, body, headers={"Idempotency-Key": key, "Prefer": "respond-async"})
+            if answer.status not in (200, 202):
+                raise UnexpectedStatus(answer.status, answer.body)
+            return str(answer.headers["Location"]).rsplit("/", 1)[-1]
+
+        return await self.insist(submitted)
+
+    async def ended(self, job_id: str) -> dict[str, Any] | None:
+        """The job in its final state; None if it does not end in time."""
+
+        async def ended(api: Api) -> dict[str, Any]:
+            job: dict[str, Any] = (await api.get(f"/api/v1/jobs/{job_id}?wait=10")).document()
+            if not job["done"]:
+                raise UnexpectedStatus(200, job["status"])
+            return job
+
+        try:
+            return await self.insist(ended)
+        except TimeoutError:
+            return None
+
+    async def result(self, job_id: str, **headers: str) -> Answer:
+        """The job's result."""
+
+        async def read(api: Api) -> Answer:
+            answer = await api.get(f"/api/v1/jobs/{job_id}/result", headers=headers)
+            if answer.status >= 500:
+                raise UnexpectedStatus(answer.status, answer.body)
+            return answer
+
+        return await self.insist(read)
