@@ -1,5 +1,5 @@
 """The product documents beside this file, held against the catalog both ways: nothing promised is missing, nothing is
-offered under another name."""
+offered under another name. Kinds that they do not name are not their business."""
 
 import re
 from pathlib import Path

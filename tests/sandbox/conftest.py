@@ -15,6 +15,7 @@ from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.requests import checked_environment
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
 from tests.harness.catalog import shipped_catalog
@@ -75,7 +76,8 @@ async def connect(catalog: Catalog, origin: URL) -> AsyncIterator[Connect]:
         def connected(kind: str, token: str = "token") -> UpstreamConnector:
             authorizer = StaticAuthorizer({"Authorization": f"Bearer {token}"})
             upstreams, scope = Upstreams(transport, {kind: origin}), RateScope(f"{kind}:c-1", kind)
-            return upstreams.connector(catalog.kind(kind), ENVIRONMENTS.get(kind, {}), authorizer, scope)
+            environment = checked_environment(catalog.kind(kind).spec, ENVIRONMENTS.get(kind, {}))
+            return upstreams.connector(catalog.kind(kind), environment, authorizer, scope)
 
         yield connected
 

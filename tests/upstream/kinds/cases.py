@@ -3,6 +3,8 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -141,6 +143,12 @@ class Cases:
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     #: those that every request has
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def all_cases() -> list[Cases]:
+    """The tables of all kinds, one module of `tables` each."""
+    names = sorted(path.stem for path in (Path(__file__).parent / "tables").glob("*.py"))
+    return [import_module(f"tests.upstream.kinds.tables.{name}").CASES for name in names]
 
 
 def response(status: int, headers: Mapping[str, str], body: Any) -> UpstreamResponse:

@@ -9,34 +9,10 @@ from gateway.errors import GatewayError, InvalidCredentials, InvalidParams, Upst
 from gateway.kinds.params import validated
 from gateway.upstream.auth import checked_credentials
 from tests.upstream.judged import read
-from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Pages, Refused, response
+from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Pages, Refused, all_cases, response
 from tests.upstream.kinds.conftest import kind_named
-from tests.upstream.kinds.tables import (
-    airtable,
-    crm_query,
-    crm_records,
-    incident_management,
-    linear,
-    support_desk,
-    team_chat,
-    work_management,
-    workspace_notes,
-)
 
-KINDS = [
-    module.CASES
-    for module in (
-        airtable,
-        crm_query,
-        crm_records,
-        incident_management,
-        linear,
-        support_desk,
-        team_chat,
-        work_management,
-        workspace_notes,
-    )
-]
+KINDS = all_cases()
 each_kind = pytest.mark.parametrize("cases", KINDS, ids=lambda cases: cases.kind)
 
 
