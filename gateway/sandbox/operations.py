@@ -111,7 +111,8 @@ class Operations(World):
         name = wire_name(operation, style.param)
         size = self.size_of(operation, asked, self.usual_count)
         page, follow = paging.page_in_style(style, rows, asked.get(name), size, of=str(operation))
-        if style.style is PagingStyle.LINK or style.meta.get(style.next[0], ("",))[0] == LINK_PATH:
+        place = style.meta.get(style.next[0], ("",))
+        if style.style is PagingStyle.LINK or (place[0] == LINK_PATH and len(place) == 2):
             follow = paging.address(call, **{style.url_param or name: follow})
         meta: list[tuple[MetaPath, Any]] = []
         if page.has_more and not style.is_counted:

@@ -19,6 +19,7 @@ UNSEEN = {
     *("team-chat.scheduled_messages.create", "work-management.task_stories.create"),
     "work-management.workspace_memberships.create",
     *("airtable.comments.create", "airtable.comments.update", "airtable.comments.delete"),
+    *("sentry.comments.create", "sentry.comments.update", "sentry.comments.delete", "sentry.deploys.create"),
 }
 
 

@@ -31,6 +31,7 @@ class Story:
 
 
 IN_TABLE = {"base_id": "app1", "table_id_or_name": "tbl1"}
+IN_ORGANIZATION = {"organization_slug": "acme"}
 STORIES = [
     Story(
         "support-desk",
@@ -108,6 +109,15 @@ STORIES = [
         ("id", "id"),
         ("issues", "get", {"id": "nothing"}, "upstream_not_found"),
         ("issues", "update", {"id": "{id}", "title": "Login fails"}, "issue.title", "Login fails"),
+    ),
+    Story(
+        "sentry",
+        {"auth_token": "token"},
+        ("releases", {**IN_ORGANIZATION, "per_page": 2}, "cursor", "next_cursor"),
+        ("version", "version"),
+        ("issues", "get", {**IN_ORGANIZATION, "issue_id": "nothing"}, "upstream_not_found"),
+        ("releases", "update", {**IN_ORGANIZATION, "version": "{id}", "ref": "a1b2"}, "ref", "a1b2"),
+        place=IN_ORGANIZATION,
     ),
 ]
 

@@ -37,6 +37,7 @@ KINDS = (
     Kind("incident-management", "incident-io", {"api_key": "t"}),
     Kind("airtable", "airtable", {"personal_access_token": "t"}),
     Kind("linear", "linear", {"api_key": "t"}),
+    Kind("sentry", "sentry", {"auth_token": "t"}),
 )
 SLUGS = {kind.name: kind.slug for kind in KINDS}
 

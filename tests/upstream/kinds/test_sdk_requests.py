@@ -1,9 +1,9 @@
 """Requests of the engine compared with those that the installed SDK sends to the application itself.
 
-The cases are the calls of the wire tables, of every kind that has the SDK's name. The SDK runs a call in its local mode with the first credentials of `authorizations`; an HTTP
-client in place of its own records the request. The engine shows its request by a dry run. Method, path, query and body
-are compared, queries and forms without their order. A GraphQL document of the engine must select every field that the
-SDK's document selects, with the same arguments.
+The cases are the calls of the wire tables, of every kind that has the SDK's name. The SDK runs a call in its local mode
+with the first credentials of `authorizations`; an HTTP client in place of its own records the request. The engine shows
+its request by a dry run. Method, path, query and body are compared, queries and forms without their order. A GraphQL
+document of the engine must select every field that the SDK's document selects, with the same arguments.
 
 A call is compared if the SDK's operation has all of its params; the defaults of the engine are given to the SDK too.
 Every operation of the SDK needs a call that is compared. Where the SDK is wrong, `sdk_differs` of the `Call` says why,
