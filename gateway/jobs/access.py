@@ -11,7 +11,7 @@ from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed
 from gateway.jobs import results
-from gateway.jobs.model import JobChange, JobFilter, JobSummary
+from gateway.jobs.model import JobChange, JobFilter, JobStep, JobSummary
 from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 
@@ -56,6 +56,10 @@ class JobAccess:
     async def events(self, job: JobSummary, after: int) -> Sequence[JobChange]:
         """The changes of a job after that number, oldest first."""
         return await self._store.events(job, after)
+
+    async def steps(self, job: JobSummary, limit: int) -> Sequence[JobStep]:
+        """The latest changes of a job's state, oldest first."""
+        return await self._store.steps(job, limit)
 
     async def result(self, job: JobSummary, base_url: str) -> JobResult:
         """The result of a job that is done; raises the error that the job ended with, and ResultExpired."""

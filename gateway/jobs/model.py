@@ -141,6 +141,15 @@ class JobChange:
     data: str
 
 
+class JobStep(msgspec.Struct, frozen=True):
+    """A change of a job's state: when, in which attempt, and why."""
+
+    status: JobStatus
+    attempt: int
+    message: str | None
+    at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class JobFilter:
     """Which jobs a list shows."""

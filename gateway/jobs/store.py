@@ -16,7 +16,16 @@ from gateway.db.retries import retry_until_available
 from gateway.db.where import Where
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
-from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, JobChange, JobFilter, JobSummary, NewJob, StoredJob
+from gateway.jobs.model import (
+    CANCELED_UNDONE,
+    CANCELED_UNSTARTED,
+    JobChange,
+    JobFilter,
+    JobStep,
+    JobSummary,
+    NewJob,
+    StoredJob,
+)
 from gateway.jobs.rows import (
     COLUMNS,
     INSERTED_COLUMNS,
@@ -107,6 +116,11 @@ _PARTS = """
 _EVENTS = """
     SELECT number, event, data FROM job_events
     WHERE organization_id = $1 AND job_id = $2 AND number > $3 AND number <= $4 ORDER BY number LIMIT $5
+"""
+_STATES = """
+    SELECT data::json ->> 'status' AS status, (data::json ->> 'attempt')::integer AS attempt,
+           data::json ->> 'message' AS message, at
+    FROM job_events WHERE organization_id = $1 AND job_id = $2 AND event = 'status' ORDER BY number DESC LIMIT $3
 """
 # The token may have ended since, but must not have been revoked: then its row is gone.
 _FOLLOWED_BY = """
@@ -319,6 +333,12 @@ class JobStore:
         async with self._database.tenant(job.organization_id) as connection:
             rows = await connection.fetch(_EVENTS, job.organization_id, job.id, after, job.version, limit)
         return [JobChange(**row) for row in rows]
+
+    async def steps(self, job: JobSummary, limit: int) -> list[JobStep]:
+        """The latest changes of the job's state, oldest first."""
+        async with self._database.tenant(job.organization_id) as connection:
+            rows = await connection.fetch(_STATES, job.organization_id, job.id, limit)
+        return [JobStep(JobStatus(row["status"]), row["attempt"], row["message"], row["at"]) for row in reversed(rows)]
 
     async def follower(self, job_id: UUID, token_hash: bytes, seconds: int) -> tuple[UUID, UUID] | None:
         """Client and organization that this job was accepted for under that token, less than `seconds` ago."""

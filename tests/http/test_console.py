@@ -434,3 +434,36 @@ async def test_a_page_shows_a_bounded_number_of_connectors(browser: ConsoleBrows
     assert str(last) in chosen
     assert overview.count(b"must be authorized again") == 20
     assert re.search(rb"<strong>150</strong> connectors", overview)
+
+
+async def test_a_jobs_history_shows_each_change_of_its_state_with_attempt_and_reason(
+    browser: ConsoleBrowser, api: Api, front: FrontEnd
+):
+    desk = await api.connector()
+    job = (await desk.submit("tickets", "get", {"ticket_id": 1}))["id"]
+    async with front.services.database.system() as connection:
+        for attempt, status, message in (
+            (1, "running", None),
+            (1, "waiting", "rate limit of Zendesk"),
+            (2, "running", None),
+        ):
+            await connection.execute(
+                "UPDATE jobs SET status = $2, attempt = $3, message = $4 WHERE id = $1",
+                UUID(job),
+                status,
+                attempt,
+                message,
+            )
+
+    page = (await browser.get(f"/console/jobs/{job}")).body.decode()
+
+    section = page[page.index('id="history"') :].split("</section>")[0]
+    steps = [
+        " ".join(re.sub(r"<[^>]+>", " ", step).split()) for step in re.findall(r"<li>.*?</li>", section, re.DOTALL)
+    ]
+    assert steps == [
+        "Accepted just now",
+        "running just now , attempt 1",
+        "waiting just now , attempt 1: rate limit of Zendesk",
+        "running just now , attempt 2",
+    ]

@@ -103,6 +103,7 @@ CREATE TABLE job_events (
     number bigint NOT NULL,
     event text NOT NULL,
     data text NOT NULL,
+    at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (job_id, number)
 );
 

@@ -32,6 +32,8 @@ from gateway.telemetry.logs import without_secrets
 _PAGE = "/console/jobs"
 #: jobs on a page, and records of a result that are shown
 _LIMIT, _RECORDS = 50, 50
+#: changes of state that a job's history shows
+_STEPS = 100
 #: bytes of a batch's result that are searched for operations that did not succeed
 _SCANNED = 32 << 20
 
@@ -130,6 +132,7 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
         "is_partial": await _is_partial(request, job),
         "connector": await _connector(request, job),
         "params": _shown_params(await services.jobs.params(job)),
+        "steps": await services.jobs.steps(job, _STEPS),
         "requests": requests,
         "entries": entries,
         "took": (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None,
