@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from gateway.kinds.spec import HEADER_PATH, MetaPath, NoticeSpec
+from gateway.kinds.members import MetaPath
+from gateway.kinds.spec import HEADER_PATH, NoticeSpec
 from gateway.upstream.responses import value_at
 
 

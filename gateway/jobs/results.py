@@ -10,14 +10,14 @@ from gateway.aio.clock import CLOCK
 from gateway.contract.jobs import JobStatus
 from gateway.errors import GatewayError, JobCanceled, ResultExpired
 from gateway.jobs.model import OPERATION_TASK, JobSummary, url_of
-from gateway.upstream.responses import OperationResult
+from gateway.upstream.responses import ROOT, OperationResult
 
 #: records and bytes of one stored part; one record may be larger
 _PART, _PART_BYTES = 1000, 1 << 20
 #: bytes of a document that stands in its job's row
 _SMALL = 64 << 10
-#: where the records of a result are: its root, where it is a list; and one document that is too large for its row
-ROOT, DOCUMENT = "$", "."
+#: one document that is too large for its row
+DOCUMENT = "."
 
 
 def head_of(answer: OperationResult) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def line_of(record: msgspec.Raw) -> str:
 
 def message(answer: OperationResult) -> str | None:
     """The result's own message, for people."""
-    if answer.collected is None:
+    if answer.collected in (None, ROOT):
         return None
     text: str | None = answer.decoded().get("message")
     return text

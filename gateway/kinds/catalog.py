@@ -9,8 +9,10 @@ from typing import Any
 
 import jsonschema_rs
 
+from gateway.contract.kinds import Effect
 from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.long_running import FollowUp, ResultRequest
 from gateway.kinds.sources import SpecError
 from gateway.kinds.spec import Action, ConnectorSpec, Entity, Paging, ParamStyle
 from gateway.kinds.suggestions import did_you_mean, known_actions
@@ -168,6 +170,33 @@ class Operation:
     def unpaged(self) -> "Operation":
         """This operation where the whole answer is its record."""
         return self.changed(record=(), records=None, paging=None)
+
+    @cached_property
+    def start(self) -> "Operation":
+        """The request that starts a long operation: its whole answer is the record."""
+        how = self.action.long_running
+        if how is None:
+            return self.unpaged
+        apart = how.upload.request_body if how.upload else None
+        members: dict[str, Any] = {"params": {name: each for name, each in self.action.params.items() if name != apart}}
+        if how.start is not None and how.start.request is not None:
+            members["request"] = how.start.request
+        if how.close is not None:
+            # Before `close` the application does nothing, so that it may be started twice.
+            members |= {"effect": Effect.READ, "write_if": None}
+        return self.unpaged.changed(**members)
+
+    def follow_up(self, request: FollowUp) -> "Operation":
+        """A request beside this operation's own; it takes the params that its path or `request_body` name."""
+        names = [*re.findall(r"{(\w+)}", request.request), *([request.request_body] if request.request_body else [])]
+        members: dict[str, Any] = {name: getattr(request, name) for name in FollowUp.model_fields}
+        members |= {"params": {name: self.action.params.get(name, {}) for name in names}, "required": ()}
+        members |= {"effect": Effect.READ, "write_if": None, "graphql": None, "rule": None, "alternatives": ()}
+        if isinstance(request, ResultRequest) and request.paging is not None:
+            turning = self.spec.paging[request.paging].request_params
+            members["params"] |= {name: {"in": "query"} for name in turning}
+            return self.changed(**members, record=None, records=request.records, paging=request.paging)
+        return self.changed(**members, record=(), records=None, paging=None)
 
     @cached_property
     def file_description(self) -> "Operation | None":

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from gateway.kinds import spec
+from gateway.kinds import long_running, spec
 from gateway.kinds.spec import ConnectorSpec
 
 #: a class and its body; `inspect` would parse the whole module for each
@@ -63,7 +63,7 @@ def _schema_of_models() -> dict[str, Any]:
     root = ConnectorSpec.model_json_schema()
     definitions = root.pop("$defs")
     definitions["ConnectorSpec"] = root
-    sources = dict(_CLASS.findall(inspect.getsource(spec)))
+    sources = dict(_CLASS.findall("".join(map(inspect.getsource, (spec, long_running)))))
     for name, source in sources.items():
         for field, description in _comments(source).items():
             definitions.get(name, {}).get("properties", {}).get(field, {}).setdefault("description", description)

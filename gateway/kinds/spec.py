@@ -11,50 +11,16 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID, uuid5
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import Field, StringConstraints, model_validator
 
 from gateway.contract.kinds import Effect, PagingStyle
+from gateway.kinds.long_running import LongRunning
+from gateway.kinds.members import ContentType, JsonPath, JsonSchema, MetaPath, Model, RequestLine
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 KIND_NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 KindName = Annotated[str, StringConstraints(pattern=KIND_NAME)]
-JsonSchema = dict[str, Any]
 Phrases = tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=100)], ...]
-
-
-FORM = "application/x-www-form-urlencoded"
-
-
-MULTIPART = ("multipart/form-data", "multipart/related")
-
-
-def media_type(content_type: str) -> str:
-    """A content type without its parameters, in lower case."""
-    return content_type.partition(";")[0].strip().lower()
-
-
-def is_json(content_type: str) -> bool:
-    """Whether bodies of a content type are JSON (RFC 8259, RFC 6839 §3.1)."""
-    return re.fullmatch(r"application/(?:[a-z0-9.-]+\+)?json", media_type(content_type)) is not None
-
-
-def _content_type(value: str) -> str:
-    if not re.fullmatch(r"[a-z0-9.+-]+/[a-z0-9.+-]+", media_type(value)):
-        raise ValueError(f"is a media type, such as application/json, {FORM} or multipart/form-data")
-    return value
-
-
-#: the type of request bodies, which are written in it
-ContentType = Annotated[str, AfterValidator(_content_type)]
 
 
 #: the name space of the ids of kinds that name none (RFC 9562 §5.5)
@@ -83,30 +49,6 @@ class ParamStyle(StrEnum):
     INDEXED = "indexed"
 
 
-class Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-def _members(value: object) -> object:
-    """A dotted path as its members; `$` is the response itself."""
-    if not isinstance(value, str):
-        return value
-    return () if value == "$" else tuple(value.split("."))
-
-
-#: where something lies in a JSON response, written `a.b.c`, or `$` for the whole
-JsonPath = Annotated[
-    tuple[str, ...],
-    BeforeValidator(_members),
-    WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, or $ for the whole response"}),
-]
-#: where a member of Meta comes from: a JsonPath, `@.a.b` beside the list of records, `$header.name` of a header, or
-#: `$link.rel` of the Link header (RFC 8288), with a third member for an attribute of the link
-MetaPath = Annotated[
-    tuple[str, ...],
-    BeforeValidator(_members),
-    WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, @.a, $header.name or $link.next"}),
-]
 HEADER_PATH, LINK_PATH, BESIDE_RECORDS = "$header", "$link", "@"
 
 
@@ -376,18 +318,8 @@ class Alternative(Model):
     paging: str | None = None
 
 
-_REQUEST_LINE = r"^(GET|POST|PUT|PATCH|DELETE) /\S*$"
-
-
-def _request(value: str) -> str:
-    if not re.fullmatch(_REQUEST_LINE, value):
-        raise ValueError("a request is a method and a path, for example: GET /tickets/{ticket_id}.json")
-    return value
-
-
-RequestLine = Annotated[str, AfterValidator(_request), WithJsonSchema({"type": "string", "pattern": _REQUEST_LINE})]
-#: the rules of `gateway.upstream.rules` and `gateway.upstream.long_running`; packages bring further ones by entry point
-RULE_NAMES = ("property_names", "query_page", "query_page_of_200", "run_report", "update_tickets")
+#: the rules of `gateway.upstream.rules`; packages bring further ones by entry point
+RULE_NAMES = ("property_names", "query_page", "query_page_of_200")
 _PARAM_STYLES = frozenset(map(str, ParamStyle))
 _LOCATIONS = ("path", "query", "body", "header")
 
@@ -467,6 +399,8 @@ class Action(RequestSpec):
     download: Download | None = None
     alternatives: tuple[Alternative, ...] = ()
     runs: Literal["inline", "job"] = "inline"
+    #: how the application runs it in the background: how it is started, followed and read
+    long_running: LongRunning | None = None
     #: seconds for the whole operation, tries included
     timeout: float = 60
     #: the search or list that finds what a lost write may have made

@@ -445,11 +445,12 @@ class Execution:
     ) -> OperationResult:
         if call.operation.is_download:
             return await self._stored(resolved.connector, call, job, run_context)
+        selection = FieldSelection(**job.selection)
         if call.effect is Effect.READ:
-            answer = await resolved.connector.run(call, run_context)
+            answer = await resolved.connector.run(call, run_context, selection)
         else:
             answer = await self._with_write_through(resolved, call, lambda: resolved.connector.run(call, run_context))
-        return selected(answer, FieldSelection(**job.selection))
+        return selected(answer, selection)
 
     async def _stored(
         self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext

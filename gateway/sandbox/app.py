@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import web
 
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.spec import FORM, is_json
+from gateway.kinds.members import FORM, is_json
 from gateway.sandbox import control, sending
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.bodies import parsed_body

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from gateway.kinds.spec import FORM, MULTIPART, is_json, media_type
+from gateway.kinds.members import FORM, MULTIPART, is_json, media_type
 from gateway.sandbox.calls import Refusal
 
 

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 from gateway.contract.kinds import PagingStyle
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import HEADER_PATH, LINK_PATH, JsonPath, MetaPath
+from gateway.kinds.members import JsonPath, MetaPath
+from gateway.kinds.spec import HEADER_PATH, LINK_PATH
 from gateway.sandbox import filters, paging
 from gateway.sandbox.calls import Call, Record, Reply, nested, put
 from gateway.sandbox.store import Row

@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from gateway.contract.kinds import PagingStyle
-from gateway.kinds.spec import JsonPath, Paging
+from gateway.kinds.members import JsonPath
+from gateway.kinds.spec import Paging
 from gateway.sandbox.calls import Call
 from gateway.sandbox.store import Row
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from gateway.kinds.spec import JsonSchema
+from gateway.kinds.members import JsonSchema
 from gateway.sandbox import words
 
 FieldType = str | JsonSchema

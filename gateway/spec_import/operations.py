@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gateway.kinds.spec import FORM, is_json, media_type
+from gateway.kinds.members import FORM, is_json, media_type
 from gateway.spec_import.model import CORRECTIONS, Node, Response, SourceBody, SourceOperation
 from gateway.spec_import.references import Document, node_of
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
-from gateway.kinds.spec import FORM, is_json
+from gateway.kinds.members import FORM, is_json
 from gateway.spec_import.model import Finding, Node, NotMapped, SourceBody, SourceOperation, for_a_person, guessed
 from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.schemas import Schema, Schemas, described

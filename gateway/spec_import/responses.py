@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.kinds.spec import is_json
+from gateway.kinds.members import is_json
 from gateway.kinds.suggestions import singular
 from gateway.spec_import.model import Finding, Node, NotMapped, Response, SourceOperation, guessed
 from gateway.spec_import.names import own_verb, path_names

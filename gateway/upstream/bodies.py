@@ -1,6 +1,8 @@
 """Params as the application reads them: JSON, forms, multipart, GraphQL and texts in bodies, lists in queries. Pure."""
 
+import csv
 import hashlib
+import io
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +13,8 @@ import msgspec
 
 from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.catalog import Operation, Placement
-from gateway.kinds.spec import FORM, MULTIPART, ParamStyle, is_json, media_type
+from gateway.kinds.members import CSV, FORM, MULTIPART, is_json, media_type
+from gateway.kinds.spec import ParamStyle
 
 _ENCODER = msgspec.json.Encoder()
 _DELIMITERS: Final = {ParamStyle.FORM: ",", ParamStyle.SPACE_DELIMITED: " ", ParamStyle.PIPE_DELIMITED: "|"}
@@ -141,13 +144,26 @@ def _copied(value: Any) -> Any:
 
 
 def _whole_body(operation: Operation, value: Any) -> bytes:
-    """A param as the whole body: JSON where the type says so, else text, or bytes in base64."""
+    """A param as the whole body: JSON where the type says so, records as CSV, else text, or bytes in base64."""
     if is_json(operation.content_type):
         return _ENCODER.encode(value)
+    if media_type(operation.content_type) == CSV and isinstance(value, list):
+        return _csv(value)
     name = operation.action.request_body or ""
     if operation.action.params[name].get("contentEncoding") == "base64":
         return _decoded(operation, name, value)
     return text_of(value).encode() if value is not None else b""
+
+
+def _csv(records: Sequence[Mapping[str, Any]]) -> bytes:
+    """Records as CSV (RFC 4180): the names of all members in the first line, what a record lacks is empty."""
+    names = list(dict.fromkeys(name for record in records for name in record))
+    written = io.StringIO(newline="")
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(names)
+    for record in records:
+        writer.writerow(["" if record.get(name) is None else text_of(record[name]) for name in names])
+    return written.getvalue().encode()
 
 
 def _multipart(operation: Operation, members: Mapping[str, Any]) -> tuple[bytes, str]:

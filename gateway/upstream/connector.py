@@ -11,17 +11,19 @@ from typing import Any
 import msgspec
 
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.spec import ConnectorSpec, is_json
+from gateway.kinds.members import is_json
+from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream import download, pagination
 from gateway.upstream.auth import QUERY_PREFIX
+from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.responses import RangeRequest
-from gateway.upstream.long_running import long_rule
-from gateway.upstream.operation_run import OperationRun
+from gateway.upstream.long_running.operation_run import OperationRun
+from gateway.upstream.long_running.rules import long_rule
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.redaction import MASK
 from gateway.upstream.requests import UpstreamRequest, authenticated
-from gateway.upstream.responses import OperationResult
+from gateway.upstream.responses import ROOT, OperationResult
 from gateway.upstream.run_context import InMemoryRunContext, RunContext
 from gateway.upstream.session import UpstreamSession
 
@@ -43,21 +45,24 @@ class UpstreamConnector:
 
     async def run_to_end(self, call: PreparedCall, run_context: InMemoryRunContext | None = None) -> OperationResult:
         """Run a call and return the whole result, including the records that the run context saved."""
-        rule = long_rule(call.operation.action.rule)
+        rule = long_rule(call.operation.action)
         if rule is None:
             return await self.session.call(call, run_context)
         run_context = run_context or InMemoryRunContext()
         answer = await rule.run(OperationRun(self.session, call, run_context))
         if answer.collected is None:
             return answer
-        complete = {**answer.decoded(), answer.collected: run_context.records}
+        records = run_context.records
+        complete = records if answer.collected == ROOT else {**answer.decoded(), answer.collected: records}
         return OperationResult(msgspec.Raw(msgspec.json.encode(complete)), answer.meta)
 
-    async def run(self, call: PreparedCall, run_context: RunContext) -> OperationResult:
-        """Run a call; its run context may hold part of the result."""
-        rule = long_rule(call.operation.action.rule)
+    async def run(
+        self, call: PreparedCall, run_context: RunContext, selection: FieldSelection | None = None
+    ) -> OperationResult:
+        """Run a call; its run context may hold part of the result, to whose records the selection is applied."""
+        rule = long_rule(call.operation.action)
         if rule is not None:
-            return await rule.run(OperationRun(self.session, call, run_context))
+            return await rule.run(OperationRun(self.session, call, run_context, selection or FieldSelection()))
         return await self.session.call(call, run_context)
 
     async def call(self, operation: Operation, params: Mapping[str, Any]) -> OperationResult:
@@ -117,7 +122,7 @@ class UpstreamConnector:
 
     def preview(self, call: PreparedCall) -> list[dict[str, Any]]:
         """The same of a call that is prepared."""
-        rule = long_rule(call.operation.action.rule)
+        rule = long_rule(call.operation.action)
         if rule is not None:
             requests = rule.preview(OperationRun(self.session, call, InMemoryRunContext()))
         else:

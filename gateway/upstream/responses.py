@@ -28,7 +28,8 @@ from gateway.errors import (
     UpstreamRejected,
 )
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import HEADER_PATH, LINK_PATH, Failure, JsonPath, MetaPath, Paging
+from gateway.kinds.members import JsonPath, MetaPath
+from gateway.kinds.spec import HEADER_PATH, LINK_PATH, Failure, Paging
 from gateway.upstream import refusals
 from gateway.upstream.redaction import Secrets
 
@@ -41,6 +42,8 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _VALUE = msgspec.json.Decoder()
 NULL = msgspec.Raw(b"null")
+#: the place of the records of a result that is a list
+ROOT = "$"
 NO_HEADERS: Mapping[str, str] = {}
 _NO_RECORDS = msgspec.Raw(b"[]")
 #: the status of a response without content: a list of no records (RFC 9110 §15.3.5)
@@ -78,7 +81,7 @@ class OperationResult(msgspec.Struct, frozen=True):
 
     result: msgspec.Raw
     meta: dict[str, Any] | None = None
-    #: the member of the result whose records the run context holds
+    #: the member of the result whose records the run context holds; `ROOT` where the result is the list of them
     collected: str | None = None
     #: whether it is a page of a list, and the params of the call that gives the next one; None at the end
     is_page: bool = False
@@ -175,7 +178,8 @@ def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[s
 
 def _meta_value(path: MetaPath, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> Any:
     if path[0] == HEADER_PATH:
-        return headers.get(path[1])
+        # Some applications write the cursor after the last page as JSON does.
+        return None if (value := headers.get(path[1])) == "null" else value
     if path[0] == LINK_PATH:
         return linked(headers.get("link", ""), path[1]).get(path[2] if len(path) > 2 else "")
     return _at(members, path)

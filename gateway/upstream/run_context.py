@@ -37,6 +37,10 @@ class RunContext(Protocol):
     def state(self) -> Mapping[str, Any]:
         """The state that an earlier attempt of this run saved last; empty at first."""
 
+    @property
+    def is_canceled(self) -> bool:
+        """Whether a caller wants the run to start nothing more."""
+
     async def mark_in_flight(self) -> None:
         """Note, durably, that the first byte of a write is about to go out; raises when it must not."""
 
@@ -61,6 +65,9 @@ class RunContext(Protocol):
 
 class InMemoryRunContext:
     """The context of a run that no other process can resume: it keeps the records in memory during the run."""
+
+    #: nothing can cancel it but its caller's task
+    is_canceled = False
 
     def __init__(self) -> None:
         self.state: Mapping[str, Any] = {}

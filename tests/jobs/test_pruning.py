@@ -12,6 +12,7 @@ from gateway.errors import ResultExpired
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome
 from gateway.jobs.pruning import prune_jobs
+from gateway.upstream.responses import ROOT
 
 OLD_JOBS = """
     INSERT INTO jobs (id, organization_id, status, expires_at)
@@ -21,7 +22,7 @@ OLD_JOBS = """
 
 async def test_an_expired_result_is_dropped_and_its_job_stays_for_a_while(jobs, leases, database, claimed, sql):
     job = await claimed()
-    head = {"result": None, "collected": results.ROOT, "meta": None, "parts": 1}
+    head = {"result": None, "collected": ROOT, "meta": None, "parts": 1}
     await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result=head, part=1, lines="1\n"))
     await sql("UPDATE jobs SET expires_at = now() - interval '1 second' WHERE id = $1", job.id)
 

@@ -31,7 +31,7 @@ from gateway.operation_search.index import OperationIndex
 from gateway.operations.call import Done, OperationCall
 from gateway.services import Services
 from gateway.upstream.field_selection import FieldSelection
-from gateway.upstream.responses import OperationResult
+from gateway.upstream.responses import ROOT, OperationResult
 
 log = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ class HostedBackend:
             async with services.files.open(file) as blob:
                 media_type = file.headers.get("Content-Type", "application/octet-stream")
                 return await part_of_file(file.size, media_type, offset, limit, lambda part: read_all(blob, [part]))
-        if head["collected"] == results.ROOT:
+        if head["collected"] == ROOT:
             return await part_of_records(result.lines, offset, limit)
         return await part_of_text(results.document(head, result.lines), offset, limit)
 

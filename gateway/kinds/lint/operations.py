@@ -7,9 +7,11 @@ from gateway.contract.kinds import Effect
 from gateway.errors import InvalidParams
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Kind, Operation, Placement
+from gateway.kinds.lint import long_running
 from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolved, without_meaning
+from gateway.kinds.members import FORM, MULTIPART, is_json, media_type
 from gateway.kinds.rule_names import known_rules
-from gateway.kinds.spec import FORM, MULTIPART, Action, is_json, media_type
+from gateway.kinds.spec import Action
 from gateway.kinds.suggestions import did_you_mean
 
 #: actions that must not claim to change nothing
@@ -221,4 +223,5 @@ _CHECKS: tuple[Callable[[Kind, Operation], Iterator[PlacedError]], ...] = (
     _pages,
     _alternatives,
     _find_by,
+    long_running.of_operation,
 )

@@ -213,7 +213,7 @@ async def test_a_report_that_the_application_gives_up_is_an_error(upstream, conn
     upstream.answers({"id": "0LGxx"})
     upstream.answers({"attributes": {"status": "Error"}})
 
-    with pytest.raises(UpstreamError, match="could not run the report"):
+    with pytest.raises(UpstreamError, match="could not run it: Error"):
         await connect("crm-query", CREDENTIALS, instance_url=INSTANCE).execute("reports", "get", {"id": ID})
 
 
@@ -221,7 +221,7 @@ async def test_a_report_under_way_is_followed_by_whoever_goes_on(upstream, conne
     upstream.answers(REPORT)
     connector = connect("crm-query", CREDENTIALS, instance_url=INSTANCE)
     run_context = InMemoryRunContext()
-    await run_context.checkpoint({"instance": "0LGxx"})
+    await run_context.checkpoint({"started": {"0": "0LGxx"}})
 
     answer = await connector.run(
         PreparedCall.of(KIND.operation("reports", "get"), {"id": ID, "includeDetails": True}), run_context

@@ -20,7 +20,8 @@ from gateway.errors import (
 )
 from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.params import validated
-from gateway.upstream.bulk_updates import batches_of_tickets, ticket_ids, ticket_results
+from gateway.upstream.long_running.item_results import item_lines
+from gateway.upstream.long_running.portions import portions_of
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.redaction import Secrets
 from gateway.upstream.run_context import Effects, InMemoryRunContext
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.usefixtures("skipped_pauses")
 
 OPERATION = load_kind(shipped_specs() / "support-desk").operation("ticket_bulk_updates", "create")
 CHANGE = {"status": "solved"}
+SECRETS = Secrets(["bearing-1234"])
 
 Answer = tuple[Any, int, Mapping[str, str]]
 
@@ -109,10 +111,9 @@ class Notebook(InMemoryRunContext):
         self.state = state or {}
         self.states: list[Mapping[str, Any]] = []
         self.told: list[tuple[int, int | None, str]] = []
-        self.is_canceled = asyncio.Event()
 
     async def mark_in_flight(self) -> None:
-        if self.is_canceled.is_set():
+        if self.is_canceled:
             raise JobCanceled("canceled; nothing was done")
 
     async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
@@ -358,7 +359,7 @@ async def test_a_canceled_run_starts_nothing_more_and_follows_what_it_started(up
     upstream.may_end.clear()
     run = asyncio.create_task(desk.run(PreparedCall.of(OPERATION, asked(range(1, 301))), run_context))
     await eventually(lambda: run_context.states)
-    run_context.is_canceled.set()
+    run_context.is_canceled = True
     upstream.may_end.set()
 
     with pytest.raises(JobCanceled):
@@ -370,29 +371,37 @@ async def test_a_canceled_run_starts_nothing_more_and_follows_what_it_started(up
 
 
 @pytest.mark.parametrize(
-    ("text", "ids"), [("1", ["1"]), (" 1, 2 ,3", ["1", "2", "3"]), ("1,1,2,1", ["1", "2"]), ("2,1", ["2", "1"])]
+    ("text", "ids"), [("1", "1"), (" 1, 2 ,3", "1,2,3"), ("1,1,2,1", "1,2"), ("2,1", "2,1"), ("1,,2", "1,2")]
 )
 def test_ids_are_taken_in_order_and_once(text, ids):
-    assert ticket_ids(text) == ids
+    [portion] = portions_of(OPERATION, {"ids": text, "ticket": CHANGE})
+
+    assert portion.params == {"ids": ids, "ticket": CHANGE}
 
 
-@pytest.mark.parametrize("text", ["", " , ", "1,a", "1;2", "-1", "1.5", "١"])
+@pytest.mark.parametrize("text", ["", " , "])
+def test_a_text_without_an_id_is_refused(text):
+    with pytest.raises(InvalidParams, match="holds no item"):
+        portions_of(OPERATION, {"ids": text, "ticket": CHANGE})
+
+
+@pytest.mark.parametrize("text", ["1,a", "1;2", "-1", "1.5", "١"])
 def test_what_is_no_id_is_refused(text):
-    with pytest.raises(InvalidParams, match="digits separated by commas"):
-        ticket_ids(text)
+    with pytest.raises(InvalidParams, match="ids"):
+        validated(OPERATION, {"ids": text, "ticket": CHANGE})
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(1, [1]), (100, [100]), (101, [100, 1]), (250, [100, 100, 50])])
 def test_a_batch_holds_at_most_100_tickets(count, sizes):
-    batches = batches_of_tickets({"ids": joined(range(count)), "ticket": CHANGE})
+    portions = portions_of(OPERATION, {"ids": joined(range(count)), "ticket": CHANGE})
 
-    assert [len(batch["ids"].split(",")) for batch in batches] == sizes
-    assert all(batch["ticket"] == CHANGE for batch in batches)
+    assert [len(portion.items) for portion in portions] == sizes
+    assert all(portion.params["ticket"] == CHANGE for portion in portions)
 
 
 def test_an_error_of_a_ticket_holds_no_secret():
-    status = {"status": "completed", "results": [{"id": 1, "success": False, "error": "bearing-1234 may not"}]}
+    how = OPERATION.action.long_running.results.items
 
-    [result] = ticket_results(["1"], status, Secrets(["bearing-1234"]))
+    [result] = item_lines(how, ["1"], [{"id": 1, "success": False, "error": "bearing-1234 may not"}], None, SECRETS)
 
     assert result == {"id": 1, "success": False, "error": "*** may not"}

@@ -1,0 +1,74 @@
+"""What is wrong with how a spec describes an operation that the application runs in the background."""
+
+import re
+from collections.abc import Iterator
+
+from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.lint.schemas import PlacedError, resolved
+from gateway.kinds.long_running import RUN_ID, LongRunning, ResultRequest
+from gateway.kinds.suggestions import did_you_mean
+
+
+def of_operation(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
+    """Everything wrong with `long_running`, paths counted from its action."""
+    how = operation.action.long_running
+    if how is None:
+        return
+    if operation.action.runs != "job":
+        yield ("runs",), "an operation with `long_running` runs as a job; write `runs: job`"
+    for check in (_requests, _input, _results):
+        for place, message in check(kind, operation, how):
+            yield ("long_running", *place), message
+
+
+def _requests(kind: Kind, operation: Operation, how: LongRunning) -> Iterator[PlacedError]:
+    params = operation.action.params
+    lines = {f"{member}.request": each.request for member, each in how.follow_ups.items()}
+    for member, line in lines.items():
+        for name in re.findall(r"{(\w+)}", line):
+            if name not in (*params, RUN_ID):
+                hint = did_you_mean(name, [*params, RUN_ID])
+                yield tuple(member.split(".")), f"needs {{{name}}}, which is no param and not {{{RUN_ID}}}; {hint}"
+    if how.start is not None and how.start.request is not None:
+        for name in re.findall(r"{(\w+)}", how.start.request):
+            if name not in params:
+                yield (
+                    ("start", "request"),
+                    f"needs {{{name}}}, which is not among the params; {did_you_mean(name, params)}",
+                )
+    for member, each in how.follow_ups.items():
+        if each.request_body is not None and each.request_body not in params:
+            hint = did_you_mean(each.request_body, params)
+            yield (*member.split("."), "request_body"), f"{each.request_body} is not among the params; {hint}"
+        if isinstance(each, ResultRequest) and each.paging is not None and each.paging not in kind.spec.paging:
+            hint = did_you_mean(each.paging, kind.spec.paging)
+            yield (*member.split("."), "paging"), f"there is no paging style {each.paging}; {hint}"
+
+
+def _input(kind: Kind, operation: Operation, how: LongRunning) -> Iterator[PlacedError]:
+    split, action = how.split, operation.action
+    if split is None:
+        return
+    if split.param not in action.params:
+        hint = did_you_mean(split.param, action.params)
+        yield ("split", "param"), f"{split.param} is not among the params; {hint}"
+        return
+    schema = resolved(operation.spec, action.params[split.param])
+    if schema.get("type") != "array" and schema.get("format") != "comma-separated":
+        yield ("split", "param"), "is split into items, so its type is array, or its format comma-separated"
+    if split.param not in action.required:
+        yield ("split", "param"), "decides what is done, so it must be among `required`"
+
+
+def _results(kind: Kind, operation: Operation, how: LongRunning) -> Iterator[PlacedError]:
+    items, action = how.results.items, operation.action
+    if items is not None and how.split is None:
+        yield ("results", "items"), "are those of `split`; say which param holds them"
+    if items is not None and action.record is None:
+        yield ("results", "items"), "are the lines of one record; write `record` in the action instead of `records`"
+    if items is None and action.record is not None and how.split is not None:
+        yield ("results",), "has no `items`, so that each portion would end with a record of its own; describe them"
+    if items is None and action.record is not None and how.results.requests:
+        yield ("results", "requests"), "read a list; write `records` in the action, or `items` here"
+    if items is not None and (items.trace is None) is not (not items.trace_path):
+        yield ("results", "items"), "trace and trace_path belong together: what is numbered, and where it is repeated"

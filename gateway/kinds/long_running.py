@@ -1,0 +1,164 @@
+"""What a spec may say of operations that the application runs in the background, or takes in portions only."""
+
+from collections.abc import Iterator
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from gateway.kinds.members import ContentType, JsonPath, Model, RequestLine
+
+#: the name in paths by which further requests name what was started
+RUN_ID = "run_id"
+#: seconds between two looks at the state: the first interval, and by default the longest
+_LONGEST_INTERVAL = 5.0
+
+
+class FollowUp(Model):
+    """A request beside the action's own; `{run_id}` in it is the id of what was started."""
+
+    request: RequestLine
+    #: constant headers
+    headers: dict[str, str] = Field(default_factory=dict)
+    #: constant query members
+    constant_query: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    #: the type of the body, where it is not that of the kind
+    content_type: ContentType | None = None
+    #: constant members of the body
+    constant_body: dict[str, Any] = Field(default_factory=dict)
+    #: the param that is the whole body; the request that starts the operation does not send it
+    request_body: str | None = None
+
+
+class LongRunStart(Model):
+    """How the operation is started: by the action's own request, unless another one is named."""
+
+    #: the path of the id in the response
+    id: JsonPath
+    #: the request that starts it, where the action's own is another one
+    request: RequestLine | None = None
+    #: whether the action's own request is sent if the application refuses to start the operation
+    fallback: bool = False
+
+
+class LongRunStatus(FollowUp):
+    """How the state is read, and what its values mean."""
+
+    #: the path of the state in the response
+    path: JsonPath
+    #: states of an operation that waits for `upload` and `close`
+    open: tuple[str | bool, ...] = ()
+    running: tuple[str | bool, ...]
+    succeeded: tuple[str | bool, ...]
+    failed: tuple[str | bool, ...] = ()
+    #: the longest interval between two requests, in seconds; the first ones follow sooner
+    interval: float = Field(_LONGEST_INTERVAL, gt=0)
+    #: the path of the number of items that are done
+    progress: JsonPath | None = None
+    #: the path of the application's message, which explains a failure
+    message: JsonPath | None = None
+
+    @property
+    def ended(self) -> tuple[str | bool, ...]:
+        """The states of an operation that has ended."""
+        return (*self.succeeded, *self.failed)
+
+    @property
+    def states(self) -> tuple[str | bool, ...]:
+        """All states."""
+        return (*self.open, *self.running, *self.ended)
+
+
+class ItemResults(Model):
+    """How the application reports on each item: the operation's result has a line `{id, success, error}` for each."""
+
+    #: the path of the list of entries; lists of several paths are read one after the other
+    path: tuple[JsonPath, ...] = ((),)
+    #: the paths of an item's id in its entry, of which the first that is there counts; a list names several items
+    id: tuple[JsonPath, ...] = (("id",),)
+    #: the path of the item's position in its portion, from 0
+    index: JsonPath | None = None
+    #: the member of the items that the gateway numbers, and the paths at which entries repeat it
+    trace: str | None = None
+    trace_path: tuple[JsonPath, ...] = ()
+    #: the path that is true where the item was done; without it an entry with an error was not
+    success: JsonPath | None = None
+    #: the paths of what went wrong, of which the first that holds text counts
+    error: tuple[JsonPath, ...] = ()
+    #: the path of the record in the entry of an item that was done, for the line's `record`
+    record: JsonPath | None = None
+
+
+class ResultRequest(FollowUp):
+    """A request that reads results of an operation that has ended."""
+
+    format: Literal["json", "csv"] = "json"
+    #: the path of the list in the response
+    records: JsonPath = ()
+    #: the paging style of the list
+    paging: str | None = None
+    #: constant members that each record gets
+    add_fields: dict[str, Any] = Field(default_factory=dict)
+
+
+class LongRunResults(Model):
+    """How the results are read; by default they are in the last response that told the state."""
+
+    #: the requests that read them, one after the other
+    requests: tuple[ResultRequest, ...] = ()
+    #: what the results say of each item
+    items: ItemResults | None = None
+
+
+class Split(Model):
+    """How the input is split into portions; each is started by a request of its own."""
+
+    #: the param with the items: a list, or a text with commas between them
+    param: str
+    #: the most items of a portion
+    size: int = Field(ge=1)
+    #: the most portions that run at a time; fewer while the application answers that its queue is full
+    concurrency: int = Field(1, ge=1)
+    #: the progress for people, with `{done}` and `{total}`
+    message: str = "{done} of {total} items done"
+
+
+class LongRunning(Model):
+    """An operation of several requests: started, perhaps fed, followed until it ends, and read."""
+
+    start: LongRunStart | None = None
+    #: sends the input, where the request that starts the operation does not
+    upload: FollowUp | None = None
+    #: tells the application to begin; before it the application does nothing
+    close: FollowUp | None = None
+    #: without it the response to the start is that of the ended operation
+    status: LongRunStatus | None = None
+    results: LongRunResults = LongRunResults()
+    split: Split | None = None
+
+    @property
+    def follow_ups(self) -> dict[str, FollowUp]:
+        """The requests beside the action's own, by the member that describes them."""
+        named = {"upload": self.upload, "close": self.close, "status": self.status}
+        found = {member: each for member, each in named.items() if each is not None}
+        reading = {f"results.requests.{place}": each for place, each in enumerate(self.results.requests)}
+        return {**found, **reading}
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        faults = list(self._faults())
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
+
+    def _faults(self) -> Iterator[str]:
+        if (self.start is None) is not (self.status is None):
+            yield "start and status belong together: an operation that has an id has a state"
+        if self.start is None and self.split is None:
+            yield "an operation without start runs at once; say in split what makes it long"
+        for member in ("upload", "close"):
+            if self.start is None and getattr(self, member) is not None:
+                yield f"{member} follows a start; say in start where the id is"
+        if (self.close is not None) is not bool(self.status and self.status.open):
+            yield "close and status.open belong together: the states in which the application waits for close"
+        if self.status is not None and len(set(self.status.states)) < len(self.status.states):
+            yield "a state of status stands in two lists"

@@ -1,0 +1,68 @@
+"""The types that the models of specs share: places in JSON, request lines, media types."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+
+JsonSchema = dict[str, Any]
+
+FORM = "application/x-www-form-urlencoded"
+CSV = "text/csv"
+MULTIPART = ("multipart/form-data", "multipart/related")
+
+
+def media_type(content_type: str) -> str:
+    """A content type without its parameters, in lower case."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def is_json(content_type: str) -> bool:
+    """Whether bodies of a content type are JSON (RFC 8259, RFC 6839 §3.1)."""
+    return re.fullmatch(r"application/(?:[a-z0-9.-]+\+)?json", media_type(content_type)) is not None
+
+
+def _content_type(value: str) -> str:
+    if not re.fullmatch(r"[a-z0-9.+-]+/[a-z0-9.+-]+", media_type(value)):
+        raise ValueError(f"is a media type, such as application/json, {FORM} or multipart/form-data")
+    return value
+
+
+#: the type of request bodies, which are written in it
+ContentType = Annotated[str, AfterValidator(_content_type)]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+def _members(value: object) -> object:
+    """A dotted path as its members; `$` is the response itself."""
+    if not isinstance(value, str):
+        return value
+    return () if value == "$" else tuple(value.split("."))
+
+
+#: where something lies in a JSON response, written `a.b.c`, or `$` for the whole
+JsonPath = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_members),
+    WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, or $ for the whole response"}),
+]
+#: where a member of Meta comes from: a JsonPath, `@.a.b` beside the list of records, `$header.name` of a header, or
+#: `$link.rel` of the Link header (RFC 8288), with a third member for an attribute of the link
+MetaPath = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_members),
+    WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, @.a, $header.name or $link.next"}),
+]
+_REQUEST_LINE = r"^(GET|POST|PUT|PATCH|DELETE) /\S*$"
+
+
+def _request(value: str) -> str:
+    if not re.fullmatch(_REQUEST_LINE, value):
+        raise ValueError("a request is a method and a path, for example: GET /tickets/{ticket_id}.json")
+    return value
+
+
+RequestLine = Annotated[str, AfterValidator(_request), WithJsonSchema({"type": "string", "pattern": _REQUEST_LINE})]

@@ -1,0 +1,59 @@
+"""One run of a long operation: its connector, its call and its run context."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.errors import UpstreamError, UpstreamInvalidResponse
+from gateway.kinds.catalog import Operation
+from gateway.kinds.long_running import LongRunStatus
+from gateway.upstream.field_selection import FieldSelection
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.responses import OperationResult, value_at
+from gateway.upstream.run_context import RunContext
+from gateway.upstream.session import UpstreamSession
+
+#: seconds until the second poll; each interval is longer than the one before by the factor
+_FIRST_INTERVAL, _INTERVAL_FACTOR = 0.2, 1.5
+#: consecutive polls that may fail, about a minute: the application's operation continues meanwhile
+_MAX_FAILED_POLLS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRun:
+    """One run of a long-running operation."""
+
+    session: UpstreamSession
+    call: PreparedCall
+    run_context: RunContext
+    #: how the caller wants records that the run stores one by one
+    selection: FieldSelection = field(default_factory=FieldSelection)
+
+    async def ask(self, operation: Operation, params: Mapping[str, Any]) -> OperationResult:
+        """The answer to a request that may be repeated."""
+        return await self.session.call(PreparedCall.of(operation, params))
+
+    async def poll(
+        self, operation: Operation, params: Mapping[str, Any], status: LongRunStatus
+    ) -> AsyncIterator[tuple[OperationResult, str | bool]]:
+        """Poll the state until it has ended; each response with its state."""
+        interval, failed_polls = min(_FIRST_INTERVAL, status.interval), 0
+        while True:
+            try:
+                answer = await self.ask(operation, params)
+            except UpstreamError as error:
+                failed_polls += 1
+                if not error.retryable or failed_polls > _MAX_FAILED_POLLS:
+                    raise
+            else:
+                failed_polls = 0
+                state = value_at(answer.decoded(), status.path)
+                if state not in status.states:
+                    shown = (await self.session.secrets()).masked(repr(state))[:100]
+                    raise UpstreamInvalidResponse(f"{self.call.operation}: the run has the unknown status {shown}")
+                yield answer, state
+                if state in status.ended:
+                    return
+            await asyncio.sleep(interval)
+            interval = min(interval * _INTERVAL_FACTOR, status.interval)

@@ -1,0 +1,72 @@
+"""The input of a long operation in portions that the application accepts, and the tally of their items. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.errors import FieldError, InvalidParams
+from gateway.kinds.catalog import Operation
+from gateway.kinds.long_running import Split
+
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """One part of the input: the params of its request, and its items, none where the input has no items."""
+
+    params: Params
+    items: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many items were done, and how many the application refused."""
+
+    succeeded: int = 0
+    failed: int = 0
+
+    @property
+    def done(self) -> int:
+        return self.succeeded + self.failed
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(self.succeeded + other.succeeded, self.failed + other.failed)
+
+    @classmethod
+    def of(cls, results: Sequence[Mapping[str, Any]]) -> "Tally":
+        succeeded = sum(bool(result["success"]) for result in results)
+        return cls(succeeded, len(results) - succeeded)
+
+    def sentence(self, split: Split, total: int) -> str:
+        """The progress in the words of the spec."""
+        done = split.message.format(done=self.succeeded, total=total)
+        return f"{done}, {self.failed} failed" if self.failed else done
+
+
+def portions_of(operation: Operation, params: Params) -> list[Portion]:
+    """The params once for each portion of the items; raises InvalidParams where the split param holds no item."""
+    how = operation.action.long_running
+    if how is None or how.split is None:
+        return [Portion(params)]
+    split, value = how.split, params.get(how.split.param)
+    items = _texts(value) if isinstance(value, str) else list(value or ())
+    if not items:
+        message = f"{operation}: {split.param} holds no item; send at least one"
+        raise InvalidParams(faults=[FieldError(f"/params/{split.param}", split.param, "minItems", message)])
+    trace = how.results.items.trace if how.results.items else None
+    return [
+        Portion({**params, split.param: ",".join(part) if isinstance(value, str) else part}, part)
+        for part in _parts(items, split.size, trace)
+    ]
+
+
+def _texts(text: str) -> list[str]:
+    """The items between commas, blanks and repetitions removed."""
+    return list(dict.fromkeys(each for each in (part.strip() for part in text.split(",")) if each))
+
+
+def _parts(items: Sequence[Any], size: int, trace: str | None) -> Iterator[list[Any]]:
+    for start in range(0, len(items), size):
+        part = list(items[start : start + size])
+        yield part if trace is None else [{**item, trace: str(number)} for number, item in enumerate(part)]

@@ -1,0 +1,93 @@
+"""Reading the results of a long operation that has ended, page by page."""
+
+import csv
+import io
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from gateway.errors import UpstreamInvalidResponse
+from gateway.kinds.catalog import Operation
+from gateway.kinds.long_running import ResultRequest
+from gateway.upstream import pagination
+from gateway.upstream.long_running.operation_run import OperationRun
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.responses import OperationResult, UpstreamResponse, raw_at
+
+Params = Mapping[str, Any]
+
+#: characters of a field of a CSV response
+_MAX_FIELD = 16 << 20
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Where reading goes on: the number of the page from 0, the request that reads it, and the params that it adds."""
+
+    page: int = 0
+    request: int = 0
+    following: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+#: the records of a page, unparsed or with added members, and the position of the next page; None after the last
+Page: TypeAlias = tuple[Sequence[Any], Position | None]
+
+
+async def result_pages(
+    run: OperationRun, requests: Sequence[ResultRequest], params: Params, position: Position
+) -> AsyncIterator[Page]:
+    """The pages from a position on; raises UpstreamInvalidResponse for a page that names itself as the next."""
+    while True:
+        asked = {**params, **position.following}
+        records, following = await _page(run, requests[position.request], asked)
+        if following == asked:
+            raise UpstreamInvalidResponse(f"{run.call.operation}: the application names a page as its own next page")
+        if following is not None:
+            added = {name: each for name, each in following.items() if name not in params}
+            position = Position(position.page + 1, position.request, added)
+        elif position.request + 1 < len(requests):
+            position = Position(position.page + 1, position.request + 1)
+        else:
+            yield records, None
+            return
+        yield records, position
+
+
+async def listed(operation: Operation, answer: OperationResult) -> AsyncIterator[Page]:
+    """The one page that a response to the whole operation is."""
+    records = raw_at(answer.result, operation.action.records or ())
+    try:
+        yield msgspec.json.decode(records or b"", type=list[msgspec.Raw]), None
+    except msgspec.MsgspecError as error:
+        raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records") from error
+
+
+async def _page(run: OperationRun, request: ResultRequest, params: Params) -> tuple[Sequence[Any], Params | None]:
+    operation = run.call.operation.follow_up(request)
+    call = PreparedCall.of(operation, params)
+    answer = await (_csv_answer(run, call) if request.format == "csv" else run.session.call(call))
+    following = pagination.next_params(operation, params, answer.meta)
+    if not request.add_fields:
+        return answer.records, following
+    return [{**msgspec.json.decode(record), **request.add_fields} for record in answer.records], following
+
+
+async def _csv_answer(run: OperationRun, call: PreparedCall) -> OperationResult:
+    """A response of CSV (RFC 4180), read as the list of its rows."""
+    timeout = run.call.operation.action.timeout
+    exchange = await run.session.exchange(run.session.request(call), timeout=timeout)
+    response = exchange.succeeded()
+    try:
+        rows = rows_of(response.body.decode("utf-8-sig"))
+    except (UnicodeDecodeError, csv.Error) as error:
+        words = "the application's answer is not the CSV it promises"
+        raise UpstreamInvalidResponse(f"{call.operation}: {words}") from error
+    return call.answer(UpstreamResponse(response.status, response.headers, msgspec.json.encode(rows)))
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    """The rows of a CSV text, by the names in its first line."""
+    csv.field_size_limit(_MAX_FIELD)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    names = next(reader, [])
+    return [dict(zip(names, row, strict=False)) for row in reader if row]

@@ -1,0 +1,53 @@
+"""What runs an action that takes long: its spec's `long_running`, or a rule of an installed package.
+
+The run context stores what was started, so that after a crash another worker resumes polling instead of starting it
+again.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cache
+
+from gateway.kinds.rule_names import brought_rules
+from gateway.kinds.spec import Action
+from gateway.upstream.long_running.operation_run import OperationRun
+from gateway.upstream.long_running.portions import portions_of
+from gateway.upstream.long_running.run import LongRun
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.requests import UpstreamRequest
+from gateway.upstream.responses import OperationResult
+
+
+@dataclass(frozen=True, slots=True)
+class LongRule:
+    """How a long operation is run, and the requests that it begins with."""
+
+    run: Callable[[OperationRun], Awaitable[OperationResult]]
+    preview: Callable[[OperationRun], list[UpstreamRequest]]
+
+
+async def _run(run: OperationRun) -> OperationResult:
+    return await LongRun(run).result()
+
+
+def _preview(run: OperationRun) -> list[UpstreamRequest]:
+    operation = run.call.operation
+    calls = [PreparedCall.of(operation.start, portion.params) for portion in portions_of(operation, run.call.params)]
+    return [run.session.request(call) for call in calls]
+
+
+#: runs every operation that its spec describes in `long_running`
+_AS_DESCRIBED = LongRule(_run, _preview)
+
+
+def long_rule(action: Action) -> LongRule | None:
+    """What runs the action; None for an action of one request."""
+    return _AS_DESCRIBED if action.long_running is not None else brought_long_rule(action.rule)
+
+
+@cache
+def brought_long_rule(name: str | None) -> LongRule | None:
+    """The long operation of an installed package that a spec's `rule` names; None where it names none."""
+    brought = brought_rules().get(name or "")
+    rule = brought.load() if brought is not None else None
+    return rule if isinstance(rule, LongRule) else None

@@ -1,0 +1,326 @@
+"""Runs a long operation as its spec describes it: portions side by side, each started, followed and read.
+
+The state names what was started. The next attempt follows a portion whose start is saved, and never starts it again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+
+from gateway.aio.background import cancel_and_wait
+from gateway.contract.kinds import Effect
+from gateway.errors import (
+    GatewayError,
+    JobCanceled,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamNotFound,
+    UpstreamQueueFull,
+    UpstreamRateLimited,
+    UpstreamRejected,
+)
+from gateway.kinds.long_running import RUN_ID, ItemResults, LongRunStart
+from gateway.upstream.field_selection import selected_records
+from gateway.upstream.long_running.item_results import Line, entries_of, entry_lines, item_lines
+from gateway.upstream.long_running.operation_run import OperationRun
+from gateway.upstream.long_running.portions import Tally, portions_of
+from gateway.upstream.long_running.result_pages import Position, listed, result_pages
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.requests import upstream_segment
+from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at, value_at
+from gateway.upstream.run_context import Effects
+
+#: seconds that a run waits when other jobs fill the application's queue and the application names no wait
+_QUEUE_FULL_WAIT = 5
+#: lines of item results in one stored part, and the part numbers that each portion has
+_PART, _PARTS_OF_PORTION = 1000, 10_000
+#: the member of the result that holds a line for each item
+_ITEMS = "results"
+_NOT_STARTED = "canceled; the rest was not started"
+
+
+class LongRun:
+    """One run. Started and finished portions are saved one by one, so that no portion is started twice."""
+
+    def __init__(self, run: OperationRun) -> None:
+        how = run.call.operation.action.long_running
+        assert how is not None
+        self._run, self._how = run, how
+        self._portions = portions_of(run.call.operation, run.call.params)
+        self._total = sum(len(portion.items) for portion in self._portions)
+        state = run.run_context.state
+        self._finished = {int(number): Tally(**tally) for number, tally in state.get("finished", {}).items()}
+        self._started = {int(number): str(name) for number, name in state.get("started", {}).items()}
+        #: portion → the position of its next page of records
+        self._positions = {
+            int(number): msgspec.convert(position, Position) for number, position in state.get("positions", {}).items()
+        }
+        #: running portion → items that the application has done so far
+        self._under_way: dict[int, int] = {}
+        #: portions whose `close` the application refused
+        self._refused_closes: set[int] = set()
+        #: the result of an operation that ends with one record
+        self._record: OperationResult | None = None
+        self._saving = asyncio.Lock()
+
+    @property
+    def tally(self) -> Tally:
+        return sum(self._finished.values(), Tally())
+
+    async def result(self) -> OperationResult:
+        """Run all portions; raises the first error after the started portions have ended."""
+        await self._progress()
+        error = await self._run_portions()
+        if error is not None:
+            raise error
+        await self._progress()
+        if self._record is not None:
+            return self._record
+        if self._how.results.items is None:
+            return OperationResult(NULL, collected=ROOT)
+        document = {"status": "completed", **self._summary(), _ITEMS: []}
+        return OperationResult(msgspec.Raw(msgspec.json.encode(document)), collected=_ITEMS)
+
+    async def _run_portions(self) -> GatewayError | None:
+        """Run the unfinished portions, as many at a time as the application accepts."""
+        most = self._how.split.concurrency if self._how.split else 1
+        known = {*self._finished, *self._started}
+        pending = deque(number for number in range(len(self._portions)) if number not in known)
+        running = {asyncio.create_task(self._follow(number)): number for number in self._started}
+        width = most
+        error: GatewayError | None = None
+        try:
+            while True:
+                while pending and error is None and len(running) < width:
+                    number = pending.popleft()
+                    running[asyncio.create_task(self._start(number))] = number
+                if not running:
+                    return error
+                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    number, failure = running.pop(task), task.exception()
+                    match failure:
+                        case None:
+                            width = min(width + 1, most)
+                        case UpstreamQueueFull():
+                            pending.appendleft(number)
+                            width = len(running)
+                            error = error if running else _limited(failure)
+                        case GatewayError():
+                            error = error or failure
+                        case _:
+                            raise failure
+        finally:
+            await cancel_and_wait(*running)
+
+    async def _start(self, number: int) -> None:
+        """Send a portion; the application's id of it is saved before the first poll."""
+        how, params = self._how, self._portions[number].params
+        operation, context = self._run.call.operation, self._run.run_context
+        self._require_not_canceled()
+        try:
+            answer = await self._run.session.call(PreparedCall.of(operation.start, params), context)
+        except (UpstreamRejected, UpstreamNotFound):
+            if how.start is None or not how.start.fallback:
+                raise
+            self._record = await self._run.session.call(self._run.call, context)
+            return
+        if how.start is None:
+            await self._finish(number, answer, None)
+            return
+        run_id = _run_id(self._run, how.start, answer)
+        if how.upload is not None:
+            await self._run.ask(operation.follow_up(how.upload), {**params, RUN_ID: run_id})
+            self._require_not_canceled()
+        self._started[number] = run_id
+        await self._save()
+        if how.close is not None:
+            await self._close(number)
+        await self._follow(number)
+
+    def _require_not_canceled(self) -> None:
+        if self._run.run_context.is_canceled:
+            raise JobCanceled(_NOT_STARTED)
+
+    async def _close(self, number: int) -> None:
+        """Tell the application to begin; a second time it refuses."""
+        close = self._how.close
+        assert close is not None
+        try:
+            await self._run.ask(self._run.call.operation.follow_up(close), self._params(number))
+        except UpstreamRejected:
+            if number in self._refused_closes:
+                raise
+            self._refused_closes.add(number)
+
+    async def _close_again(self, number: int) -> None:
+        """The application still waits; a run that was canceled meanwhile leaves it so."""
+        if self._run.run_context.is_canceled:
+            self._end(number)
+            await self._save()
+        self._require_not_canceled()
+        await self._close(number)
+
+    async def _follow(self, number: int) -> None:
+        """Poll a portion until it ends, and read its results."""
+        status, operation = self._how.status, self._run.call.operation
+        assert status is not None
+        answer, reason = OperationResult(NULL), None
+        async for answer, state in self._run.poll(operation.follow_up(status), self._params(number), status):
+            document = answer.decoded()
+            if state in status.open:
+                await self._close_again(number)
+            if state in status.failed:
+                told = value_at(document, status.message) if status.message else None
+                reason = str(told or state)
+            done = value_at(document, status.progress) if status.progress else None
+            self._under_way[number] = self._known_progress(number, done)
+            await self._progress()
+        if reason is not None and self._how.results.items is None:
+            self._end(number)
+            await self._save()
+            masked = (await self._run.session.secrets()).masked(reason)
+            error = UpstreamError(f"{operation}: the application could not run it: {masked}")
+            error.retryable = False
+            raise error
+        await self._finish(number, answer, reason)
+
+    def _known_progress(self, number: int, done: Any) -> int:
+        items = len(self._portions[number].items)
+        told = int(done) if isinstance(done, int | float) else 0
+        return min(told, items) if items else told
+
+    async def _finish(self, number: int, answer: OperationResult, reason: str | None) -> None:
+        """Read the results of a portion that has ended, and store them with its end."""
+        items, action = self._how.results.items, self._run.call.operation.action
+        if items is not None:
+            await self._store_lines(number, await self._lines(number, answer, reason, items))
+        elif action.records is not None:
+            await self._store_records(number, answer)
+        else:
+            self._record = OperationResult(raw_at(answer.result, action.record or ()) or NULL)
+            self._under_way.pop(number, None)
+        await self._progress()
+
+    async def _lines(self, number: int, answer: OperationResult, reason: str | None, how: ItemResults) -> list[Line]:
+        """A line for each item of a portion that has ended."""
+        secrets, requests = await self._run.session.secrets(), self._how.results.requests
+        if not requests:
+            return item_lines(how, self._portions[number].items, entries_of(how, answer.decoded()), reason, secrets)
+        pages = result_pages(self._run, requests, self._params(number), Position())
+        entries = [entry async for records, _ in pages for entry in records]
+        if len(entries) != len(self._portions[number].items):
+            raise UpstreamInvalidResponse(
+                f"{self._run.call.operation}: the application reports on {len(entries)} items of "
+                f"{len(self._portions[number].items)}"
+            )
+        return entry_lines(how, entries, reason, secrets)
+
+    async def _store_lines(self, number: int, lines: Sequence[Line]) -> None:
+        """Store the lines of a portion in parts; the last one with the portion's end."""
+        parts = [lines[start : start + _PART] for start in range(0, len(lines), _PART)]
+        for place, part in enumerate(parts, 1):
+            if place == len(parts):
+                self._finished[number] = Tally.of(lines)
+                self._end(number)
+            await self._save(part, number * _PARTS_OF_PORTION + place)
+
+    async def _store_records(self, number: int, answer: OperationResult) -> None:
+        """Store the pages of a portion one by one, each with the position of the next; the last one with its end."""
+        requests, position = self._how.results.requests, self._positions.get(number, Position())
+        stored = self._finished.get(number, Tally())
+        pages = (
+            result_pages(self._run, requests, self._params(number), position)
+            if requests
+            else listed(self._run.call.operation, answer)
+        )
+        async for records, following in pages:
+            shown = selected_records(records, self._run.selection)
+            part = number * _PARTS_OF_PORTION + position.page + 1
+            stored += Tally(len(records))
+            if following is None:
+                self._finished[number] = stored
+                self._end(number)
+            else:
+                position = self._positions[number] = following
+            await self._save(shown, part)
+            await self._progress()
+
+    def _end(self, number: int) -> None:
+        """A portion that needs to be followed no more."""
+        self._started.pop(number, None)
+        self._positions.pop(number, None)
+        self._under_way.pop(number, None)
+
+    def _params(self, number: int) -> dict[str, Any]:
+        """The params of the requests that follow a start."""
+        return {**self._portions[number].params, RUN_ID: self._started.get(number)}
+
+    async def _save(self, records: Sequence[Any] = (), part: int | None = None) -> None:
+        """One after the other, so that no older state overwrites a newer one."""
+        async with self._saving:
+            await self._run.run_context.checkpoint(self._state(), records, part)
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "finished": {str(number): asdict(each) for number, each in self._finished.items()},
+            "started": {str(number): name for number, name in self._started.items()},
+            "positions": {str(number): msgspec.to_builtins(each) for number, each in self._positions.items()},
+            **self._effects().document(),
+        }
+
+    def _effects(self) -> Effects:
+        """What the run has done in the application so far, for the job's final status."""
+        if self._run.call.effect is Effect.READ:
+            return Effects()
+        if self._how.results.items is None:
+            started = [{"run_id": run_id} for run_id in self._started.values()]
+            return Effects(started[0], is_open=True, summary=self._message()) if started else Effects()
+        tally = self.tally
+        known = {
+            "batches": len(self._portions),
+            "batches_started": len(self._started),
+            "batches_finished": len(self._finished),
+            "items": self._total,
+            "items_done": tally.done,
+        }
+        return Effects(known, bool(self._started), self._message(), self._summary(), _ITEMS)
+
+    def _summary(self) -> dict[str, Any]:
+        """The documented job record as far as the run knows it; the job that runs it adds its id and address."""
+        tally = self.tally
+        return {"total": self._total, "progress": tally.done, "message": self._message(), **asdict(tally)}
+
+    def _message(self) -> str:
+        """The progress of all portions together, for people."""
+        tally, split = self.tally, self._how.split
+        if split is not None:
+            return tally.sentence(split, self._total)
+        return f"{tally.done} records read" if tally.done else "the application runs it"
+
+    async def _progress(self) -> None:
+        """Report the progress of all portions together; under a lock, so that the number never decreases."""
+        async with self._saving:
+            done, split = self.tally.done + sum(self._under_way.values()), self._how.split
+            message = self._message()
+            if split is not None and self._under_way:
+                message = split.message.format(done=done, total=self._total)
+            await self._run.run_context.progress(done, self._total or None, message)
+
+
+def _run_id(run: OperationRun, start: LongRunStart, answer: OperationResult) -> str:
+    """The id of what was started; raises UpstreamInvalidResponse where the response names none."""
+    operation, name = run.call.operation, value_at(answer.decoded(), start.id)
+    if not name:
+        raise UpstreamInvalidResponse(f"{operation}: the application started it without naming its id")
+    upstream_segment(operation, name)
+    return str(name)
+
+
+def _limited(full: UpstreamQueueFull) -> UpstreamRateLimited:
+    """The error while other jobs fill the queue: the run releases its worker until there may be room."""
+    return UpstreamRateLimited(full.detail, upstream=full.upstream, retry_after=full.retry_after or _QUEUE_FULL_WAIT)

@@ -1,0 +1,164 @@
+"""Long operations of every shape: to their ends, and killed at every step of the way."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.contract.kinds import Effect
+from gateway.errors import JobCanceled, OutcomeUnknown, UpstreamError
+from gateway.upstream.prepared import prepare
+from gateway.upstream.run_context import Effects
+from tests.upstream.long_running.factory import ACTIONS, Killer, Row, factory, ran
+
+TAGS = {"ids": ["a", "b", "c", "locked", "e"]}
+ROWS = {"rows": [{"name": "a"}, {"name": "locked"}, {"name": "c"}], "object": "Thing"}
+THINGS = {"things": [{"name": "a"}, {"name": "locked"}, {"name": "c"}]}
+PARAMS: dict[str, dict[str, Any]] = {
+    "copy": {"name": "Copy"},
+    "tag": TAGS,
+    "import": ROWS,
+    "query": {"q": "all"},
+    "make": THINGS,
+}
+#: what each operation did in the application once it has ended
+DONE = {
+    "copy": {"copy": 1},
+    "tag": dict.fromkeys(TAGS["ids"], 1),
+    "import": {"a": 1, "locked": 1, "c": 1},
+    "query": {},
+    "make": {"a": 1, "c": 1},
+}
+TALLY = {"status": "completed", "results": []}
+#: the head of each result, and the records that are stored beside it
+RESULTS: dict[str, tuple[Any, list[Any]]] = {
+    "copy": ({"id": "c-1", "name": "Copy"}, []),
+    "tag": (
+        {**TALLY, "total": 5, "progress": 5, "message": "4 of 5 things tagged, 1 failed", "succeeded": 4, "failed": 1},
+        [
+            {"id": "a", "success": True},
+            {"id": "b", "success": True},
+            {"id": "c", "success": True},
+            {"id": "locked", "success": False, "error": "Locked"},
+            {"id": "e", "success": True},
+        ],
+    ),
+    "import": (
+        {**TALLY, "total": 3, "progress": 3, "message": "2 of 3 items done, 1 failed", "succeeded": 2, "failed": 1},
+        [
+            {"id": "a", "success": True, "record": {"new_id": "a", "why": "", "success": True}},
+            {"id": "locked", "success": False, "error": "Locked"},
+            {"id": "c", "success": True, "record": {"new_id": "c", "why": "", "success": True}},
+        ],
+    ),
+    "query": (None, [{"id": number} for number in range(9)]),
+    "make": (
+        {**TALLY, "total": 3, "progress": 3, "message": "2 of 3 items done, 1 failed", "succeeded": 2, "failed": 1},
+        [
+            {"id": "m-a", "success": True, "record": {"id": "m-a", "trace": "0"}},
+            {"id": None, "success": False, "error": "Locked"},
+            {"id": "m-c", "success": True, "record": {"id": "m-c", "trace": "0"}},
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+async def test_an_operation_ends_with_its_result(action):
+    async with factory() as (application, connector):
+        result, records = await ran(application, connector, action, PARAMS[action])
+
+    assert (result.decoded(), _decoded(records)) == RESULTS[action]
+    assert application.done == DONE[action]
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+async def test_a_kill_at_any_step_loses_nothing_and_does_nothing_twice(action):
+    async with factory() as (application, connector):
+        await ran(application, connector, action, PARAMS[action])
+        steps = application.killer.steps
+    assert steps > 4
+
+    for at in range(1, steps + 1):
+        async with factory() as (application, connector):
+            try:
+                result, records = await ran(application, connector, action, PARAMS[action], at)
+            except OutcomeUnknown:
+                assert max(application.done.values(), default=0) <= 1, f"done twice after a kill at step {at}"
+                # Before `close` an import does nothing, and afterwards its state says whether it was closed.
+                assert action != "import" and ACTIONS[action]["effect"] == Effect.WRITE
+                continue
+        assert application.done == DONE[action], f"after a kill at step {at}"
+        assert (result.decoded(), _decoded(records)) == RESULTS[action], f"after a kill at step {at}"
+
+
+async def test_rows_are_uploaded_as_csv_and_left_out_of_the_start():
+    async with factory() as (application, connector):
+        await ran(application, connector, "import", {"rows": [{"name": "a, b", "size": 1}, {"name": "c"}]})
+
+    assert application.received[:3] == [
+        ("POST", "/imports"),
+        ("PUT", "/imports/imports-1/data"),
+        ("PATCH", "/imports/imports-1"),
+    ]
+    assert application.bodies[:3] == ["{}", 'name,size\n"a, b",1\nc,\n', '{"state":"closed"}']
+
+
+@pytest.mark.parametrize("action", ["copy", "query"])
+async def test_an_operation_that_the_application_gives_up_ends_with_its_message(action):
+    async with factory() as (application, connector):
+        application.fails = True
+        row = Row(Killer())
+        with pytest.raises(UpstreamError, match="could not run it: Not today") as failed:
+            await connector.run(prepare(connector.kind.operation("things", action), PARAMS[action]), row)
+
+    assert not failed.value.retryable
+    assert not Effects.of(row.state).is_open
+
+
+async def test_items_of_a_portion_that_fails_were_not_done():
+    async with factory() as (application, connector):
+        application.fails = True
+        _, records = await ran(application, connector, "tag", {"ids": ["a", "b"]})
+
+    assert records == [{"id": each, "success": False, "error": "Not today"} for each in ("a", "b")]
+
+
+async def test_a_started_write_is_named_in_the_state():
+    async with factory() as (_, connector):
+        row = Row(Killer())
+        await connector.run(prepare(connector.kind.operation("things", "copy"), {"name": "x"}), row)
+
+    effects = Effects.of(row.state)
+    assert (effects.known, effects.is_open) == ({"run_id": "copies-1"}, True)
+
+
+async def test_a_canceled_import_is_not_closed():
+    async with factory() as (application, connector):
+        row = Row(Killer())
+        row.state = {"started": {"0": "imports-1"}}
+        application.runs["imports-1"] = {"sort": "imports", "looks": 0, "state": "open", "rows": []}
+        row.is_canceled = True
+        with pytest.raises(JobCanceled):
+            await connector.run(prepare(connector.kind.operation("things", "import"), {"rows": [{"name": "a"}]}), row)
+
+    assert not Effects.of(row.state).is_open
+    assert [method for method, _ in application.received] == ["GET"]
+
+
+async def test_a_dry_run_shows_the_start_of_each_portion():
+    async with factory() as (_, connector):
+        shown = connector.dry_run("things", "tag", TAGS)
+
+    assert [each["body"] for each in shown] == [{"ids": ["a", "b"]}, {"ids": ["c", "locked"]}, {"ids": ["e"]}]
+
+
+async def test_a_whole_list_is_answered_where_nothing_is_stored():
+    async with factory() as (_, connector):
+        answer = await connector.execute("things", "query", {"q": "all"})
+
+    assert [each["id"] for each in answer.decoded()] == list(range(9))
+
+
+def _decoded(records: list[Any]) -> list[Any]:
+    return [msgspec.json.decode(msgspec.json.encode(each)) for each in records]
