@@ -117,7 +117,7 @@ def test_the_pages_examples_of_paging_and_graphql_are_sound(example):
 def test_the_pages_example_of_a_long_operation_is_sound(example):
     blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
     [long_operation] = [block for block in blocks if list(block) == ["tag_many"]]
-    path = example / SHIPMENTS
+    path = example / "shipments.yaml"
     shipments = yaml.safe_load(path.read_text("utf-8"))
     shipments["actions"] |= long_operation
     path.write_text(yaml.safe_dump(shipments, sort_keys=False), "utf-8")

@@ -21,7 +21,7 @@ Params = Mapping[str, Any]
 _MAX_FIELD = 16 << 20
 
 
-class Position(msgspec.Struct, frozen=True):
+class ResultPosition(msgspec.Struct, frozen=True):
     """Where reading goes on: the number of the page from 0, the request that reads it, and the params that it adds."""
 
     page: int = 0
@@ -30,11 +30,11 @@ class Position(msgspec.Struct, frozen=True):
 
 
 #: the records of a page, unparsed or with added members, and the position of the next page; None after the last
-Page: TypeAlias = tuple[Sequence[Any], Position | None]
+Page: TypeAlias = tuple[Sequence[Any], ResultPosition | None]
 
 
 async def result_pages(
-    run: OperationRun, requests: Sequence[ResultRequest], params: Params, position: Position
+    run: OperationRun, requests: Sequence[ResultRequest], params: Params, position: ResultPosition
 ) -> AsyncIterator[Page]:
     """The pages from a position on; raises UpstreamInvalidResponse for a page that names itself as the next."""
     while True:
@@ -44,9 +44,9 @@ async def result_pages(
             raise UpstreamInvalidResponse(f"{run.call.operation}: the application names a page as its own next page")
         if following is not None:
             added = {name: each for name, each in following.items() if name not in params}
-            position = Position(position.page + 1, position.request, added)
+            position = ResultPosition(position.page + 1, position.request, added)
         elif position.request + 1 < len(requests):
-            position = Position(position.page + 1, position.request + 1)
+            position = ResultPosition(position.page + 1, position.request + 1)
         else:
             yield records, None
             return

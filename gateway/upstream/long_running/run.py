@@ -28,7 +28,7 @@ from gateway.upstream.field_selection import selected_records
 from gateway.upstream.long_running.item_results import Line, entries_of, entry_lines, item_lines
 from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.portions import Tally, portions_of
-from gateway.upstream.long_running.result_pages import Position, listed, result_pages
+from gateway.upstream.long_running.result_pages import ResultPosition, listed, result_pages
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import upstream_segment
 from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at, value_at
@@ -57,7 +57,8 @@ class LongRun:
         self._started = {int(number): str(name) for number, name in state.get("started", {}).items()}
         #: portion → the position of its next page of records
         self._positions = {
-            int(number): msgspec.convert(position, Position) for number, position in state.get("positions", {}).items()
+            int(number): msgspec.convert(position, ResultPosition)
+            for number, position in state.get("positions", {}).items()
         }
         #: running portion → items that the application has done so far
         self._under_way: dict[int, int] = {}
@@ -211,7 +212,7 @@ class LongRun:
         secrets, requests = await self._run.session.secrets(), self._how.results.requests
         if not requests:
             return item_lines(how, self._portions[number].items, entries_of(how, answer.decoded()), reason, secrets)
-        pages = result_pages(self._run, requests, self._params(number), Position())
+        pages = result_pages(self._run, requests, self._params(number), ResultPosition())
         entries = [entry async for records, _ in pages for entry in records]
         if len(entries) != len(self._portions[number].items):
             raise UpstreamInvalidResponse(
@@ -231,7 +232,7 @@ class LongRun:
 
     async def _store_records(self, number: int, answer: OperationResult) -> None:
         """Store the pages of a portion one by one, each with the position of the next; the last one with its end."""
-        requests, position = self._how.results.requests, self._positions.get(number, Position())
+        requests, position = self._how.results.requests, self._positions.get(number, ResultPosition())
         stored = self._finished.get(number, Tally())
         pages = (
             result_pages(self._run, requests, self._params(number), position)

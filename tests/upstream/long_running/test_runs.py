@@ -86,7 +86,8 @@ async def test_a_kill_at_any_step_loses_nothing_and_does_nothing_twice(action):
             except OutcomeUnknown:
                 assert max(application.done.values(), default=0) <= 1, f"done twice after a kill at step {at}"
                 # Before `close` an import does nothing, and afterwards its state says whether it was closed.
-                assert action != "import" and ACTIONS[action]["effect"] == Effect.WRITE
+                assert action != "import"
+                assert ACTIONS[action]["effect"] == Effect.WRITE
                 continue
         assert application.done == DONE[action], f"after a kill at step {at}"
         assert (result.decoded(), _decoded(records)) == RESULTS[action], f"after a kill at step {at}"
