@@ -12,7 +12,7 @@ import msgspec
 from yarl import URL
 
 from gateway.errors import GatewayError
-from gateway.kinds.spec import FORM
+from gateway.kinds.members import FORM
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.responses import UpstreamResponse
 
