@@ -62,4 +62,8 @@ def _variables(spec: ConnectorSpec, override: URL) -> Mapping[str, str]:
         "host": spec.hosts[0].replace("*", _ANY),
         "origin": str(override.origin()),
     }
-    return {name: variable.default or of_type[variable.type] for name, variable in spec.environment.items()}
+    return {
+        name: variable.default or of_type[variable.type]
+        for name, variable in spec.environment.items()
+        if name not in spec.server_with
+    }

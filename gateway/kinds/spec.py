@@ -500,6 +500,8 @@ class Sync(SyncRead):
     deletions: SyncRead | None = None
     #: members that a record has when it is gone
     deleted_when: dict[str, Any] = Field(default_factory=dict)
+    #: members that records get besides: name → its path within the record
+    add_fields: dict[str, JsonPath] = Field(default_factory=dict)
     #: paths in a record that are never kept: they change with every answer, or are a permission by themselves
     excluded_fields: tuple[JsonPath, ...] = ()
     #: whether records that the application no longer lists are kept

@@ -49,6 +49,12 @@ class Corpus:
         self._terms: dict[Owner, set[str]] = defaultdict(set)
         for owner, terms in self.phrases:
             self._terms[owner] |= terms
+        #: by entity, the stems of the names of other entities that are listed by its id
+        self.listed_below: dict[EntityKey, set[str]] = defaultdict(set)
+        for known in self.operations:
+            kind, entity_id, action_id = known.owner
+            for parent in known.taken.keys() - {entity_id} if action_id == "list" else ():
+                self.listed_below[kind, parent] |= set(stems(entity_id.replace("_", " "))) - set(stems(parent))
         #: by stem, the operations whose text has it
         self.texts_with: dict[str, list[Owner]] = defaultdict(list)
         for known in self.operations:

@@ -206,6 +206,8 @@ class _View:
         verbs = self._question.verbs.values()
         if self._question.is_command and max((affinity(verb.meanings, "get") for verb in verbs), default=1) < 0.6:
             return False
+        if self._besides & self._corpus.listed_below.get((known.owner[0], known.owner[1]), set()):
+            return False
         return self._besides <= known.text | self._corpus.terms_of(known.owner)
 
     def _by_condition(self, action: str, fit: float) -> float:

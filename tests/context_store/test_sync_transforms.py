@@ -59,6 +59,14 @@ def test_what_changes_with_every_answer_is_not_kept(path, kept):
     assert transformed(search(["id", "url", "file"], excluded_fields=path), record).live == [("1", kept)]
 
 
+def test_values_within_a_record_become_members_of_it():
+    spec = search(["id", "changed", "lost"], add_fields={"changed": "fields.updated", "lost": "fields.none.here"})
+
+    found = transformed(spec, {"id": 1, "fields": {"updated": "then"}}, {"id": 2})
+
+    assert found.live == [("1", {"id": 1, "changed": "then"}), ("2", {"id": 2})]
+
+
 def test_comments_are_found_among_what_happened_to_a_ticket():
     event = {
         "id": 9,

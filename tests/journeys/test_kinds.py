@@ -34,6 +34,15 @@ IN_TABLE = {"base_id": "app1", "table_id_or_name": "tbl1"}
 IN_ORGANIZATION = {"organization_slug": "acme"}
 STORIES = [
     Story(
+        "jira",
+        {"username": "ada@example.com", "password": "token"},
+        ("users", {"maxResults": 2}, "startAt", "next"),
+        ("accountId", "accountId"),
+        ("issues", "get", {"issueIdOrKey": "ACME-0"}, "upstream_not_found"),
+        ("issues_assignee", "update", {"issueIdOrKey": "ACME-7", "accountId": "u1"}, "accountId", "u1"),
+        {"subdomain": "acme"},
+    ),
+    Story(
         "support-desk",
         {"email": "agent@example.com", "api_token": "token"},
         ("users", {"per_page": 2}, "page", "next_page"),

@@ -23,6 +23,7 @@ from tests.harness.catalog import shipped_catalog
 Connect = Callable[..., UpstreamConnector]
 
 ENVIRONMENTS = {
+    "jira": {"subdomain": "acme"},
     "support-desk": {"subdomain": "acme"},
     "crm-query": {"instance_url": "https://acme.my.salesforce.com", "login_host": "login.salesforce.com"},
 }

@@ -28,6 +28,7 @@ class Kind:
 
 
 KINDS = (
+    Kind("jira", "jira", {"username": "a@example.com", "password": "t"}, {"subdomain": "acme"}),
     Kind("support-desk", "zendesk-support", {"email": "a@example.com", "api_token": "t"}, {"subdomain": "acme"}),
     Kind("crm-records", "hubspot", {"private_app_token": "t"}),
     Kind("crm-query", "salesforce", OAUTH, {"instance_url": "https://acme.my.salesforce.com"}),

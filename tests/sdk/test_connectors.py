@@ -17,6 +17,7 @@ LISTS = [
 ]
 #: kind → an entity that can be listed by the typed class, its params, the param of get and the member it takes
 READS = [
+    ("jira", "users", {"max_results": 2}, "account_id", "accountId"),
     ("support-desk", "tickets", {"per_page": 2}, "ticket_id", "id"),
     ("crm-records", "contacts", {"limit": 2}, "contact_id", "id"),
     ("crm-query", "accounts", {"q": "SELECT Id, Name FROM Account LIMIT 2"}, "id", "Id"),
@@ -97,6 +98,18 @@ async def test_a_ticket_is_opened_and_changed(typed):
 
     assert opened["subject"] == "Printer on fire"
     assert changed["status"] == "solved"
+
+
+async def test_an_issue_is_created_and_commented_on(typed):
+    tracker = typed("jira")
+    text = {"type": "doc", "version": 1, "content": []}
+
+    fields = {"project": {"key": "ACME"}, "issuetype": {"name": "Bug"}, "summary": "Printer on fire"}
+    created = await tracker.issues.create(fields=fields)
+    commented = await tracker.issue_comments.create(issue_id_or_key=created["id"], body=text)
+
+    assert created["id"]
+    assert commented["body"] == text
 
 
 async def test_a_message_is_posted_edited_and_removed(typed):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.kinds.spec import Search
+from gateway.kinds.spec import JsonPath, Search
 from gateway.upstream.responses import value_at
 
 Record = dict[str, Any]
@@ -42,9 +42,11 @@ def documents(
     names = dict.fromkeys(name.split(".", 1)[0] for name in search.fields)
     deleted = search.sync.deleted_when if search.sync else {}
     excluded = search.sync.excluded_fields if search.sync else ()
+    inner = search.sync.add_fields if search.sync else {}
     for record in records:
         for members in _transformed(search, record):
-            members.update(parent_members)
+            members |= _inner_members(members, inner)
+            members |= parent_members
             id_ = stored_id(_decoded(members.get(search.primary_key)), under)
             if id_ is None:
                 continue
@@ -87,6 +89,12 @@ def _drop(members: dict[str, msgspec.Raw], path: tuple[str, ...]) -> None:
     holder = value_at(value, path[1:-1])
     if isinstance(holder, dict) and holder.pop(path[-1], None) is not None:
         members[path[0]] = msgspec.Raw(msgspec.json.encode(value))
+
+
+def _inner_members(members: Mapping[str, msgspec.Raw], paths: Mapping[str, JsonPath]) -> dict[str, msgspec.Raw]:
+    """Values from within a record by the names that they get; what is not there is left out."""
+    found = {name: value_at(_decoded(members.get(path[0])), path[1:]) for name, path in paths.items()}
+    return _raw({name: value for name, value in found.items() if value is not None})
 
 
 def _decoded(value: msgspec.Raw | None) -> Any:
