@@ -65,6 +65,8 @@ class OperationIndex:
     """All operations of a catalog, to be searched."""
 
     def __init__(self, catalog: Catalog, weights: Weights = Weights()) -> None:
+        self._catalog = catalog
+        self._of_kinds: dict[str, OperationIndex] = {}
         self._corpus = Corpus(catalog)
         self._weights = weights
         self._spelling = Spelling(self._corpus.written)
@@ -84,6 +86,8 @@ class OperationIndex:
 
         Kinds in `connected` are preferred. A text without known words finds nothing.
         """
+        if kind in self._catalog.kinds and len(self._catalog.kinds) > 1:
+            return self._of_kind(kind).search(text, kind, effect, limit, connected, among)
         bare, named = self._corpus.applications.taken_from(text)
         question = question_of(bare, self.spelling_of)
         for term in question.terms.keys() & self._misspelt_applications.keys():
@@ -97,6 +101,12 @@ class OperationIndex:
             return Findings(matches)
         kinds = frozenset([kind] if kind else among or named)
         return Findings((), matches, what_is_missing(question, found, kinds, self._corpus))
+
+    def _of_kind(self, kind: str) -> "OperationIndex":
+        """The index of one kind, made when it is first asked for: how rare a word is depends on no other kind."""
+        if kind not in self._of_kinds:
+            self._of_kinds[kind] = OperationIndex(Catalog([self._catalog.kind(kind)]), self._weights)
+        return self._of_kinds[kind]
 
     def spelling_of(self, word: str, is_name: bool) -> str | None:
         """The word as the index spells it, None if the index does not have it. Names are not corrected."""
