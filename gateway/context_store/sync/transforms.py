@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from gateway.kinds.spec import JsonPath, Search
+from gateway.kinds.members import JsonPath
+from gateway.kinds.spec import Search
 from gateway.upstream.responses import value_at
 
 Record = dict[str, Any]
