@@ -49,6 +49,8 @@ LIBRARIES = {
     "authlib": {"gateway.oauth_client", "gateway.upstream.oauth_tokens", "gateway.oauth_server", "gateway.sign_in"},
     "cronsim": {"gateway.schedules.cron"},
     "joserfc": {"gateway.sign_in"},
+    "markdown_it": {"gateway.http.docs_site"},
+    "pygments": {"gateway.http.docs_site"},
     "jinja2": {"gateway.http.pages", "gateway.oauth_server"},
     "mcp_types": {"gateway.agents.mcp", "gateway.agents.tools", "gateway.client"},
 }
@@ -161,7 +163,10 @@ _SERVER_LIBRARIES = {"asyncpg", "redis", "arq", "aiohttp.web"}
         ("import gateway", _SERVER_LIBRARIES),
         ("from gateway import connect", _SERVER_LIBRARIES),
         ("from gateway.client import Gateway", _SERVER_LIBRARIES),
-        ("import gateway.http.server.serve", {"mcp_types", "joserfc", "snowballstemmer", "gateway.http.openapi"}),
+        (
+            "import gateway.http.server.serve",
+            {"mcp_types", "joserfc", "snowballstemmer", "gateway.http.openapi", "pygments"},
+        ),
         ("import workers.main", {"mcp_types", "joserfc", "snowballstemmer", "jinja2"}),
     ],
 )

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 from importlib.metadata import version
 from math import inf
+from typing import TYPE_CHECKING
 
 import msgspec
 from aiohttp import web
@@ -13,6 +14,7 @@ from gateway.aio.remembered import Remembered
 from gateway.db.notifications import RESTARTING
 from gateway.http.api.mcp import offer_mcp
 from gateway.http.keys import (
+    DOCS_SITE,
     EXPORTER,
     IS_DRAINING,
     LIMITS,
@@ -26,6 +28,7 @@ from gateway.http.keys import (
 )
 from gateway.http.pages.brand import Brand
 from gateway.http.pages.rendering import Pages
+from gateway.http.pages.static_files import StaticFile
 from gateway.http.readiness import readiness
 from gateway.http.responses import encoded
 from gateway.http.routes import ROUTES
@@ -35,6 +38,9 @@ from gateway.monitoring.prometheus import PrometheusExporter, exposed
 from gateway.services import Services, open_services
 from gateway.settings import Settings
 from gateway.telemetry.tracing import configure_tracing
+
+if TYPE_CHECKING:
+    from gateway.http.docs_site.site import DocsSite
 
 
 def create_app(settings: Settings) -> web.Application:
@@ -67,14 +73,22 @@ def create_app(settings: Settings) -> web.Application:
                 app[READINESS] = readiness(opened)
                 app[EXPORTER] = PrometheusExporter(opened.database)
                 app[OPENAPI] = Remembered(partial(asyncio.to_thread, _openapi, opened), inf)
+                app[DOCS_SITE] = Remembered(partial(_docs_site, app), inf)
                 yield
 
     app.cleanup_ctx.append(services)
     return app
 
 
-def _openapi(services: Services) -> bytes:
+def _openapi(services: Services) -> StaticFile:
     from gateway.http.openapi.document import openapi_document  # to load it and to make it takes 0.1 s, for few
 
     document = openapi_document(services.catalog, version("agent-connector-gateway"), services.settings.base_url)
-    return msgspec.json.encode(document)
+    return StaticFile.of("openapi.json", msgspec.json.encode(document)).packed()
+
+
+async def _docs_site(app: web.Application) -> "DocsSite":
+    from gateway.http.docs_site.site import DocsSite  # as above, with libraries that nothing else here needs
+
+    document = msgspec.json.decode((await app[OPENAPI]()).content)
+    return await asyncio.to_thread(DocsSite, app[SERVICES].catalog, document)

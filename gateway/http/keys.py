@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from gateway.aio.remembered import Remembered
 from gateway.audit.log import Entry
 from gateway.http.pages.rendering import Pages
+from gateway.http.pages.static_files import StaticFile
 from gateway.http.readiness import Readiness
 from gateway.http.route import Route
 from gateway.http.server.admission import Limits, LoadShedding
@@ -15,11 +17,16 @@ from gateway.identity.model import Caller
 from gateway.monitoring.prometheus import PrometheusExporter
 from gateway.services import Services
 
+if TYPE_CHECKING:
+    from gateway.http.docs_site.site import DocsSite
+
 SERVICES = web.AppKey("services", Services)
 #: set while the process drains: it takes no new traffic
 IS_DRAINING = web.AppKey("is_draining", asyncio.Event)
 #: the served OpenAPI document, made for the first who asks for it
-OPENAPI = web.AppKey("openapi", Remembered[bytes])
+OPENAPI = web.AppKey("openapi", Remembered[StaticFile])
+#: the documents as a site, made for the first reader
+DOCS_SITE: web.AppKey[Remembered["DocsSite"]] = web.AppKey("docs_site", Remembered)
 #: what is refused before anything is done for it
 LIMITS = web.AppKey("limits", Limits)
 #: what refuses requests in an overload

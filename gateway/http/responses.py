@@ -1,5 +1,6 @@
 """JSON answers, envelopes of calls and cursors: what several handlers say alike."""
 
+import asyncio
 import base64
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,8 +14,12 @@ from aiohttp.typedefs import Handler
 from gateway.contract.answers import Answer, ExecutionView, PageAnswer
 from gateway.errors import FieldError, InvalidParams
 from gateway.http.keys import REQUEST_ID
+from gateway.http.pages.static_files import StaticFile
 from gateway.http.route import RouteHandler
 from gateway.upstream.responses import OperationResult
+
+#: bytes of a file from which on it is sent compressed
+_LARGE = 100_000
 
 
 def encoded(handler: RouteHandler) -> Handler:
@@ -35,6 +40,30 @@ def json_response(document: Any, status: int = 200, headers: Mapping[str, str] |
 
 def html_response(html: str, headers: Mapping[str, str], status: int = 200) -> web.Response:
     return web.Response(text=html, status=status, content_type="text/html", charset="utf-8", headers=headers)
+
+
+async def file_response(request: web.Request, file: StaticFile, headers: Mapping[str, str]) -> web.Response:
+    """A file of ours, compressed for who takes gzip; each coding has an entity tag of its own (RFC 9110 §8.8.3)."""
+    is_compressed = len(file.content) > _LARGE and _takes_gzip(request.headers.get("Accept-Encoding", ""))
+    tag = f'"{file.digest}{"-gzip" if is_compressed else ""}"'
+    headers = {**headers, "ETag": tag, "Vary": "Accept-Encoding"}
+    if tag in request.headers.get("If-None-Match", ""):
+        return web.Response(status=304, headers=headers)
+    headers["Content-Type"] = file.content_type
+    if is_compressed:
+        compressed = await asyncio.to_thread(lambda: file.compressed)
+        return web.Response(body=compressed, headers={**headers, "Content-Encoding": "gzip"})
+    return web.Response(body=file.content, headers=headers)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Whether gzip is among the codings of `Accept-Encoding` (RFC 9110 §12.5.3), and not refused by `q=0`."""
+    codings = {coding.strip().lower(): weight.replace(" ", "") for coding, _, weight in _weighted(accepted)}
+    return "gzip" in codings and codings["gzip"] not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+
+
+def _weighted(accepted: str) -> list[tuple[str, str, str]]:
+    return [part.partition(";") for part in accepted.split(",")]
 
 
 def envelope(

@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 from aiohttp.test_utils import TestServer
 
+from gateway.http.docs_site.documents import documents
 from tests.client.stub import Stub
 from tests.harness.caller import Api
 from tests.harness.processes import bare_environment
 from tests.harness.up import brought_up
 
+#: the one file below tests/ that is a document
+REPORT = "tests/benchmarks/REPORT.md"
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {name: value for name, value in bare_environment().items() if not name.startswith("PYTHON")}
 #: calls with what needs no extra: the client's types, and the engine
@@ -97,7 +100,17 @@ def test_the_packages_hold_what_belongs_into_them_and_nothing_else(packages):
     assert {"gateway/py.typed", "gateway/specs/support-desk/tickets.yaml", "workers/main.py"} <= built
     assert {"gateway/py.typed", "specs/support-desk/tickets.yaml", "CHANGELOG.md"} <= source
     assert {name.partition("/")[0] for name in built if ".dist-info/" not in name} == {"gateway", "workers"}
-    assert not [name for name in built | source if "__pycache__" in name or name.startswith("tests")]
+    assert not [
+        name for name in built | source if "__pycache__" in name or (name.startswith("tests/") and name != REPORT)
+    ]
+
+
+def test_the_wheel_holds_every_document_of_the_site(packages):
+    with zipfile.ZipFile(packages[1]) as archive:
+        built = set(archive.namelist())
+
+    assert [source for source in documents() if f"gateway/documents/{source}" not in built] == []
+    assert not [name for name in built if name.startswith("gateway/documents/") and not name.endswith(".md")]
 
 
 def test_the_version_is_told_from_one_place(base, packages):
@@ -151,8 +164,9 @@ async def test_the_wheel_runs_the_whole_gateway_which_finds_itself_well(installe
         Api.of(ready["base_url"], ready["client_id"], ready["client_secret"]) as api,
     ):
         is_ready = await api.get("/readyz")
+        document = await api.get("/docs/how-to/call")
         checks = await api.get("/api/v1/health/checks")
 
-    assert is_ready.status == 200
+    assert (is_ready.status, document.status) == (200, 200)
     assert [each for each in checks.json()["data"] if each["status"] == "failed"] == []
     assert {"PostgreSQL", "Redis", "workers"} <= {each["what"] for each in checks.json()["data"]}

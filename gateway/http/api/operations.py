@@ -6,7 +6,7 @@ from aiohttp import web
 
 from gateway.contract.gateway_state import AliveView, HealthCheckList, HealthCheckView, ReadinessView, RootView
 from gateway.http.keys import CALLER, EXPORTER, IS_DRAINING, OPENAPI, READINESS, SERVICES
-from gateway.http.responses import json_response
+from gateway.http.responses import file_response, json_response
 from gateway.monitoring.organization_health import organization_checks
 from gateway.monitoring.statistics import read_in_hand
 
@@ -44,8 +44,8 @@ async def metrics(request: web.Request) -> web.Response:
 
 
 async def openapi(request: web.Request) -> web.Response:
-    """This document."""
-    return web.Response(body=await request.app[OPENAPI](), content_type="application/json")
+    """This document; compressed for clients that accept gzip."""
+    return await file_response(request, await request.app[OPENAPI](), {"Cache-Control": "no-cache"})
 
 
 async def list_health_checks(request: web.Request) -> HealthCheckList:

@@ -56,7 +56,7 @@ def query_parameters(route: Route) -> list[dict[str, Any]]:
             "required": name in schema.get("required", ()),
             "description": member.get("description", ""),
             "schema": member,
-            **({"style": "form", "explode": False} if _is_list(member) else {}),
+            **({"style": "form", "explode": False} if is_list(member) else {}),
             **({"example": examples[name]} if name in examples else {}),
         }
         for name, member in schema["properties"].items()
@@ -67,7 +67,7 @@ def query_parameters(route: Route) -> list[dict[str, Any]]:
     return parameters
 
 
-def _is_list(schema: Schema) -> bool:
+def is_list(schema: Schema) -> bool:
     """Whether its values are separated by commas."""
     return any(each.get("type") == "array" for each in schema.get("anyOf", ()))
 

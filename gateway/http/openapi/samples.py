@@ -1,4 +1,4 @@
-"""How an operation is called: with curl, in Python and on the command line (the extension `x-codeSamples`)."""
+"""How an operation is called: with curl, in Python, TypeScript and on the command line (`x-codeSamples`)."""
 
 import json
 import re
@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from gateway.http.openapi.requests import body_example, is_form, path_example, query_example
+from gateway.http.openapi.requests import (
+    body_example,
+    is_form,
+    is_list,
+    path_example,
+    query_example,
+    query_parameters,
+)
 from gateway.http.openapi.schemas import Schema
 from gateway.http.route import Route
 
@@ -19,6 +26,10 @@ _VARIABLES = {
     "session_id": "SESSION",
     "schedule_id": "SCHEDULE",
 }
+#: how `openapi-fetch` writes lists and objects in a query as the document declares them
+_SERIALIZER = 'querySerializer: { array: { style: "form", explode: false }, object: { style: "form", explode: true } }'
+#: media types of responses that are text
+_TEXTS = ("text/plain", "text/html", "text/event-stream", "application/x-ndjson")
 
 
 def samples_of(route: Route, schemas: dict[str, Schema]) -> list[dict[str, str]]:
@@ -29,6 +40,7 @@ def samples_of(route: Route, schemas: dict[str, Schema]) -> list[dict[str, str]]
     return [
         {"lang": "Shell", "label": "curl", "source": _curl(route, body)},
         {"lang": "Python", "label": "Python", "source": _python(route, body)},
+        {"lang": "TypeScript", "label": "TypeScript", "source": _typescript(route, body)},
         {"lang": "Shell", "label": "CLI", "source": _command(route, body)},
     ]
 
@@ -63,6 +75,59 @@ def _curl(route: Route, body: Mapping[str, Any] | None) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _typescript(route: Route, body: Mapping[str, Any] | None) -> str:
+    media = next(iter(route.media.get(200, ())), None)
+    is_json = route.response is not None or media in (None, "application/json")
+    parse_as = None if is_json else "text" if media in _TEXTS else "blob"
+    return typescript_call(
+        route.method, route.path, _typed_query(route), body, parse_as, is_open=route.is_open, is_form=is_form(route)
+    )
+
+
+def _typed_query(route: Route) -> dict[str, Any]:
+    """The query of the sample: lists as arrays, params of the operation, which have no names here, as one object."""
+    kinds = {each["name"]: each["schema"] for each in query_parameters(route)}
+    example = query_example(route)
+    named = {
+        name: str(value).split(",") if is_list(kinds[name]) else value
+        for name, value in example.items()
+        if name in kinds
+    }
+    others = {name: value for name, value in example.items() if name not in kinds}
+    return {**named, "params": others} if others else named
+
+
+def typescript_call(
+    method: str,
+    path: str,
+    query: Mapping[str, Any] | None = None,
+    body: Mapping[str, Any] | None = None,
+    parse_as: str | None = None,
+    *,
+    is_open: bool = False,
+    is_form: bool = False,
+) -> str:
+    """A call with `openapi-fetch`, typed by what `openapi-typescript` makes of the document."""
+    names = re.findall(r"{(\w+)}", path)
+    variables = {name: f"process.env.{_VARIABLES[name]}!" for name in names if name in _VARIABLES}
+    place = [f"{name}: {variables.get(name) or json.dumps(path_example(name))}" for name in names]
+    params = [f"path: {{ {', '.join(place)} }}"] if place else []
+    params += [f"query: {json.dumps(dict(query))}"] if query else []
+    options = [f"params: {{ {', '.join(params)} }}"] if params else []
+    if any(isinstance(each, list | dict) for each in (query or {}).values()):
+        options.append(_SERIALIZER)
+    options += [f"body: {json.dumps(body, ensure_ascii=False)}"] if body is not None else []
+    options += ["bodySerializer: (form) => new URLSearchParams(form as Record<string, string>)"] if is_form else []
+    options += [f'parseAs: "{parse_as}"'] if parse_as else []
+    headers = "" if is_open else ", headers: { Authorization: `Bearer ${process.env.TOKEN}` }"
+    arguments = f", {{\n  {f',{chr(10)}  '.join(options)},\n}}" if options else ""
+    return (
+        'import createClient from "openapi-fetch";\nimport type { paths } from "./gateway.d.ts";\n\n'
+        f"const gateway = createClient<paths>({{ baseUrl: process.env.GATEWAY_URL{headers} }});\n"
+        f'const {{ data, error }} = await gateway.{method}("{path}"{arguments});\nconsole.log(error ?? data);'
+    )
 
 
 def _command(route: Route, body: Mapping[str, Any] | None) -> str:

@@ -56,11 +56,31 @@ def model_schemas(models: Iterable[type[BaseModel]]) -> dict[str, Schema]:
     _, schemas = models_json_schema(
         [(model, "validation") for model in dict.fromkeys(models)], ref_template=f"{REF}{{model}}"
     )
-    return {name: normalized(schema) for name, schema in schemas["$defs"].items()}
+    return {name: _without_defaults(normalized(schema)) for name, schema in schemas["$defs"].items()}
+
+
+def _without_defaults(schema: Schema) -> Schema:
+    """Defaults in words: generators of clients take a member with a default for one that is always there."""
+    if "items" in schema:
+        schema = {**schema, "items": _without_defaults(schema["items"])}
+    if "properties" not in schema:
+        return schema
+    return {**schema, "properties": {name: _in_words(member) for name, member in schema["properties"].items()}}
+
+
+def _in_words(member: Schema) -> Schema:
+    member = _without_defaults(member)
+    default = member.get("default")
+    rest = {key: part for key, part in member.items() if key != "default"}
+    if default in (None, "", [], {}):
+        return rest
+    return {**rest, "description": f"{rest.get('description', '')}; default: {msgspec.json.encode(default).decode()}"}
 
 
 def normalized(schema: Any) -> Any:
-    """A schema as generators of clients expect it: arrays have `items`, enums a `type`, references the final name."""
+    """A schema as generators of clients expect it: arrays have `items`, enums a `type`, references the final name, and
+    objects without named members say that they have others.
+    """
     if isinstance(schema, list):
         return [normalized(each) for each in schema]
     if not isinstance(schema, dict):
@@ -70,6 +90,8 @@ def normalized(schema: Any) -> Any:
         found["$ref"] = found["$ref"].removesuffix("View")
     if "array" in found.get("type", ()):
         found.setdefault("items", {})
+    if found.get("type") in ("object", ["object", "null"]) and not found.keys() & {"properties", "patternProperties"}:
+        found.setdefault("additionalProperties", True)
     if isinstance(found.get("enum"), list) and all(isinstance(each, str) for each in found["enum"]):
         found.setdefault("type", "string")
     return found

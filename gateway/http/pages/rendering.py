@@ -28,11 +28,8 @@ def content_security_policy(frame_ancestors: str = "'none'", form_target: str = 
     )
 
 
-#: of the reference, which is the same for everybody: its viewer has pictures within its style
-REFERENCE_POLICY = (
-    "default-src 'none'; base-uri 'none'; connect-src 'self'; font-src 'self'; form-action 'none'; "
-    "frame-ancestors 'none'; img-src 'self' data:; script-src 'self'; style-src 'self'"
-)
+#: of the documents, which are the same for everybody
+DOCS_POLICY = content_security_policy()
 
 
 class Pages:

@@ -16,6 +16,7 @@ _TYPES = {
     "png": "image/png",
     "jpg": "image/jpeg",
     "webp": "image/webp",
+    "json": "application/json",
 }
 
 
@@ -31,6 +32,11 @@ class StaticFile:
     def compressed(self) -> bytes:
         """The content as gzip."""
         return gzip.compress(self.content, mtime=0)
+
+    def packed(self) -> "StaticFile":
+        """Itself, compressed already."""
+        _ = self.compressed
+        return self
 
     @classmethod
     def of(cls, name: str, content: bytes) -> "StaticFile":

@@ -1,6 +1,7 @@
 """Pages for people, beside the console."""
 
-from gateway.http.api import connect, downloads, pages, reference, sign_in
+from gateway.http.api import connect, downloads, pages, sign_in
+from gateway.http.docs_site import handlers as docs_site
 from gateway.http.route import Route
 from gateway.jobs.file_links import PATH as FILE_PATH
 from gateway.sign_in.model import CALLBACK_PATH
@@ -75,10 +76,16 @@ ROUTES: tuple[Route, ...] = (
     *(
         Route("GET", path, handler, summary, "Pages", is_open=True, is_page=True, has_head=True)
         for path, handler, summary in (
-            ("/docs/kinds", reference.show_kinds, "The kinds of applications"),
-            ("/docs/kinds/{kind}", reference.show_kind, "A kind with all its operations"),
-            ("/docs/errors", reference.show_errors, "The codes of errors"),
-            ("/docs/errors/{code}", reference.show_error, "What an error means and what to do"),
+            ("/docs/api", docs_site.show_api, "The groups of the API's operations"),
+            ("/docs/api/schemas", docs_site.show_api_schemas, "The members of requests and responses"),
+            ("/docs/api/{group}", docs_site.show_api_group, "The operations of a group"),
+            ("/docs/kinds", docs_site.show_kinds, "The kinds of applications"),
+            ("/docs/kinds/{kind}", docs_site.show_kind, "A kind with all its operations"),
+            ("/docs/errors", docs_site.show_errors, "The codes of errors"),
+            ("/docs/errors/{code}", docs_site.show_error, "What an error means and what to do"),
+            ("/docs/search", docs_site.search_docs, "A search of the documents"),
+            ("/docs/{page:.*}", docs_site.show_document, "A document"),
+            ("/favicon.ico", pages.favicon, "The mark of the pages"),
         )
     ),
 )

@@ -1,7 +1,8 @@
 """The gateway about itself: root, probes, metrics and its documents."""
 
 from gateway.contract.gateway_state import AliveView, HealthCheckList, ReadinessView, RootView
-from gateway.http.api import operations, reference
+from gateway.http.api import operations
+from gateway.http.docs_site import handlers as docs_site
 from gateway.http.route import Route
 from gateway.identity.model import Scope
 
@@ -70,16 +71,18 @@ ROUTES: tuple[Route, ...] = (
         operations.openapi,
         "This document",
         "Operations",
+        answers={200: "The document", 304: "It has not changed"},
         media={200: ("application/json",)},
-        sends={200: ("ETag", "Vary")},
+        reads=("If-None-Match",),
+        sends={200: ("ETag", "Vary", "Cache-Control"), 304: ("ETag", "Vary", "Cache-Control")},
         is_open=True,
         has_head=True,
     ),
     Route(
         "GET",
         "/docs",
-        reference.docs,
-        "This document as a page",
+        docs_site.docs,
+        "The documents as a site",
         "Operations",
         media={200: ("text/html",)},
         sends={200: ("Content-Security-Policy", "Cache-Control")},

@@ -1,0 +1,125 @@
+"""The pages of the site; they are the same for everybody and need no token."""
+
+import asyncio
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from aiohttp import web
+
+from gateway.errors import BY_CODE, NotFound
+from gateway.http.console.session import ForeignForm
+from gateway.http.docs_site.search import search
+from gateway.http.error_advice import ADVICE
+from gateway.http.errors import MethodNotAllowed, problem, status_of
+from gateway.http.keys import DOCS_SITE, PAGES, SERVICES
+from gateway.http.pages.rendering import DOCS_POLICY
+from gateway.http.responses import html_response
+from gateway.kinds.suggestions import did_you_mean
+from gateway.sign_in.model import ProviderUnavailable, SignInRefused
+
+_ON_PAGES = (MethodNotAllowed, ForeignForm, SignInRefused, ProviderUnavailable)
+_CLASSES = {**BY_CODE, **{each.code: each for each in _ON_PAGES}}
+#: for as long as the process runs, and not much longer
+_HEADERS = {"Content-Security-Policy": DOCS_POLICY, "Cache-Control": "public, max-age=300"}
+#: results of a search
+_RESULTS = 30
+
+
+async def docs(request: web.Request) -> web.Response:
+    """The documents as a site: how-to pages, reference and the API, with a search."""
+    return await _document(request, "/docs")
+
+
+async def show_document(request: web.Request) -> web.Response:
+    """GET /docs/{page}: a document; a slash at the end of the address leads to the address without it."""
+    path = request.match_info["page"]
+    if path.endswith("/") or not path:
+        return web.Response(status=308, headers={"Location": f"/docs/{path.strip('/')}".rstrip("/")})
+    return await _document(request, f"/docs/{path}")
+
+
+async def _document(request: web.Request, address: str) -> web.Response:
+    site = await request.app[DOCS_SITE]()
+    page = site.pages.get(address)
+    if page is None:
+        raise _not_found("page", address, [*site.pages, "/docs/api", "/docs/kinds"])
+    return await _page(request, address, "document", "documents", heading=page.title, page=page)
+
+
+async def search_docs(request: web.Request) -> web.Response:
+    """GET /docs/search: what holds the words."""
+    site, phrase = await request.app[DOCS_SITE](), request.query.get("q", "").strip()[:200]
+    hits = search(site.entries, phrase, _RESULTS)
+    html = site.render(request.app[PAGES], "/docs/search", "search", "", heading="Search", phrase=phrase, hits=hits)
+    return html_response(html, _HEADERS)
+
+
+async def show_api(request: web.Request) -> web.Response:
+    """GET /docs/api: the groups of operations."""
+    return await _page(request, "/docs/api", "api", "api", heading="API reference")
+
+
+async def show_api_group(request: web.Request) -> web.Response:
+    """GET /docs/api/{group}: operations with params, responses and examples."""
+    groups = {each.address: each for each in (await request.app[DOCS_SITE]()).api.groups}
+    address = f"/docs/api/{request.match_info['group']}"
+    if address not in groups:
+        raise _not_found("group", address, groups)
+    group = groups[address]
+    return await _page(request, address, "api_group", "api", heading=group.name, group=group)
+
+
+async def show_api_schemas(request: web.Request) -> web.Response:
+    """GET /docs/api/schemas: the members of all requests and responses."""
+    return await _page(request, "/docs/api/schemas", "api_schemas", "api", heading="Schemas")
+
+
+async def show_kinds(request: web.Request) -> web.Response:
+    """GET /docs/kinds: what applications there are."""
+    return await _page(request, "/docs/kinds", "kinds", "kinds", heading="Applications")
+
+
+async def show_kind(request: web.Request) -> web.Response:
+    """GET /docs/kinds/{kind}: all that it can do; raises UnknownConnectorType."""
+    kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    return await _page(
+        request, f"/docs/kinds/{kind.name}", "kind", "kinds", heading=kind.spec.application, described=kind
+    )
+
+
+async def show_errors(request: web.Request) -> web.Response:
+    """GET /docs/errors: every code."""
+    errors = [(status_of(_CLASSES[code]()), code, advice) for code, advice in ADVICE.items()]
+    return await _page(request, "/docs/errors", "errors", "errors", heading="Errors", errors=errors)
+
+
+async def show_error(request: web.Request) -> web.Response:
+    """GET /docs/errors/{code}: what it means and what to do."""
+    code = request.match_info["code"]
+    if code not in ADVICE:
+        raise _not_found("error", code, ADVICE)
+    error = _CLASSES[code]()
+    example = json.dumps(problem(error, "0b8f6a523c1e4f4b9d0e6f2f7a1c5d11"), indent=2)
+    context = {"heading": error.title, "error": error, "advice": ADVICE[code], "example": example}
+    return await _page(request, f"/docs/errors/{code}", "error", "errors", **context)
+
+
+def _not_found(what: str, address: str, known: Iterable[str]) -> NotFound:
+    name, names = _name(address), [_name(each) for each in known]
+    return NotFound(f"there is no {what} {name[:60]!r}; {did_you_mean(name, names)}")
+
+
+def _name(address: str) -> str:
+    return address.removeprefix("/docs/").removeprefix("api/")
+
+
+async def _page(request: web.Request, address: str, template: str, active: str, **context: Any) -> web.Response:
+    """The page at an address, rendered for its first reader and kept: it is the same for everybody."""
+    site = await request.app[DOCS_SITE]()
+    html = site.rendered.get(address)
+    if html is None:
+        # A page of a kind has hundreds of examples: to colour them takes a tenth of a second.
+        html = await asyncio.to_thread(site.render, request.app[PAGES], address, template, active, **context)
+        site.rendered[address] = html
+    return html_response(html, _HEADERS)

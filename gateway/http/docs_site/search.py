@@ -1,0 +1,66 @@
+"""Search of the site: every word must occur; titles count more than text. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+_WORD = re.compile(r"[\w-]+")
+#: points of a word in the title, at the beginning of one in the title, and in the text, counted up to a few times
+_IN_TITLE, _BEGINS_TITLE, _IN_TEXT, _MOST_IN_TEXT = 20, 10, 1, 5
+#: characters that are shown before and after the first word found
+_BEFORE, _AFTER = 60, 140
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEntry:
+    """What can be found: a section, an operation, an error."""
+
+    address: str
+    title: str
+    place: str
+    text: str
+    lower_title: str = field(init=False)
+    lower_text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lower_title", f"{self.title} {self.place}".lower())
+        object.__setattr__(self, "lower_text", self.text.lower())
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An entry with the part of its text that fits the words."""
+
+    entry: SearchEntry
+    snippet: str
+
+
+def search(entries: Iterable[SearchEntry], phrase: str, limit: int) -> list[Hit]:
+    """The entries that hold every word of the phrase, best first."""
+    words = list(dict.fromkeys(_WORD.findall(phrase.lower())))
+    if not words:
+        return []
+    scored = ((_score(entry, words), entry) for entry in entries)
+    best = sorted((each for each in scored if each[0]), key=lambda each: -each[0])[:limit]
+    return [Hit(entry, _snippet(entry, words)) for _, entry in best]
+
+
+def _score(entry: SearchEntry, words: Sequence[str]) -> int:
+    """Zero where a word is missing."""
+    total = 0
+    for word in words:
+        count = min(entry.lower_text.count(word), _MOST_IN_TEXT) * _IN_TEXT
+        if word in entry.lower_title:
+            begins = re.search(rf"\b{re.escape(word)}", entry.lower_title)
+            count += _IN_TITLE + (_BEGINS_TITLE if begins else 0)
+        if not count:
+            return 0
+        total += count
+    return total
+
+
+def _snippet(entry: SearchEntry, words: Sequence[str]) -> str:
+    found = [place for word in words if (place := entry.lower_text.find(word)) >= 0]
+    start = max(min(found, default=0) - _BEFORE, 0)
+    end = start + _BEFORE + _AFTER
+    return f"{'… ' if start else ''}{entry.text[start:end]}{' …' if end < len(entry.text) else ''}"
