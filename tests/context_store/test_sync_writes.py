@@ -20,6 +20,10 @@ UNSEEN = {
     "work-management.workspace_memberships.create",
     *("airtable.comments.create", "airtable.comments.update", "airtable.comments.delete"),
     *("sentry.comments.create", "sentry.comments.update", "sentry.comments.delete", "sentry.deploys.create"),
+    *("gitlab.branches.create", "gitlab.branches.delete", "gitlab.jobs.retry", "gitlab.labels.create"),
+    *("gitlab.files.create", "gitlab.files.update", "gitlab.files.delete", "gitlab.tags.create"),
+    *("gitlab.issue_notes.create", "gitlab.issue_notes.update", "gitlab.issue_notes.delete"),
+    *("gitlab.merge_request_notes.create", "gitlab.merge_request_notes.update", "gitlab.merge_request_notes.delete"),
 }
 
 

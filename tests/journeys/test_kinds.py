@@ -31,6 +31,7 @@ class Story:
 
 
 IN_TABLE = {"base_id": "app1", "table_id_or_name": "tbl1"}
+IN_PROJECT = {"project_id": "acme/shop"}
 IN_ORGANIZATION = {"organization_slug": "acme"}
 STORIES = [
     Story(
@@ -101,6 +102,15 @@ STORIES = [
         ("incidents", {"page_size": 2}, "after", "next_cursor"),
         ("id", "id"),
         ("incidents", "get", {"id": "nothing"}, "upstream_not_found"),
+    ),
+    Story(
+        "gitlab",
+        {"access_token": "token"},
+        ("issues", {**IN_PROJECT, "per_page": 2}, "page", "next_url"),
+        ("iid", "issue_iid"),
+        ("issues", "get", {**IN_PROJECT, "issue_iid": 10**9}, "upstream_not_found"),
+        ("issues", "update", {**IN_PROJECT, "issue_iid": "{id}", "title": "Login fails"}, "title", "Login fails"),
+        place=IN_PROJECT,
     ),
     Story(
         "airtable",

@@ -36,6 +36,7 @@ KINDS = (
     Kind("team-chat", "slack", {"bot_key": "t"}),
     Kind("work-management", "asana", {"token": "t"}),
     Kind("incident-management", "incident-io", {"api_key": "t"}),
+    Kind("gitlab", "gitlab", {"access_token": "t"}),
     Kind("airtable", "airtable", {"personal_access_token": "t"}),
     Kind("linear", "linear", {"api_key": "t"}),
     Kind("sentry", "sentry", {"auth_token": "t"}),
