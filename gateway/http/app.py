@@ -32,7 +32,7 @@ from gateway.http.pages.static_files import StaticFile
 from gateway.http.readiness import readiness
 from gateway.http.responses import encoded
 from gateway.http.routes import ROUTES
-from gateway.http.server.admission import Limits, LoadShedding
+from gateway.http.server.admission.load_shedding import Limits, LoadShedding
 from gateway.http.server.middleware import request_middleware, set_common_headers
 from gateway.monitoring.prometheus import PrometheusExporter, exposed
 from gateway.services import Services, open_services
@@ -68,7 +68,7 @@ def create_app(settings: Settings) -> web.Application:
             transport = opened.upstreams.transport
             with limits.watching(opened.loop_lag, lambda: opened.job_waiters.waiting, lambda: transport.under_way):
                 app[SERVICES] = opened
-                opened.notifications.subscribe({RESTARTING: lambda _: limits.overload.expect_restart()}, None)
+                opened.notifications.subscribe({RESTARTING: lambda _: limits.load.expect_restart()}, None)
                 offer_mcp(app, opened)
                 app[READINESS] = readiness(opened)
                 app[EXPORTER] = PrometheusExporter(opened.database)

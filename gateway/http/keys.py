@@ -12,7 +12,7 @@ from gateway.http.pages.rendering import Pages
 from gateway.http.pages.static_files import StaticFile
 from gateway.http.readiness import Readiness
 from gateway.http.route import Route
-from gateway.http.server.admission import Limits, LoadShedding
+from gateway.http.server.admission.load_shedding import Limits, LoadShedding
 from gateway.identity.model import Caller
 from gateway.monitoring.prometheus import PrometheusExporter
 from gateway.services import Services

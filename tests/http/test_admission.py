@@ -7,8 +7,10 @@ from uuid import UUID
 import pytest
 
 from gateway.errors import Unavailable
-from gateway.http.server.admission import Bucket, Limits, Rates
-from gateway.http.server.overload import FEW_REFUSALS, Overload, Refusals
+from gateway.http.server.admission.gradient import GradientLimit
+from gateway.http.server.admission.load_shedding import Limits
+from gateway.http.server.admission.refusals import FEW_REFUSALS, Refusals
+from gateway.http.server.admission.token_buckets import Bucket, Rates
 from gateway.identity.model import Caller, Client
 from gateway.settings import Settings
 from gateway.telemetry.loop_lag import LoopLag
@@ -25,13 +27,13 @@ def caller(client: int = 1, organization: UUID = ORGANIZATION) -> Caller:
     return Caller(Client(UUID(int=client), "c", frozenset({organization}), frozenset({"read"})), organization)
 
 
-def overloaded() -> Overload:
+def overloaded() -> GradientLimit:
     """Of requests that take a look's time each."""
-    overload = Overload(max_load=0.95)
+    overload = GradientLimit(max_load=0.95)
     return after(overload, BUSY, LONG, MANY, looks=9)
 
 
-def after(overload: Overload, busy: float, cycle: float, in_progress: int, looks: int) -> Overload:
+def after(overload: GradientLimit, busy: float, cycle: float, in_progress: int, looks: int) -> GradientLimit:
     for _ in range(looks):
         overload.observe(busy, cycle, in_progress, admitted=in_progress, calling=in_progress)
     return overload
@@ -96,7 +98,7 @@ def test_without_rates_there_is_nothing_to_take():
     ],
 )
 def test_a_hiccup_is_no_overload(looks: list[tuple[float, float]]):
-    overload = Overload(max_load=0.95)
+    overload = GradientLimit(max_load=0.95)
 
     for busy, cycle in looks:
         overload.observe(busy, cycle, MANY, admitted=MANY, calling=MANY)
@@ -105,7 +107,7 @@ def test_a_hiccup_is_no_overload(looks: list[tuple[float, float]]):
 
 
 def test_what_a_process_does_at_its_start_is_no_overload():
-    overload = Overload(max_load=0.95, warm_up=10)
+    overload = GradientLimit(max_load=0.95, warm_up=10)
 
     at_its_start = [after(overload, BUSY, LONG, MANY, looks=1).max_in_progress > 10**6 for _ in range(10)]
     afterwards = [after(overload, BUSY, LONG, MANY, looks=1).max_in_progress > 10**6 for _ in range(8)]
@@ -137,7 +139,7 @@ def test_a_process_in_which_requests_wait_for_long_takes_fewer_than_it_has():
 
 
 def test_requests_that_take_long_may_wait_for_each_other_for_longer():
-    overload = Overload(max_load=0.95)
+    overload = GradientLimit(max_load=0.95)
 
     for _ in range(100):
         overload.observe(BUSY, 2 * LONG, 1000, admitted=50, calling=800)  # by Little's law a second each
@@ -147,7 +149,7 @@ def test_requests_that_take_long_may_wait_for_each_other_for_longer():
 
 @pytest.mark.parametrize(("calling", "admits"), [(1000, True), (600, True), (400, False), (0, False)])
 def test_requests_wait_here_no_longer_than_for_applications(calling: int, admits: bool):
-    overload = Overload(max_load=0.95)
+    overload = GradientLimit(max_load=0.95)
 
     for _ in range(100):
         overload.observe(BUSY, SHORT, 1000, admitted=50, calling=calling)
@@ -156,7 +158,7 @@ def test_requests_wait_here_no_longer_than_for_applications(calling: int, admits
 
 
 def test_a_busy_process_takes_at_most_twice_what_it_has_until_it_is_looked_at_again():
-    overload = after(Overload(max_load=0.95), BUSY, SHORT, MANY, looks=3)
+    overload = after(GradientLimit(max_load=0.95), BUSY, SHORT, MANY, looks=3)
 
     assert overload.max_in_progress > 2 * MANY - 1
     assert overload.max_in_progress <= 2 * MANY
@@ -164,7 +166,7 @@ def test_a_busy_process_takes_at_most_twice_what_it_has_until_it_is_looked_at_ag
 
 
 def test_a_burst_of_requests_of_which_none_has_ended_yet_is_no_overload():
-    overload = Overload(max_load=0.95)
+    overload = GradientLimit(max_load=0.95)
 
     for _ in range(10):
         overload.observe(BUSY, 10 * LONG, 600, admitted=0)
@@ -242,7 +244,7 @@ def test_an_overload_ends_when_the_rush_has_been_over_for_a_second():
 
 
 def test_a_process_that_may_be_busy_all_the_time_turns_nobody_away():
-    overload = after(Overload(max_load=1), 1.0, LONG, MANY, looks=100)
+    overload = after(GradientLimit(max_load=1), 1.0, LONG, MANY, looks=100)
 
     assert overload.max_in_progress > 10**6
 
@@ -298,11 +300,11 @@ def test_refusals_are_many_beside_what_was_let_in_the_second_before():
 
 def test_requests_that_only_wait_keep_nobody_out_of_a_busy_process():
     limits = Limits(Settings(max_downloads=1000))
-    limits.overload = overloaded()
+    limits.load = overloaded()
     limits.in_progress = MANY
     assert not limits.admits()
 
-    with limits.parked():
+    with limits.suspended():
         assert limits.at_work == MANY - 1
     with ExitStack() as waiting:
         for number in range(MANY - 1):

@@ -10,9 +10,9 @@ from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
 from gateway.http.keys import LOAD_SHEDDING
-from gateway.http.server.admission import Limits, LoadShedding
+from gateway.http.server.admission.load_shedding import Limits, LoadShedding
+from gateway.http.server.admission.refusals import FEW_REFUSALS
 from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner
-from gateway.http.server.overload import FEW_REFUSALS
 from gateway.settings import Settings
 
 PROBE = "/healthz"
@@ -26,7 +26,7 @@ async def alive(_request: web.Request) -> web.Response:
 def limits() -> Limits:
     """Those of a front end that lets nobody in."""
     limits = Limits(Settings())
-    limits.overload.max_in_progress = 0
+    limits.load.max_in_progress = 0
     return limits
 
 
@@ -58,7 +58,7 @@ async def test_a_refusal_in_an_overload_is_a_problem_like_every_other(base_url: 
 async def test_probes_are_answered_in_an_overload_and_everybody_afterwards(base_url: str, limits: Limits):
     async with aiohttp.ClientSession(base_url) as session:
         probed = await session.get(PROBE)
-        limits.overload.max_in_progress = 1
+        limits.load.max_in_progress = 1
         let_in = await session.get("/api/v1/jobs")
 
     assert (probed.status, let_in.status, limits.in_progress) == (200, 200, 0)

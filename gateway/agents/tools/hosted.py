@@ -51,8 +51,8 @@ class HostedCaller:
     request_id: str
     #: the address by which this caller reaches the gateway
     base_url: str
-    #: around what a request waits for without work
-    parked: Callable[[], AbstractContextManager[None]]
+    #: marks the request as suspended while it waits without using the processor
+    suspended: Callable[[], AbstractContextManager[None]]
 
     @property
     def organization_id(self) -> UUID:
@@ -222,7 +222,7 @@ class HostedJobs:
         deadline = clock() + seconds
         session = await links.get(caller.caller, UUID(link_id))
         while session.status is SessionStatus.PENDING and clock() < deadline:
-            with caller.parked():
+            with caller.suspended():
                 await asyncio.sleep(_POLL_INTERVAL)
             session = await links.get(caller.caller, UUID(link_id))
         return session.status is SessionStatus.COMPLETED

@@ -33,7 +33,7 @@ class McpEndpoint:
 
 def _caller(request: web.Request) -> HostedCaller:
     request[AUDIT].what = None  # a message that runs no use case, such as tools/list, is not recorded
-    return HostedCaller(request[CALLER], request[REQUEST_ID], request.app[LINK_BASE], request.app[LIMITS].parked)
+    return HostedCaller(request[CALLER], request[REQUEST_ID], request.app[LINK_BASE], request.app[LIMITS].suspended)
 
 
 def _continue_trace(document: object) -> None:

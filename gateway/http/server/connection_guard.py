@@ -20,7 +20,7 @@ from aiohttp.web_server import Server
 from gateway.errors import InternalError, MalformedRequest, Unavailable
 from gateway.http.errors import problem_response
 from gateway.http.keys import LOAD_SHEDDING, STREAM
-from gateway.http.server.admission import LoadShedding
+from gateway.http.server.admission.load_shedding import LoadShedding
 from gateway.http.streaming import abort
 
 log = logging.getLogger(__name__)

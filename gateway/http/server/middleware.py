@@ -25,7 +25,8 @@ from gateway.http.errors import code_of, from_http, problem_response
 from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES, STREAM
 from gateway.http.responses import html_response
 from gateway.http.route import Route
-from gateway.http.server.admission import NO_RATES, FairSlots
+from gateway.http.server.admission.fair_slots import FairSlots
+from gateway.http.server.admission.token_buckets import NO_RATES
 from gateway.http.streaming import abort
 from gateway.identity.model import Caller, id_of
 from gateway.oauth_server.metadata import challenge
@@ -68,8 +69,8 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
             limits.requests.acquire(caller.organization_id)
             slots = limits.requests, caller.organization_id
         elif route is not None and not route.is_probe:
-            limits.strangers.acquire(request.remote)
-            slots = limits.strangers, request.remote
+            limits.tokenless.acquire(request.remote)
+            slots = limits.tokenless, request.remote
         if route is not None:
             _permit(request, route)
             if route.is_page and "\x00" in request.query_string:

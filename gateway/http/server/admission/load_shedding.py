@@ -1,0 +1,147 @@
+"""Load shedding: counts the requests in progress and refuses the excess with 503, before any work is done for them."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
+from math import inf
+from random import getrandbits
+from uuid import UUID
+
+from aiohttp import web
+from aiohttp.web_request import BaseRequest
+
+from gateway.errors import Unavailable
+from gateway.http.errors import PROBLEM, problem_response
+from gateway.http.server.admission.fair_slots import FairSlots
+from gateway.http.server.admission.gradient import GradientLimit
+from gateway.http.server.admission.refusals import Refusals
+from gateway.http.server.admission.token_buckets import Rates
+from gateway.settings import Settings
+from gateway.telemetry.load import Busyness
+from gateway.telemetry.loop_lag import LoopLag
+from gateway.telemetry.metrics import REFUSED, REQUESTS
+
+Handler = Callable[[BaseRequest], Awaitable[web.StreamResponse]]
+#: stops reading from the sender's connection for so many seconds
+PauseSender = Callable[[BaseRequest, float], None]
+
+#: requests without a token get this fraction of the slots: 1/20
+_SLOTS_PER_TOKENLESS_SLOT = 20
+#: samples, 20 a second, for which a new process refuses nothing: in a rolling restart it takes over the requests of the
+#: process that stops
+_WARM_UP = 60
+#: seconds for which a sender that ignores refusals is not read; short, because the sender may be a proxy
+_PAUSE = 1.0
+_REQUEST_ID = "0" * 32
+
+
+class Limits:
+    """All limits of one front end."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.rates = Rates(settings.client_rate, settings.organization_rate)
+        self.load = GradientLimit(settings.max_load, warm_up=_WARM_UP)
+        self.refusals = Refusals()
+        #: of organizations
+        self.requests = FairSlots(settings.max_requests, "requests", "requests in progress")
+        tokenless = max(1, settings.max_requests // _SLOTS_PER_TOKENLESS_SLOT)
+        #: of addresses, for requests without a token
+        self.tokenless = FairSlots(tokenless, "tokenless", "requests without a token")
+        #: of organizations
+        self.downloads = FairSlots(settings.max_downloads, "downloads", "files that are sent", retry_after=5)
+        self.in_progress = 0
+        self._admitted = 0
+        #: requests in progress that are suspended, without those that wait for jobs: they use memory, but no processor
+        self._suspended = 0
+        self._waiting_for_jobs: Callable[[], int] = lambda: 0
+
+    @contextmanager
+    def watching(self, lag: LoopLag, waiting_for_jobs: Callable[[], int], calling: Callable[[], int]) -> Iterator[None]:
+        """Sample the load of the process within the block, at the interval of the event loop's lag."""
+        self._waiting_for_jobs = waiting_for_jobs
+        busyness = Busyness()
+
+        def sample(_lag: float) -> None:
+            admitted, self._admitted = self._admitted, 0
+            self.refusals.observe(admitted)
+            is_rush = self.refusals.is_rush
+            self.load.observe(busyness.look(), lag.cycle, self.at_work, admitted, calling(), is_rush=is_rush)
+
+        lag.subscribe(sample)
+        try:
+            yield
+        finally:
+            lag.unsubscribe_all()
+            busyness.close()
+
+    @property
+    def at_work(self) -> int:
+        """Requests that compete for the processor."""
+        return self.in_progress - self._suspended - self._waiting_for_jobs()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Mark a request as suspended within the block: it waits, perhaps for minutes, without using the processor."""
+        self._suspended += 1
+        try:
+            yield
+        finally:
+            self._suspended -= 1
+
+    def admits(self) -> bool:
+        """Whether to admit a request, which already counts as in progress."""
+        if self.load.max_in_progress < inf and self.at_work - 1 >= self.load.max_in_progress:
+            REFUSED.add("overload")
+            self.refusals.add()
+            return False
+        self._admitted += 1
+        return True
+
+    @contextmanager
+    def one_download(self, organization_id: UUID) -> Iterator[None]:
+        """Hold a slot for a streamed file within the block; raises Unavailable."""
+        with self.downloads.slot(organization_id), self.suspended():
+            yield
+
+
+class LoadShedding:
+    """Counts the requests in progress and refuses the excess."""
+
+    def __init__(self, limits: Limits, probes: Collection[str]) -> None:
+        self._limits = limits
+        #: paths that are always admitted
+        self._probes = probes
+        refusal = Unavailable("the gateway has more to do than it can; try again in a moment")
+        body = problem_response(refusal, _REQUEST_ID).body
+        assert isinstance(body, bytes)
+        self._before_id, _, self._after_id = body.partition(_REQUEST_ID.encode())
+
+    def before(self, handler: Handler, pause_sender: PauseSender) -> Handler:
+        """Wrap the handler: it handles admitted requests; `pause_sender` slows senders that ignore refusals."""
+        limits = self._limits
+
+        async def handle(request: BaseRequest) -> web.StreamResponse:
+            limits.in_progress += 1
+            try:
+                if request.path in self._probes or limits.admits():
+                    return await handler(request)
+                if limits.refusals.are_many:
+                    pause_sender(request, _PAUSE)
+                return self._refused()
+            finally:
+                limits.in_progress -= 1
+
+        return handle
+
+    def _refused(self) -> web.Response:
+        """The refusal with the headers of every response, built in few steps, because it must be cheap."""
+        request_id = f"{getrandbits(128):032x}"
+        REQUESTS.add("none", "none", "503")
+        headers = {
+            "Content-Type": PROBLEM,
+            "Retry-After": str(self._limits.refusals.retry_after),
+            "X-Request-Id": request_id,
+            "X-Content-Type-Options": "nosniff",
+            "Server": "gateway",
+        }
+        body = self._before_id + request_id.encode() + self._after_id
+        return web.Response(status=503, body=body, headers=headers)
