@@ -113,6 +113,15 @@ STORIES = [
         place=IN_PROJECT,
     ),
     Story(
+        "freshdesk",
+        {"api_key": "key"},
+        ("contacts", {"per_page": 2}, "page", "next"),
+        ("id", "id"),
+        ("contacts", "get", {"id": 10**12}, "upstream_not_found"),
+        ("contacts", "update", {"id": "{id}", "job_title": "Buyer"}, "job_title", "Buyer"),
+        {"subdomain": "acme"},
+    ),
+    Story(
         "airtable",
         {"personal_access_token": "token"},
         ("records", {**IN_TABLE, "pageSize": 2}, "offset", "offset"),

@@ -25,6 +25,7 @@ Connect = Callable[..., UpstreamConnector]
 ENVIRONMENTS = {
     "jira": {"subdomain": "acme"},
     "support-desk": {"subdomain": "acme"},
+    "freshdesk": {"subdomain": "acme"},
     "crm-query": {"instance_url": "https://acme.my.salesforce.com", "login_host": "login.salesforce.com"},
 }
 

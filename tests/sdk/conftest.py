@@ -40,6 +40,7 @@ KINDS = (
     Kind("airtable", "airtable", {"personal_access_token": "t"}),
     Kind("linear", "linear", {"api_key": "t"}),
     Kind("sentry", "sentry", {"auth_token": "t"}),
+    Kind("freshdesk", "freshdesk", {"api_key": "t"}, {"subdomain": "acme"}),
 )
 SLUGS = {kind.name: kind.slug for kind in KINDS}
 

@@ -26,6 +26,7 @@ READS = [
     ("work-management", "projects", {"limit": 2}, "project_gid", "gid"),
     ("incident-management", "incidents", {"page_size": 2}, "id", "id"),
     ("gitlab", "issues", {"project_id": "acme/shop", "per_page": 2}, "issue_iid", "iid"),
+    ("freshdesk", "tickets", {"per_page": 2}, "id", "id"),
     ("airtable", "records", {"base_id": "app1", "table_id_or_name": "tbl1", "page_size": 2}, "record_id", "id"),
     ("linear", "issues", {"first": 2}, "id", "id"),
     ("sentry", "releases", {"organization_slug": "acme", "per_page": 2}, "version", "version"),
