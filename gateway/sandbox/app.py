@@ -43,23 +43,22 @@ def create_sandbox(
     faults, journal = Faults(), journal or CallJournal()
     app = web.Application(client_max_size=_BODY_CAP)
     app.add_routes(control.routes(applications, faults, journal))
+    routes = [(application, route) for application in applications for route in application.routes()]
     taken: set[tuple[str, str]] = set()
-    for application in applications:
-        own = f"{OWN_PATH}/{application.kind.name}"
-        for route in sorted(application.routes(), key=_specificity):
-            handler = _handler(application, route, faults, journal)
-            _add(app, route.method, own + route.path, handler)
-            line = route.method, re.sub(r"{\w+}", "{}", route.path)
-            if line not in taken:
-                taken.add(line)
-                _add(app, route.method, route.path, handler)
+    for application, route in sorted(routes, key=lambda each: _specificity(each[1])):
+        handler = _handler(application, route, faults, journal)
+        _add(app, route.method, f"{OWN_PATH}/{application.kind.name}{route.path}", handler)
+        line = route.method, re.sub(r"{\w+}", "{}", route.path)
+        if line not in taken:
+            taken.add(line)
+            _add(app, route.method, route.path, handler)
     app.router.add_route("*", "/{path:.*}", _handler(None, None, faults, journal))
     return app
 
 
-def _specificity(route: Route) -> tuple[bool, ...]:
-    """Sorts `/pages/search` before `/pages/{id}`."""
-    return tuple(segment.startswith("{") for segment in route.path.split("/"))
+def _specificity(route: Route) -> tuple[int, ...]:
+    """Sorts `/pages/search` and `/pages/{id}.json` before `/pages/{id}`."""
+    return tuple(("{" in segment) + segment.endswith("}") for segment in route.path.split("/"))
 
 
 def _add(

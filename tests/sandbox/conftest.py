@@ -11,7 +11,7 @@ from yarl import URL
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import load_kind
 from gateway.sandbox.app import create_sandbox
-from gateway.upstream.auth import StaticAuthorizer
+from gateway.upstream.auth import StaticAuthorizer, headers_for
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.rate_limits import RateScope
@@ -76,9 +76,11 @@ async def connect(catalog: Catalog, origin: URL) -> AsyncIterator[Connect]:
     async with Transport(EgressPolicy.of([origin])) as transport:
 
         def connected(kind: str, token: str = "token") -> UpstreamConnector:
-            authorizer = StaticAuthorizer({"Authorization": f"Bearer {token}"})
+            spec = catalog.kind(kind).spec
+            methods = sorted(spec.authentication.values(), key=lambda method: method.scheme != "bearer")
+            authorizer = StaticAuthorizer(headers_for(methods[0], dict.fromkeys(methods[0].credentials, token)))
             upstreams, scope = Upstreams(transport, {kind: origin}), RateScope(f"{kind}:c-1", kind)
-            environment = checked_environment(catalog.kind(kind).spec, ENVIRONMENTS.get(kind, {}))
+            environment = checked_environment(spec, ENVIRONMENTS.get(kind, {}))
             return upstreams.connector(catalog.kind(kind), environment, authorizer, scope)
 
         yield connected
