@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from gateway.contract.kinds import PagingStyle
 from gateway.kinds.catalog import Operation
 from gateway.kinds.members import JsonPath, MetaPath
-from gateway.kinds.spec import HEADER_PATH, LINK_PATH
+from gateway.kinds.spec import HEADER_PATH, LINK_PATH, Paging
 from gateway.sandbox import filters, paging
 from gateway.sandbox.calls import Call, Record, Reply, nested, put
 from gateway.sandbox.store import Row
@@ -111,7 +111,8 @@ class Operations(World):
         asked = {**call.query, **{name: str(value) for name, value in call.body.items()}}
         name = wire_name(operation, style.param)
         size = self.size_of(operation, asked, self.usual_count)
-        page, follow = paging.page_in_style(style, rows, asked.get(name), size, of=str(operation))
+        counted = style.model_copy(update={"style": PagingStyle.PAGE}) if _is_numbered(operation, style) else style
+        page, follow = paging.page_in_style(counted, rows, asked.get(name), size, of=str(operation))
         place = style.meta.get(style.next[0], ("",))
         if style.style is PagingStyle.LINK or (place[0] == LINK_PATH and len(place) == 2):
             follow = paging.address(call, **{style.url_param or name: follow})
@@ -123,6 +124,13 @@ class Operations(World):
         if style.total is not None:
             meta.append((style.meta[style.total], page.total))
         return page, meta
+
+
+def _is_numbered(operation: Operation, style: Paging) -> bool:
+    """Whether links lead to numbers of pages rather than to cursors."""
+    schema = operation.action.params.get(style.param, {})
+    declared = {**operation.spec.definitions.get(str(schema.get("$ref", "")).removeprefix("#/$defs/"), {}), **schema}
+    return style.style is PagingStyle.LINK and declared.get("type") == "integer"
 
 
 def wire_name(operation: Operation, param: str) -> str:

@@ -6,17 +6,12 @@ import pytest
 from gateway.context_store.sync import sources
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
 from gateway.upstream.prepared import PreparedCall
-from gateway.upstream.requests import UpstreamRequest, base_address, checked_environment
+from gateway.upstream.requests import UpstreamRequest, base_address
 from gateway.upstream.responses import OperationResult
-from tests.harness.catalog import shipped_catalog
+from tests.harness.catalog import example_environment, shipped_catalog
 
 CATALOG = shipped_catalog()
 NOW = 1_767_225_600.0
-ENVIRONMENTS = {
-    "support-desk": {"subdomain": "acme"},
-    "freshdesk": {"subdomain": "acme"},
-    "crm-query": {"instance_url": "https://a.my.salesforce.com"},
-}
 EVERYTHING = [(kind.name, entity) for kind in CATALOG for entity in sources.synchronized(kind)]
 
 
@@ -28,7 +23,7 @@ def source(kind, entity):
 
 def requested(call: PreparedCall) -> UpstreamRequest:
     spec = call.operation.spec
-    return call.request(base_address(spec, checked_environment(spec, ENVIRONMENTS.get(spec.kind, {}))))
+    return call.request(base_address(spec, example_environment(spec)))
 
 
 def page(records=(), **meta):

@@ -15,19 +15,11 @@ from gateway.upstream.auth import StaticAuthorizer, headers_for
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.rate_limits import RateScope
-from gateway.upstream.requests import checked_environment
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
-from tests.harness.catalog import shipped_catalog
+from tests.harness.catalog import example_environment, shipped_catalog
 
 Connect = Callable[..., UpstreamConnector]
-
-ENVIRONMENTS = {
-    "jira": {"subdomain": "acme"},
-    "support-desk": {"subdomain": "acme"},
-    "freshdesk": {"subdomain": "acme"},
-    "crm-query": {"instance_url": "https://acme.my.salesforce.com", "login_host": "login.salesforce.com"},
-}
 
 
 @pytest.fixture(scope="session")
@@ -80,8 +72,7 @@ async def connect(catalog: Catalog, origin: URL) -> AsyncIterator[Connect]:
             methods = sorted(spec.authentication.values(), key=lambda method: method.scheme != "bearer")
             authorizer = StaticAuthorizer(headers_for(methods[0], dict.fromkeys(methods[0].credentials, token)))
             upstreams, scope = Upstreams(transport, {kind: origin}), RateScope(f"{kind}:c-1", kind)
-            environment = checked_environment(spec, ENVIRONMENTS.get(kind, {}))
-            return upstreams.connector(catalog.kind(kind), environment, authorizer, scope)
+            return upstreams.connector(catalog.kind(kind), example_environment(spec), authorizer, scope)
 
         yield connected
 
