@@ -30,7 +30,8 @@ from gateway.monitoring.prometheus import exposed
 from gateway.oauth_client.store import prune_flows
 from gateway.oauth_server.store import prune_grants
 from gateway.request_log.log import prune_request_log
-from gateway.services import CLOSING, WorkerServices, announce_restart, open_worker
+from gateway.services.stores import announce_restart
+from gateway.services.worker import CLOSING, WorkerServices, open_worker
 from gateway.settings import Settings
 from gateway.sign_in.store import prune_provider_sign_ins
 from gateway.telemetry.tracing import configure_tracing

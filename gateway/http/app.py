@@ -35,7 +35,7 @@ from gateway.http.routes import ROUTES
 from gateway.http.server.admission.load_shedding import Limits, LoadShedding
 from gateway.http.server.middleware import request_middleware, set_common_headers
 from gateway.monitoring.prometheus import PrometheusExporter, exposed
-from gateway.services import Services, open_services
+from gateway.services.front_end import Services, open_services
 from gateway.settings import Settings
 from gateway.telemetry.tracing import configure_tracing
 

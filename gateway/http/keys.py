@@ -15,7 +15,7 @@ from gateway.http.route import Route
 from gateway.http.server.admission.load_shedding import Limits, LoadShedding
 from gateway.identity.model import Caller
 from gateway.monitoring.prometheus import PrometheusExporter
-from gateway.services import Services
+from gateway.services.front_end import Services
 
 if TYPE_CHECKING:
     from gateway.http.docs_site.site import DocsSite

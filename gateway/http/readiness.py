@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gateway.aio.remembered import Remembered
 from gateway.errors import Unavailable
-from gateway.services import Services
+from gateway.services.front_end import Services
 
 #: seconds
 _REMEMBERED, _CHECKS_REMEMBERED = 1.0, 10.0

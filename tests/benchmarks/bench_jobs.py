@@ -27,7 +27,7 @@ from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
 from gateway.identity.store import IdentityStore
 from gateway.jobs.model import NewJob
-from gateway.services import WorkerServices, open_worker
+from gateway.services.worker import WorkerServices, open_worker
 from gateway.settings import Settings
 from gateway.vault.vault import new_key
 from tests.benchmarks.job_queues import baseline

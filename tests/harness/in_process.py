@@ -15,7 +15,7 @@ from gateway.http.app import create_app
 from gateway.http.keys import SERVICES
 from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.sandbox.app import create_sandbox
-from gateway.services import Services
+from gateway.services.front_end import Services
 from gateway.settings import Settings
 from tests.harness.caller import Api
 from tests.harness.catalog import shipped_catalog

@@ -10,7 +10,7 @@ from gateway.contract.jobs import JobStatus
 from gateway.db.pool import Database
 from gateway.jobs.model import NewJob
 from gateway.jobs.tasks import DELETE_WORKSPACE, TASKS, Task
-from gateway.services import WorkerServices, open_worker
+from gateway.services.worker import WorkerServices, open_worker
 from gateway.settings import Settings
 from tests.harness.waiting import PATIENCE, eventually
 from workers.main import Worker

@@ -29,7 +29,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
 from gateway.operation_search.index import OperationIndex
 from gateway.operations.call import Done, OperationCall
-from gateway.services import Services
+from gateway.services.front_end import Services
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.responses import ROOT, OperationResult
 

@@ -26,7 +26,7 @@ from gateway.oauth_server import metadata
 from gateway.oauth_server.hosts import redirect_uris_of, registered_name
 from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError
 from gateway.oauth_server.requests import redirect_of, redirect_place, redirect_source, request_of
-from gateway.services import Services
+from gateway.services.front_end import Services
 from gateway.vault.sealed_text import NotOurs
 
 #: what a sign-in by the provider is for

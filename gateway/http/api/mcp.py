@@ -13,7 +13,7 @@ from gateway.aio.remembered import Remembered
 from gateway.errors import Forbidden
 from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
-from gateway.services import Services
+from gateway.services.front_end import Services
 
 if TYPE_CHECKING:
     from gateway.http.api.mcp_endpoint import McpEndpoint

@@ -9,7 +9,7 @@ from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedJobs
 from gateway.agents.tools.server import Servers
 from gateway.http.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID
 from gateway.operation_search.index import OperationIndex
-from gateway.services import Services
+from gateway.services.front_end import Services
 from gateway.telemetry import tracing
 
 

@@ -18,7 +18,7 @@ from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, entr
 from gateway.operation_search.findings import Findings, Match
 from gateway.operation_search.formats import FORMATS
 from gateway.operation_search.tools import tool_of
-from gateway.services import Services
+from gateway.services.front_end import Services
 
 if TYPE_CHECKING:
     from gateway.operation_search.index import OperationIndex

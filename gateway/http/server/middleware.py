@@ -31,7 +31,7 @@ from gateway.http.streaming import abort
 from gateway.identity.model import Caller, id_of
 from gateway.oauth_server.metadata import challenge
 from gateway.oauth_server.model import SCOPES
-from gateway.services import Services
+from gateway.services.front_end import Services
 from gateway.telemetry import tracing
 from gateway.telemetry.logs import begin_context
 from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS

@@ -15,7 +15,8 @@ from gateway.aio.memory import tune_gc, tune_malloc
 from gateway.http.app import create_app
 from gateway.http.keys import IS_DRAINING, SERVICES
 from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner
-from gateway.services import CLOSING, announce_restart
+from gateway.services.stores import announce_restart
+from gateway.services.worker import CLOSING
 from gateway.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,226 @@
+"""The services that run jobs. A front end has them too: it runs calls with an Idempotency-Key as jobs."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from yarl import URL
+
+from gateway.batches.inputs import BatchInputs
+from gateway.batches.service import Batches
+from gateway.context_store.records import documents
+from gateway.context_store.search.search import ContextStore
+from gateway.context_store.sync.schedule import Intervals
+from gateway.context_store.sync.service import Synchronization
+from gateway.context_store.sync.write_through import WriteThrough
+from gateway.db.notifications import WRITTEN
+from gateway.events.deliverer import Deliverer
+from gateway.events.feed import Feed
+from gateway.events.sender import TIMEOUT as DELIVERY_TIMEOUT
+from gateway.events.sender import Sender
+from gateway.events.service import WebhookService
+from gateway.events.store import WebhookStore
+from gateway.exports.service import Exports
+from gateway.inbound_webhooks.service import InboundWebhooks
+from gateway.inbound_webhooks.store import HookStore
+from gateway.jobs.leases import Leases
+from gateway.jobs.maintenance import Maintenance
+from gateway.jobs.quota import JobQuota
+from gateway.jobs.removal import JobRemoval
+from gateway.jobs.runner import Runner
+from gateway.jobs.waiters import JobWaiters
+from gateway.jobs.wakeup import Wakeup
+from gateway.operations.copy_search import CopySearch
+from gateway.operations.deletion import Deletion
+from gateway.operations.execution import Execution
+from gateway.operations.response_cache import WRITING, ResponseCache
+from gateway.schedules.due import DueRuns
+from gateway.schedules.store import ScheduleStore
+from gateway.services.engine import Engine, open_engine
+from gateway.services.stores import open_stores
+from gateway.settings import Settings
+from gateway.telemetry.loop_lag import LoopLag
+from gateway.telemetry.metrics import LOOP_LAG
+from gateway.upstream.egress import EgressPolicy, parse_override
+from gateway.upstream.transport import Transport
+from gateway.vault.vault import derived_key
+
+#: seconds of a shutdown's grace that are kept for requeueing unfinished jobs and closing the stores
+CLOSING = 3.0
+
+
+@dataclass(frozen=True)
+class WorkerServices(Engine):
+    """What runs jobs. A front end has it too: it runs calls that carry an Idempotency-Key as jobs."""
+
+    wakeup: Wakeup
+    job_waiters: JobWaiters
+    feed: Feed
+    webhooks: WebhookService
+    deliverer: Deliverer
+    runner: Runner
+    maintenance: Maintenance
+    execution: Execution
+    batches: Batches
+    deletion: Deletion
+    quota: JobQuota
+    context_store: ContextStore
+    copy_search: CopySearch
+    exports: Exports
+    schedule_store: ScheduleStore
+    due_runs: DueRuns
+    synchronization: Synchronization
+    inbound_webhooks: InboundWebhooks
+    loop_lag: LoopLag
+
+
+@asynccontextmanager
+async def open_worker(settings: Settings) -> AsyncIterator[WorkerServices]:
+    """The services of a worker; raises as `open_services` does."""
+    async with (
+        open_stores(settings) as stores,
+        open_engine(stores) as engine,
+        open_jobs(engine) as services,
+        listening(services),
+    ):
+        yield services
+
+
+@asynccontextmanager
+async def listening(services: WorkerServices) -> AsyncIterator[None]:
+    """Notifications received and leases renewed, once everything has subscribed."""
+    async with services.notifications.listening(), services.runner.renewing_leases():
+        yield
+
+
+@asynccontextmanager
+async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
+    """The job machine and the use cases that run as jobs."""
+    settings, database, notifications = engine.settings, engine.database, engine.notifications
+    async with AsyncExitStack() as stack:
+        wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
+        waiters, feed = JobWaiters(engine.job_store), Feed(database)
+        sender = await stack.enter_async_context(_sender(settings))
+        webhook_store = WebhookStore(database, engine.vault)
+        read_records = partial(documents, database)
+        deliverer = Deliverer(webhook_store, feed, sender, engine.process, read_records, settings.webhook_retry_seconds)
+        runner = Runner(Leases(database, settings.job_retention, engine.sealing), engine.process)
+        cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
+        stack.push_async_callback(cache.close)
+        notifications.subscribe(
+            {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
+        )
+        notifications.subscribe({"job": waiters.on_notify}, waiters.wake_all)
+        notifications.subscribe({"events": feed.on_notify}, feed.wake_all)
+        # A cancellation that the runner missed reaches it with the next heartbeat.
+        notifications.subscribe({"cancel": runner.on_notify}, None)
+        context_store = ContextStore(derived_key(engine.key_list, "context store cursors"))
+        copy_search = CopySearch(engine.audit, engine.resolver, database, context_store)
+        quota = JobQuota(database, settings.organization_jobs)
+        execution = _execution(engine, wakeup, waiters, runner, cache, quota)
+        schedule_store = ScheduleStore(database, engine.vault)
+        loop_lag = stack.enter_context(LoopLag().watching())
+        loop_lag.subscribe(LOOP_LAG.observe)
+        yield WorkerServices(
+            **vars(engine),
+            wakeup=wakeup,
+            job_waiters=waiters,
+            feed=feed,
+            webhooks=WebhookService(engine.audit, webhook_store, feed, sender, map(URL, settings.webhook_origins)),
+            deliverer=deliverer,
+            runner=runner,
+            maintenance=Maintenance(database, settings.job_retention, engine.sealing),
+            execution=execution,
+            batches=_batches(engine, execution, wakeup, quota),
+            quota=quota,
+            context_store=context_store,
+            copy_search=copy_search,
+            exports=Exports(
+                engine.audit, database, engine.resolver, copy_search, execution, engine.job_store, engine.files
+            ),
+            schedule_store=schedule_store,
+            due_runs=DueRuns(engine.audit, engine.catalog, database, schedule_store, engine.job_store, wakeup),
+            deletion=_deletion(engine, wakeup),
+            synchronization=_synchronization(engine, wakeup),
+            inbound_webhooks=InboundWebhooks(
+                engine.audit,
+                engine.catalog,
+                HookStore(database, engine.vault),
+                engine.connectors,
+                settings.base_url,
+            ),
+            loop_lag=loop_lag,
+        )
+
+
+def _batches(engine: Engine, execution: Execution, wakeup: Wakeup, quota: JobQuota) -> Batches:
+    return Batches(
+        engine.audit,
+        engine.resolver,
+        execution,
+        engine.job_store,
+        BatchInputs(engine.database, engine.sealing),
+        engine.sealing,
+        wakeup,
+        quota,
+        idempotency_seconds=engine.settings.idempotency_seconds,
+    )
+
+
+def _deletion(engine: Engine, wakeup: Wakeup) -> Deletion:
+    return Deletion(
+        engine.audit,
+        engine.database,
+        engine.connector_store,
+        engine.connectors,
+        engine.identity,
+        engine.job_store,
+        JobRemoval(engine.database, engine.settings.job_retention, engine.sealing),
+        engine.files,
+        engine.oauth.authorizers,
+        wakeup,
+        engine.request_log,
+    )
+
+
+def _synchronization(engine: Engine, wakeup: Wakeup) -> Synchronization:
+    return Synchronization(
+        engine.audit,
+        engine.database,
+        engine.catalog,
+        engine.connector_store,
+        engine.resolver,
+        engine.job_store,
+        wakeup,
+        Intervals(engine.settings.sync_every),
+        is_automatic=engine.settings.synchronize,
+    )
+
+
+@asynccontextmanager
+async def _sender(settings: Settings) -> AsyncIterator[Sender]:
+    """Deliveries have connections of their own: the overrides of applications are no receivers."""
+    policy = EgressPolicy.of(map(parse_override, settings.webhook_origins))
+    async with Transport(policy, idle=DELIVERY_TIMEOUT, max_connections=settings.max_upstream_connections) as transport:
+        yield Sender(transport)
+
+
+def _execution(
+    engine: Engine, wakeup: Wakeup, waiters: JobWaiters, runner: Runner, cache: ResponseCache, quota: JobQuota
+) -> Execution:
+    settings = engine.settings
+    return Execution(
+        engine.audit,
+        engine.resolver,
+        engine.job_store,
+        wakeup,
+        waiters,
+        runner,
+        engine.files,
+        quota,
+        WriteThrough(engine.database),
+        cache,
+        inline_budget=settings.inline_budget,
+        idempotency_seconds=settings.idempotency_seconds,
+    )
