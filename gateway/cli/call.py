@@ -1,11 +1,12 @@
 """`gateway call`: one operation of one connector."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.client_session import connector_option, find, gateway_options, names, open_gateway, run, schema_of
+from gateway.cli.client_session import connector_option, facts_of, find, gateway_options, names, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, format_option, write, write_request, write_stream
 from gateway.cli.progress import follow
@@ -87,10 +88,13 @@ async def _call(
         raise click.UsageError(f"a file is saved with: gateway download {kind} {entity} …")
     async with open_gateway(url, workspace, organization) as gateway:
         found = await find(gateway, kind, connector)
-        call_params = read_params(params, await schema_of(gateway, found.kind, entity, action))
+        facts = await facts_of(gateway, found.kind, entity, action)
+        call_params = read_params(params, facts.get("params") or {})
         fields = {"select": names(selected), "exclude": names(options.pop("excluded"))}
         if wants_all or limit is not None:
-            records = gateway.records(found, entity, action, call_params, limit=limit, **fields)
+            records = gateway.records(
+                found, entity, action, with_page_size(call_params, facts, limit), limit=limit, **fields
+            )
             await write_stream(records, format_of(output_format), fields["select"] or ())
             return
         outcome = await _outcome(gateway, found, (entity, action, call_params), fields, **options)
@@ -104,6 +108,18 @@ async def _call(
         _write_answer(outcome, output_format, fields["select"], wants_meta=options["wants_meta"])
         if format_of(output_format) is Format.TABLE:
             _tell_of_more(outcome)
+
+
+def with_page_size(params: dict[str, Any], facts: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
+    """The params with the largest page that the operation allows, or as many records as are wanted, unless they say."""
+    paging, schema = facts.get("paging") or {}, facts.get("params") or {}
+    size = paging.get("size")
+    if size is None or size in params or "limit" in params:
+        return params
+    dependents = [each for name, each in schema.get("dependentSchemas", {}).items() if name in params]
+    bounds = [each.get("properties", {}).get(size, {}).get("maximum") for each in (schema, *dependents)]
+    largest = min((bound for bound in bounds if bound is not None), default=None)
+    return params if largest is None else {**params, size: largest if limit is None else max(1, min(limit, largest))}
 
 
 async def _outcome(

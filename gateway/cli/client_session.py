@@ -55,15 +55,20 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 async def find(gateway: Gateway, kind: str, connector: str | None) -> Connector:
     """The connector that KIND and --connector name."""
     found = await gateway.connectors.resolve(connector or kind)
-    if connector is not None and found.kind != kind.lower().replace("_", "-"):
+    if connector is not None and found.kind != kind and found.kind != (await gateway.type(kind))["kind"]:
         raise click.UsageError(f"the connector {connector!r} is of the kind {found.kind}, not {kind}")
     return found
 
 
+async def facts_of(gateway: Gateway, kind: str, entity: str, action: str) -> dict[str, Any]:
+    """An operation as `gateway types` has it; {} for an operation that is unknown, which the gateway will say."""
+    facts: dict[str, Any] = (await gateway.type(kind))["entities"].get(entity, {}).get("actions", {}).get(action, {})
+    return facts
+
+
 async def schema_of(gateway: Gateway, kind: str, entity: str, action: str) -> dict[str, Any]:
-    """JSON Schema of an operation's params; {} for an operation that is unknown, which the gateway will say."""
-    entities = (await gateway.type(kind))["entities"]
-    schema: dict[str, Any] = entities.get(entity, {}).get("actions", {}).get(action, {}).get("params") or {}
+    """JSON Schema of an operation's params; {} for an operation that is unknown."""
+    schema: dict[str, Any] = (await facts_of(gateway, kind, entity, action)).get("params") or {}
     return schema
 
 

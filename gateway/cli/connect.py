@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.cli.arguments import read_pairs
 from gateway.cli.callback_page import callback_page
-from gateway.cli.client_session import gateway_options, interruptible, open_gateway, run
+from gateway.cli.client_session import find, gateway_options, interruptible, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import format_of, output_option, write
 from gateway.cli.shell_completion import complete_connector, complete_kind
@@ -79,15 +79,18 @@ async def _connect(
     given = read_pairs(credentials, "--credential")
     async with open_gateway(url, workspace, organization) as gateway:
         facts = await gateway.type(kind)
-        existing = None if renew else await _existing(gateway, name or facts["title"], if_exists)
-        variables = _completed(read_pairs(environment, "--env"), _needed(facts["environment"]), "--env", facts)
+        renewed = None if renew is None else await find(gateway, facts["kind"], renew)
+        existing = renewed.id if renewed else await _existing(gateway, name or facts["title"], if_exists)
+        variables = read_pairs(environment, "--env")
+        if renewed is None:
+            variables = _completed(variables, _needed(facts["environment"]), "--env", facts)
         if not given and _is_by_consent(facts, method):
-            connector = await _consented(gateway, kind, redirect_url, no_browser, name, variables, renew or existing)
+            connector = await _consented(gateway, kind, redirect_url, no_browser, name, variables, existing)
         else:
             fields = _method(facts, method, given)["fields"]
             given = _completed(given, _needed(fields), "--credential", facts)
-            if renew is not None:
-                connector = await gateway.connectors.update(renew, credentials=given, name=name)
+            if renewed is not None:
+                connector = await gateway.connectors.update(renewed.id, credentials=given, name=name)
             else:
                 connector = await gateway.connectors.create(
                     kind,
@@ -120,12 +123,12 @@ async def _consented(
     no_browser: bool,
     name: str | None,
     variables: dict[str, str],
-    renew: str | None,
+    existing: str | None,
 ) -> Connector:
     """The connector, once a person has given consent in a browser."""
     async with AsyncExitStack() as exit_stack:
         callback = redirect_url if redirect_url else await exit_stack.enter_async_context(callback_page())
-        consent = await gateway.connectors.connect(kind, callback, name=name, environment=variables, connector=renew)
+        consent = await gateway.connectors.connect(kind, callback, name=name, environment=variables, connector=existing)
         note("open this URL and give consent; waiting (Ctrl-C stops)")
         click.echo(consent.url, err=True)
         if not no_browser and _has_browser():

@@ -290,7 +290,7 @@ class Catalog:
                 f"the connector type {name!r} is not served: its spec has {errors} errors; see `gateway specs lint`"
             )
         if kind is None:
-            hint = did_you_mean(name, [*(kind.spec.display_name for kind in self), *dict(self._applications())])
+            hint = did_you_mean(name, {*(kind.spec.display_name for kind in self), *dict(self._applications())})
             raise UnknownConnectorType(f"there is no connector type {name!r}; {hint}")
         return kind
 

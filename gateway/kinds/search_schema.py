@@ -1,6 +1,6 @@
 """JSON Schema of the params of `context_store_search`: the query language, for one entity's fields or for any."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.kinds.actions import SEARCH_ACTION
@@ -10,16 +10,22 @@ from gateway.kinds.spec import Search
 #: the members of a search's `meta`
 SEARCH_META = ("has_more", "cursor", "took_ms", "as_of", "total_synced", "synchronized")
 _SCALAR = ["string", "number", "boolean"]
-_ANY_VALUE = {"type": [*_SCALAR, "null", "array", "object"]}
-_TEXT = {"type": "string"}
-#: what the operators of a family compare a field with
-_VALUES: Mapping[Family, dict[str, Any]] = {
-    Family.EQUALITY: _ANY_VALUE,
-    Family.ORDER: {"type": _SCALAR},
-    Family.MEMBERSHIP: {"type": "array", "maxItems": 1000},
-    Family.TEXT: _TEXT,
-    Family.WORDS: _TEXT,
-    Family.ARRAY: _ANY_VALUE,
+_FILTER = "filter"
+#: definition → what conditions of it compare fields with
+_CONDITIONS: Mapping[str, dict[str, Any]] = {
+    "values": {"type": [*_SCALAR, "null", "array", "object"]},
+    "scalars": {"type": _SCALAR},
+    "lists": {"type": "array", "maxItems": 1000},
+    "texts": {"type": "string"},
+}
+#: the definition of the conditions that the operators of a family take
+_DEFINITION_OF: Mapping[Family, str] = {
+    Family.EQUALITY: "values",
+    Family.ORDER: "scalars",
+    Family.MEMBERSHIP: "lists",
+    Family.TEXT: "texts",
+    Family.WORDS: "texts",
+    Family.ARRAY: "values",
 }
 _DIRECTION = {"enum": ["asc", "desc"]}
 _SORT: dict[str, Any] = {
@@ -49,12 +55,12 @@ _FIELDS: dict[str, Any] = {
 
 def search_params_schema(search: Search | None) -> dict[str, Any]:
     """JSON Schema 2020-12 of a search's params; its fields, if any are meant, stand in what `query.filter` says."""
-    reference = "#/$defs/filter"
+    definitions = _definitions("#/$defs/{}".format)
     told = (
         "" if search is None else f"; fields: {', '.join(f'{name} ({type_})' for name, type_ in search.fields.items())}"
     )
-    filter_ = {"$ref": reference, "description": f"which records{told}"}
-    return {**_params(filter_, _SORT, _FIELDS), "$defs": {"filter": _filter(reference)}}
+    filter_ = {"$ref": f"#/$defs/{_FILTER}", "description": f"which records{told}"}
+    return {**_params(filter_, _SORT, _FIELDS), "$defs": definitions}
 
 
 def search_example(search: Search) -> dict[str, Any]:
@@ -78,10 +84,14 @@ def search_components(prefix: str) -> dict[str, dict[str, Any]]:
             "description": "The params of `context_store_search`.",
             "properties": {**params["properties"], "limit": limit},
         },
-        "SearchFilter": _filter(f"{prefix}SearchFilter"),
+        **{_component(name): schema for name, schema in _definitions(lambda name: prefix + _component(name)).items()},
         "SearchSort": _SORT,
         "SearchFields": _FIELDS,
     }
+
+
+def _component(definition: str) -> str:
+    return f"Search{definition.capitalize()}"
 
 
 def _params(filter_: Mapping[str, Any], sort: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,26 +119,28 @@ def _params(filter_: Mapping[str, Any], sort: Mapping[str, Any], fields: Mapping
     }
 
 
-def _filter(reference: str) -> dict[str, Any]:
-    """The schema of a filter, which holds filters of the schema that the reference names."""
-    filters = {"type": "array", "minItems": 1, "items": {"$ref": reference}}
-    return {
+def _definitions(reference_to: Callable[[str], str]) -> dict[str, dict[str, Any]]:
+    """The schema of a filter and those that it refers to; what operators have in common stands there once."""
+    filter_ = {"$ref": reference_to(_FILTER)}
+    filters = {"type": "array", "minItems": 1, "items": filter_}
+    operators = {
+        each.value: {"$ref": reference_to(_DEFINITION_OF[each.family]), "description": each.meaning}
+        for each in CONDITIONS
+    }
+    whole = {
         "type": "object",
-        "description": 'operators over fields, all of them required, such as {"eq": {"status": "open"}}',
+        "description": 'operators over fields, all of them required, such as {"eq": {"status": "open"}}; dotted paths '
+        "reach into objects",
         "properties": {
-            **{each.value: _conditions(each.meaning, _VALUES[each.family]) for each in CONDITIONS},
+            **operators,
             "and": {**filters, "description": Operator.AND.meaning},
             "or": {**filters, "description": Operator.OR.meaning},
-            "not": {"$ref": reference, "description": Operator.NOT.meaning},
+            "not": {**filter_, "description": Operator.NOT.meaning},
         },
         "additionalProperties": False,
     }
-
-
-def _conditions(meaning: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "minProperties": 1,
-        "additionalProperties": value,
-        "description": f"by field (dotted paths reach into objects): {meaning}",
+    conditions = {
+        name: {"type": "object", "description": "values by field", "minProperties": 1, "additionalProperties": value}
+        for name, value in _CONDITIONS.items()
     }
+    return {_FILTER: whole, **conditions}

@@ -2,6 +2,7 @@ import click
 import pytest
 
 from gateway.cli.arguments import read_pairs, read_params
+from gateway.cli.call import with_page_size
 from gateway.operation_search.command_line import words_of
 from tests.harness.catalog import shipped_catalog
 
@@ -107,3 +108,31 @@ def test_every_example_reads_back_as_it_was_shown(name, kind, operation):
     words = [word for key, value in example.items() for word in words_of(key, value, operation.schema)]
 
     assert read_params(words, operation.schema) == example
+
+
+PAGED = {
+    "paging": {"size": "per_page"},
+    "params": {
+        "properties": {"per_page": {"maximum": 100}},
+        "dependentSchemas": {"history": {"properties": {"per_page": {"maximum": 50}}}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("params", "facts", "limit", "sent"),
+    [
+        ({}, PAGED, None, {"per_page": 100}),
+        ({}, PAGED, 7, {"per_page": 7}),
+        ({}, PAGED, 700, {"per_page": 100}),
+        ({"history": "all"}, PAGED, None, {"history": "all", "per_page": 50}),
+        ({"per_page": 10}, PAGED, None, {"per_page": 10}),
+        ({"limit": 10}, PAGED, None, {"limit": 10}),
+        ({}, {"paging": None, "params": {}}, None, {}),
+        ({}, {"paging": {"size": None}}, None, {}),
+        ({}, {"paging": {"size": "count"}, "params": {"properties": {"count": {}}}}, None, {}),
+        ({}, {}, None, {}),
+    ],
+)
+def test_all_records_are_asked_for_in_the_largest_pages_unless_the_caller_says_how_large(params, facts, limit, sent):
+    assert with_page_size(params, facts, limit) == sent

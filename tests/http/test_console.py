@@ -467,3 +467,13 @@ async def test_a_jobs_history_shows_each_change_of_its_state_with_attempt_and_re
         "waiting just now , attempt 1: rate limit of Zendesk",
         "running just now , attempt 2",
     ]
+
+
+async def test_an_address_that_is_no_page_is_a_page_of_the_console(browser: ConsoleBrowser):
+    missing = await browser.get("/console/nothing/at/all")
+    front = await browser.get("/console/")
+
+    assert missing.status == 404
+    assert "There is no such page" in missing.body.decode()
+    assert 'href="/console/jobs"' in missing.body.decode()
+    assert (front.status, front.headers["Location"]) == (303, "/console")

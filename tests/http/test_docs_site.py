@@ -1,8 +1,10 @@
 """The site of the documents: every page is served, every link leads somewhere, every kind has its page."""
 
+import gzip
 import re
 from html.parser import HTMLParser
 
+import aiohttp
 import pytest
 
 from gateway.http.docs_site.documents import documents
@@ -141,3 +143,31 @@ def test_markdown_becomes_links_of_the_site_tabs_and_tables_that_scroll():
     assert "<td></td>" in html.partition("<tbody>")[0]
     assert html.count('<div class="tab">') == 2
     assert re.findall(r'class="tab-label">(\w+)', html) == ["curl", "Python"]
+
+
+async def test_the_openapi_document_is_compressed_for_who_takes_it_and_has_a_tag_for_each_coding(front):
+    async with aiohttp.ClientSession(auto_decompress=False) as session:
+
+        async def get(**headers):
+            url, given = f"{front.base_url}/openapi.json", {"Accept-Encoding": "identity", **headers}
+            async with session.get(url, headers=given) as response:
+                return response, await response.read()
+
+        plain, document = await get()
+        packed, compressed = await get(**{"Accept-Encoding": "br, gzip;q=0.8"})
+        refused, whole = await get(**{"Accept-Encoding": "gzip;q=0"})
+        known, nothing = await get(**{"Accept-Encoding": "gzip", "If-None-Match": packed.headers["ETag"]})
+
+    assert gzip.decompress(compressed) == document == whole
+    assert len(compressed) < len(document) / 5
+    assert (packed.headers["Content-Encoding"], packed.headers["Vary"]) == ("gzip", "Accept-Encoding")
+    assert "Content-Encoding" not in refused.headers
+    assert plain.headers["ETag"] != packed.headers["ETag"]
+    assert (known.status, nothing, known.headers["ETag"]) == (304, b"", packed.headers["ETag"])
+
+
+async def test_browsers_that_ask_for_a_favicon_get_the_mark(api):
+    response = await api.get("/favicon.ico")
+
+    assert (response.status, response.headers["Content-Type"]) == (200, "image/svg+xml")
+    assert response.body.startswith(b"<svg")

@@ -62,6 +62,20 @@ async def test_a_ticket_is_opened_found_and_refused(command, desk):
     assert refused[0] == 4
 
 
+async def test_a_connector_that_is_not_there_cannot_be_renewed_and_those_that_are_there_are_named(command, desk):
+    code, _, err = await command("connect", "zendesk", "--renew", "Help dsk")
+
+    assert (code, "Traceback" in err) == (4, False)
+    assert "no connector 'Help dsk'" in err
+    assert "Support desk" in err
+
+
+async def test_a_connector_is_named_beside_its_application(command, desk):
+    code, out, err = await command("call", "zendesk", "tickets", "list", "per_page=1", "-c", desk, "-o", "json")
+
+    assert (code, len(json.loads(out))) == (0, 1), err
+
+
 async def test_a_bulk_update_is_followed(command, desk):
     ids = ",".join(map(str, range(1, 121)))
 

@@ -1,5 +1,8 @@
 """Schemas of params as the tool formats accept them, for every operation that there is."""
 
+import json
+from collections import Counter
+
 import jsonschema_rs
 import pytest
 
@@ -56,3 +59,17 @@ def test_what_a_tool_schema_cannot_demand_is_told_as_sentences(name, sentences):
 
 def test_params_that_are_always_needed_are_required_wherever_the_spec_demands_them():
     assert tool_schema(entry_of(CATALOG, "team-chat.threads.list"))["required"] == ["channel", "ts"]
+
+
+def parts_of(node):
+    """Every schema within a schema, as JSON."""
+    if isinstance(node, dict):
+        yield json.dumps(node, sort_keys=True)
+    for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from parts_of(part)
+
+
+def test_the_schema_of_a_search_says_nothing_of_length_twice():
+    parts = Counter(parts_of(tool_schema(entry_of(CATALOG, "support-desk.tickets.context_store_search"))))
+
+    assert [part for part, count in parts.items() if count > 1 and len(part) > 60] == []

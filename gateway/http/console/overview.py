@@ -9,7 +9,7 @@ from gateway.aio.clock import CLOCK
 from gateway.audit.log import EntryFilter
 from gateway.contract.connectors import ConnectorStatus
 from gateway.http.api.jobs import job_view
-from gateway.http.console.page import console_page
+from gateway.http.console.page import console_page, see_other
 from gateway.http.keys import CALLER, READINESS, SERVICES
 from gateway.jobs.model import JobFilter, moment
 from gateway.monitoring.organization_health import organization_checks
@@ -40,6 +40,13 @@ _SPANS = {
     "day": (timedelta(days=1), 1200),
     "week": (timedelta(days=7), 7200),
 }
+
+
+async def show_missing(request: web.Request) -> web.Response:
+    """GET /console/…: what is no page; the address with a slash at the end leads to the console."""
+    if not request.match_info["page"]:
+        return see_other("/console")
+    return console_page(request, "missing.html", heading="There is no such page", status=404)
 
 
 async def overview(request: web.Request) -> web.Response:
