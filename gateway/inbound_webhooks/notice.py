@@ -1,15 +1,26 @@
 """What a notice is and what it is about, as the spec of its kind describes it. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from gateway.kinds.members import MetaPath
+from gateway.kinds.members import JsonPath, MetaPath
 from gateway.kinds.spec import HEADER_PATH, NoticeSpec
 from gateway.upstream.responses import value_at
+
+#: characters of a record's id
+_MAX_ID = 200
+
+
+class NoticedChange(NamedTuple):
+    """What an application says has changed."""
+
+    entity: str
+    #: empty where the notice names no record
+    record_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +48,25 @@ class Notice:
         return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
-def entities_of(spec: NoticeSpec, notice: Notice) -> list[str]:
-    """The entities that the notice is about, in the order of their names; a body without JSON is one change."""
+def changes_of(spec: NoticeSpec, notice: Notice) -> list[NoticedChange]:
+    """What the notice is about, each once and in order; a body without JSON is one change."""
     changes = value_at(notice.document(), spec.changes)
     return sorted(
-        {
-            entity
-            for change in (changes if isinstance(changes, list) else [changes])
-            for entity in _entities_of_type(spec, value_at(change, spec.type))
-        }
+        {found for each in (changes if isinstance(changes, list) else [changes]) for found in _changes(spec, each)}
     )
 
 
-def _entities_of_type(spec: NoticeSpec, change_type: Any) -> tuple[str, ...]:
+def _changes(spec: NoticeSpec, change: Any) -> Iterator[NoticedChange]:
+    change_type = value_at(change, spec.type)
     text = change_type if isinstance(change_type, str) else ""
     rules = (rule for rule in spec.rules if any(fnmatchcase(text, pattern) for pattern in rule.types))
     rule = next(rules, None)
-    return () if rule is None else rule.entities
+    if rule is not None:
+        record_id = _id_at(change, rule.record_id)
+        yield from (NoticedChange(entity, record_id) for entity in rule.entities)
+
+
+def _id_at(change: Any, path: JsonPath) -> str:
+    value = value_at(change, path) if path else None
+    is_id = isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) <= _MAX_ID
+    return str(value) if is_id else ""

@@ -7,10 +7,11 @@ from uuid import UUID
 from gateway.aio.clock import CLOCK
 from gateway.audit.log import Audit
 from gateway.connectors.access import ConnectorAccess
+from gateway.context_store.sync.service import Synchronization
 from gateway.errors import FieldError, Forbidden, InvalidParams, UnknownConnectorType
 from gateway.identity.model import Caller
 from gateway.inbound_webhooks.model import Hook
-from gateway.inbound_webhooks.notice import Notice, entities_of
+from gateway.inbound_webhooks.notice import Notice, changes_of
 from gateway.inbound_webhooks.store import HookStore
 from gateway.inbound_webhooks.verification import delivery_digest, key_of
 from gateway.kinds.catalog import Catalog
@@ -43,12 +44,19 @@ class InboundWebhooks:
     """Hooks of connectors, for callers with access to the connector and for applications that send notices."""
 
     def __init__(
-        self, audit: Audit, catalog: Catalog, store: HookStore, connectors: ConnectorAccess, base_url: str
+        self,
+        audit: Audit,
+        catalog: Catalog,
+        store: HookStore,
+        connectors: ConnectorAccess,
+        synchronization: Synchronization,
+        base_url: str,
     ) -> None:
         self._audit = audit
         self._catalog = catalog
         self._store = store
         self._connectors = connectors
+        self._synchronization = synchronization
         self._base_url = base_url.rstrip("/")
 
     async def create(self, caller: Caller, connector_id: UUID, secret: str | None) -> Hook:
@@ -116,13 +124,17 @@ class InboundWebhooks:
             if challenge:
                 NOTICES.add(hook.kind, "handshake")
                 return Receipt(challenge=challenge)
-        is_new = await self._store.store(hook, digest, entities_of(spec, notice))
+        is_new = await self._store.store(hook, digest, changes_of(spec, notice))
         NOTICES.add(hook.kind, "stored" if is_new else "repeated")
         return Receipt()
 
     async def bring_forward(self) -> int:
-        """Make the synchronizations due that notices ask for; how many entities."""
-        return await self._store.bring_forward(_PAUSE)
+        """Make the synchronizations due that notices ask for, and read the records that they name; how many of both."""
+        entities = await self._store.bring_forward(_PAUSE)
+        async with self._store.taken_records() as found:
+            for each in found:
+                await self._synchronization.read_records(each.organization_id, each.connector_id, each.ids)
+        return entities + sum(len(ids) for each in found for ids in each.ids.values())
 
     async def _handshake(self, spec: NoticeSpec, hook: Hook, notice: Notice) -> Receipt:
         assert spec.handshake is not None

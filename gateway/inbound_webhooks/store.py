@@ -1,17 +1,25 @@
 """Hooks with their sealed secrets, the notices of the last days, and the entities that these were about."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID, uuid4
+
+import msgspec
 
 from gateway.context_store.sync.schedule import IS_FREE
 from gateway.db.pool import Database
 from gateway.errors import NotFound
 from gateway.inbound_webhooks.model import Hook
+from gateway.inbound_webhooks.notice import NoticedChange
+from gateway.jobs.tasks import SYNCHRONIZE
 from gateway.vault.vault import Binding, Sealed, Vault
 
-#: entities that are brought forward at once
+#: entities that are brought forward, and records that are read, at once
 _MAX = 200
+#: records of an entity above which its list is read instead
+_MAX_RECORDS = 50
 
 _MEMBERS = "hook.id, hook.organization_id, hook.connector_id, hook.handshake_until, hook.created_at"
 _SEALED = "hook.key_id, hook.wrapped_key, hook.sealed"
@@ -42,15 +50,16 @@ _EXPECT_HANDSHAKE = """
     UPDATE inbound_hooks SET handshake_until = now() + make_interval(secs => $3) WHERE organization_id = $1 AND id = $2
 """
 _DELETE = "DELETE FROM inbound_hooks WHERE organization_id = $1 AND connector_id = $2 RETURNING id"
-# A repeated notice changes nothing. Many notices of an entity are one row, which a synchronization takes away.
+# A repeated notice changes nothing. Many notices of a record or an entity are one row, which a synchronization takes
+# away.
 _STORE = """
     WITH stored AS (
         INSERT INTO inbound_notices (hook_id, digest, organization_id) VALUES ($1, $2, $3)
         ON CONFLICT DO NOTHING RETURNING hook_id
     ), changed AS (
-        INSERT INTO inbound_changes (connector_id, entity, organization_id)
-        SELECT $4, entity, $3 FROM stored, unnest($5::text[]) AS entity
-        ON CONFLICT (connector_id, entity) DO UPDATE SET noticed_at = clock_timestamp()
+        INSERT INTO inbound_changes (connector_id, entity, record_id, organization_id)
+        SELECT $4, entity, record_id, $3 FROM stored, unnest($5::text[], $6::text[]) AS change (entity, record_id)
+        ON CONFLICT (connector_id, entity, record_id) DO UPDATE SET noticed_at = clock_timestamp()
     )
     SELECT EXISTS (SELECT FROM stored)
 """
@@ -59,8 +68,11 @@ _STORE = """
 _BRING_FORWARD = f"""
     WITH free AS (
         SELECT e.id, change.connector_id, change.entity
-        FROM inbound_changes AS change JOIN context_entities AS e USING (connector_id, entity)
-        WHERE {IS_FREE} ORDER BY change.noticed_at LIMIT {_MAX} FOR NO KEY UPDATE SKIP LOCKED
+        FROM (
+            SELECT connector_id, entity, min(noticed_at) AS noticed_at FROM inbound_changes
+            GROUP BY connector_id, entity HAVING bool_or(record_id = '') OR count(*) > {_MAX_RECORDS}
+        ) AS change JOIN context_entities AS e USING (connector_id, entity)
+        WHERE {IS_FREE} ORDER BY change.noticed_at LIMIT {_MAX} FOR NO KEY UPDATE OF e SKIP LOCKED
     ), forward AS (
         UPDATE context_entities AS e
         SET next_sync_at = LEAST(next_sync_at, GREATEST(now(), last_synced_at + make_interval(secs => $1)))
@@ -68,7 +80,21 @@ _BRING_FORWARD = f"""
     )
     DELETE FROM inbound_changes AS change USING free
     WHERE change.connector_id = free.connector_id AND change.entity = free.entity
-    RETURNING change.entity
+    RETURNING change.connector_id, change.entity
+"""
+# A connector has one job that reads records at a time: what changes meanwhile is read together, by the next.
+_TAKE_RECORDS = f"""
+    WITH taken AS (
+        SELECT connector_id, entity, record_id FROM inbound_changes AS change
+        WHERE record_id <> '' AND NOT EXISTS (
+            SELECT FROM jobs WHERE jobs.connector_id = change.connector_id AND task = '{SYNCHRONIZE.name}'
+              AND action = 'get' AND jobs.status IN ('queued', 'running', 'waiting'))
+        ORDER BY noticed_at LIMIT {_MAX} FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM inbound_changes AS change USING taken
+    WHERE (change.connector_id, change.entity, change.record_id)
+        = (taken.connector_id, taken.entity, taken.record_id)
+    RETURNING change.organization_id, change.connector_id, change.entity, change.record_id
 """
 #: for `prune`
 PRUNE = """
@@ -83,6 +109,15 @@ PRUNE = """
 def binding(organization_id: UUID, hook_id: UUID) -> Binding:
     """The associated data of a hook's secrets."""
     return Binding(organization_id, hook_id, "inbound hook")
+
+
+class ChangedRecords(msgspec.Struct, frozen=True):
+    """Records of a connector that notices named."""
+
+    organization_id: UUID
+    connector_id: UUID
+    #: entity → ids
+    ids: Mapping[str, Sequence[str]]
 
 
 class HookStore:
@@ -139,16 +174,27 @@ class HookStore:
             if await connection.fetchval(_DELETE, organization_id, connector_id) is None:
                 raise NotFound("the connector has no hook")
 
-    async def store(self, hook: Hook, digest: bytes, entities: Sequence[str]) -> bool:
-        """Store a notice about these entities, sorted by name; whether it was not stored before."""
+    async def store(self, hook: Hook, digest: bytes, changes: Sequence[NoticedChange]) -> bool:
+        """Store a notice about these changes, in order; whether it was not stored before."""
+        columns = [each.entity for each in changes], [each.record_id for each in changes]
         async with self._database.tenant(hook.organization_id) as connection:
-            arguments = (hook.id, digest, hook.organization_id, hook.connector_id, list(entities))
+            arguments = (hook.id, digest, hook.organization_id, hook.connector_id, *columns)
             return bool(await connection.fetchval(_STORE, *arguments))
 
     async def bring_forward(self, pause: float) -> int:
         """Make the entities due that notices were about, `pause` seconds after their last run; how many."""
         async with self._database.system() as connection:
-            return len(await connection.fetch(_BRING_FORWARD, pause))
+            rows = await connection.fetch(_BRING_FORWARD, pause)
+        return len({(row["connector_id"], row["entity"]) for row in rows})
+
+    @asynccontextmanager
+    async def taken_records(self) -> AsyncIterator[Sequence[ChangedRecords]]:
+        """The records that notices named, by connector; they stay if the block raises."""
+        async with self._database.system() as connection, connection.transaction():
+            ids: defaultdict[tuple[UUID, UUID], defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+            for row in await connection.fetch(_TAKE_RECORDS):
+                ids[row["organization_id"], row["connector_id"]][row["entity"]].append(row["record_id"])
+            yield [ChangedRecords(*connector, found) for connector, found in ids.items()]
 
     def _hook(self, row: Mapping[str, Any]) -> Hook:
         members = {name: row[name] for name in Hook.__struct_fields__ if name != "secrets"}

@@ -547,6 +547,18 @@ class Entity(Model):
     actions: dict[Identifier, Action]
     search: Search | None = None
 
+    @property
+    def record_id_param(self) -> str | None:
+        """The param by which `get` reads a record of the copy; None where a list alone tells all that the copy has."""
+        get, sync = self.actions.get("get"), self.search.sync if self.search else None
+        if get is None or sync is None:
+            return None
+        if sync.parent is not None and (sync.parent.scopes_ids or sync.parent.add_fields):
+            return None
+        if sync.verify_param is not None:
+            return sync.verify_param
+        return get.required[0] if len(get.required) == 1 else None
+
 
 class NoticeSignature(Model):
     """How the application signs its notices (HMAC, RFC 2104)."""
@@ -596,6 +608,8 @@ class NoticeRule(Model):
     types: tuple[str, ...]
     #: the entities whose next synchronization it brings forward
     entities: tuple[Identifier, ...]
+    #: where a change holds the id of its record: `get` reads that record, and its entity is not synchronized
+    record_id: JsonPath = ()
 
 
 class NoticeSpec(Model):

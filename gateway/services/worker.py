@@ -104,6 +104,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
         sender = await stack.enter_async_context(_sender(settings))
         webhook_store = WebhookStore(database, engine.vault)
         read_records = partial(documents, database)
+        synchronization = _synchronization(engine, wakeup)
         deliverer = Deliverer(webhook_store, feed, sender, engine.process, read_records, settings.webhook_retry_seconds)
         runner = Runner(Leases(database, settings.job_retention, engine.sealing), engine.process)
         cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
@@ -142,12 +143,13 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             schedule_store=schedule_store,
             due_runs=DueRuns(engine.audit, engine.catalog, database, schedule_store, engine.job_store, wakeup),
             deletion=_deletion(engine, wakeup),
-            synchronization=_synchronization(engine, wakeup),
+            synchronization=synchronization,
             inbound_webhooks=InboundWebhooks(
                 engine.audit,
                 engine.catalog,
                 HookStore(database, engine.vault),
                 engine.connectors,
+                synchronization,
                 settings.base_url,
             ),
             loop_lag=loop_lag,

@@ -5,7 +5,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from gateway.context_store.sync import schedule
+from gateway.errors import Unavailable
 from gateway.inbound_webhooks.model import Hook
+from gateway.inbound_webhooks.notice import NoticedChange
 from gateway.inbound_webhooks.store import HookStore
 from gateway.vault.vault import Vault, parse_keys
 from tests.harness.catalog import shipped_catalog
@@ -81,7 +83,7 @@ async def claimed(database, hook: Hook, sql) -> UUID:
 
 
 async def test_a_notice_makes_its_entity_due_and_no_other(store, hook, due_in):
-    stored = [await store.store(hook, b"1", ["tickets"]) for _ in range(2)]
+    stored = [await store.store(hook, b"1", [NoticedChange("tickets")]) for _ in range(2)]
 
     counts = [await store.bring_forward(5.0) for _ in range(2)]
 
@@ -92,7 +94,7 @@ async def test_a_notice_makes_its_entity_due_and_no_other(store, hook, due_in):
 
 async def test_a_notice_during_a_run_makes_the_entity_due_after_it(database, store, hook, sql, due_in):
     job_id = await claimed(database, hook, sql)
-    await store.store(hook, b"1", ["tickets"])
+    await store.store(hook, b"1", [NoticedChange("tickets")])
 
     during = await store.bring_forward(5.0), (await due_in())["tickets"]
     await sql("UPDATE jobs SET status = 'succeeded' WHERE id = $1", job_id)
@@ -104,7 +106,7 @@ async def test_a_notice_during_a_run_makes_the_entity_due_after_it(database, sto
 
 async def test_a_stream_of_notices_is_followed_by_runs_with_pauses(store, hook, sql, due_in):
     await sql(SYNCHRONIZED, hook.connector_id, "ready", 0.0)
-    await store.store(hook, b"1", ["tickets"])
+    await store.store(hook, b"1", [NoticedChange("tickets")])
 
     await store.bring_forward(30.0)
 
@@ -113,8 +115,62 @@ async def test_a_stream_of_notices_is_followed_by_runs_with_pauses(store, hook, 
 
 async def test_an_entity_that_failed_waits_for_as_long_as_its_error_says(store, hook, sql, due_in):
     await sql(SYNCHRONIZED, hook.connector_id, "failed", 3600.0)
-    await store.store(hook, b"1", ["tickets"])
+    await store.store(hook, b"1", [NoticedChange("tickets")])
 
     await store.bring_forward(5.0)
 
     assert (await due_in())["tickets"] > 3000
+
+
+async def test_a_notice_of_a_record_is_taken_once_and_its_entity_is_not_due(store, hook, due_in):
+    await store.store(hook, b"1", [NoticedChange("tickets", "7"), NoticedChange("users", "3")])
+    await store.store(hook, b"2", [NoticedChange("tickets", "7")])
+
+    count = await store.bring_forward(5.0)
+    async with store.taken_records() as first:
+        [taken] = first
+    async with store.taken_records() as second:
+        pass
+
+    assert (count, (await due_in())["tickets"] > 3000) == (0, True)
+    assert (taken.connector_id, taken.ids) == (hook.connector_id, {"tickets": ["7"], "users": ["3"]})
+    assert second == []
+
+
+async def test_records_whose_job_could_not_be_accepted_are_taken_again(store, hook):
+    await store.store(hook, b"1", [NoticedChange("tickets", "7")])
+
+    with pytest.raises(Unavailable):
+        async with store.taken_records():
+            raise Unavailable("PostgreSQL does not answer")
+    async with store.taken_records() as again:
+        assert [each.ids for each in again] == [{"tickets": ["7"]}]
+
+
+async def test_while_a_job_reads_records_others_wait_for_the_next(store, hook, sql):
+    job_id = uuid4()
+    await sql(JOB, job_id, hook.organization_id, hook.connector_id)
+    await sql("UPDATE jobs SET action = 'get' WHERE id = $1", job_id)
+    await store.store(hook, b"1", [NoticedChange("tickets", "7")])
+
+    async with store.taken_records() as during:
+        pass
+    await sql("UPDATE jobs SET status = 'succeeded' WHERE id = $1", job_id)
+    async with store.taken_records() as after:
+        pass
+
+    assert (during, len(after)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    "others", [[NoticedChange("tickets")], [NoticedChange("tickets", str(number)) for number in range(50)]]
+)
+async def test_many_records_and_a_notice_without_one_make_the_entity_due(store, hook, due_in, others):
+    await store.store(hook, b"1", [*others, NoticedChange("tickets", "a"), NoticedChange("users", "3")])
+
+    count = await store.bring_forward(5.0)
+    async with store.taken_records() as taken:
+        pass
+
+    assert (count, (await due_in())["tickets"] <= 0) == (1, True)
+    assert [each.ids for each in taken] == [{"users": ["3"]}]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from multidict import CIMultiDict
 
-from gateway.inbound_webhooks.notice import Notice, entities_of
+from gateway.inbound_webhooks.notice import Notice, changes_of
 from gateway.inbound_webhooks.verification import delivery_digest
 from gateway.kinds.spec import NoticeSpec
 from tests.harness.catalog import shipped_catalog
@@ -218,22 +218,32 @@ def test_a_signed_time_that_is_none_does_not_pass(text):
 
 
 ABOUT = {
-    "zendesk": ("support-desk", ZENDESK_BODY, ["tickets"]),
-    "zendesk trigger": ("support-desk", "ticket 7 was solved", ["tickets"]),
+    "zendesk": ("support-desk", '{"type":"zen:event-type:user.created","detail":{"id":"7"}}', [("users", "7")]),
+    "zendesk ticket": ("support-desk", ZENDESK_BODY, [("tickets", "5158")]),
+    "zendesk trigger": ("support-desk", "ticket 7 was solved", [("tickets", "")]),
     "zendesk of no copy": ("support-desk", '{"type":"zen:event-type:agent.state_changed"}', []),
-    "hubspot": ("crm-records", '[{"subscriptionType":"contact.creation"},{"subscriptionType":"deal.deletion"}]',
-                ["contacts", "deals"]),
-    "slack": ("team-chat", '{"type":"event_callback","event":{"type":"channel_rename"}}', ["channels"]),
-    "asana": ("work-management", '{"events":[{"resource":{"gid":"1","resource_type":"story"}}]}', ["tasks"]),
+    "hubspot": ("crm-records", '[{"subscriptionType":"contact.creation","objectId":1246965},'
+                '{"subscriptionType":"contact.propertyChange","objectId":1246965},'
+                '{"subscriptionType":"deal.deletion","objectId":7}]',
+                [("contacts", "1246965"), ("deals", "7")]),
+    "slack": ("team-chat", '{"type":"event_callback","event":{"type":"channel_rename"}}', [("channels", "")]),
+    "slack user": ("team-chat", '{"event":{"type":"user_change","user":{"id":"U1"}}}', [("users", "U1")]),
+    "asana": ("work-management", '{"events":[{"resource":{"gid":"1","resource_type":"task"}}]}', [("tasks", "1")]),
+    "asana story": ("work-management", '{"events":[{"resource":{"gid":"1","resource_type":"story"},'
+                    '"parent":{"gid":"2","resource_type":"task"}}]}', [("tasks", "2")]),
     "asana heartbeat": ("work-management", '{"events":[]}', []),
     "incident.io": ("incident-management", '{"event_type":"public_incident.incident_created_v2"}',
-                    ["incident_updates", "incidents"]),
-    "notion": ("workspace-notes", NOTION_BODY, ["pages"]),
+                    [("incident_updates", ""), ("incidents", "")]),
+    "notion": ("workspace-notes", NOTION_BODY, [("pages", "")]),
+    "notion page": ("workspace-notes", '{"type":"page.moved","entity":{"id":"a-b","type":"page"}}', [("pages", "a-b")]),
+    "no id": ("support-desk", '{"type":"zen:event-type:user.created","detail":{"id":true}}', [("users", "")]),
+    "too long an id": ("support-desk", '{"type":"zen:event-type:user.created","detail":{"id":"%s"}}' % ("7" * 201),
+                       [("users", "")]),
     "no object": ("work-management", '{"events":[1,null,"x"]}', []),
     "deep": ("work-management", "[" * 100_000, []),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "body", "entities"), ABOUT.values(), ids=ABOUT)
-def test_a_notice_is_about_the_entities_of_its_type(kind, body, entities):
-    assert entities_of(shipped(kind), Notice("POST", URL, {}, body.encode())) == entities
+@pytest.mark.parametrize(("kind", "body", "changes"), ABOUT.values(), ids=ABOUT)
+def test_a_notice_is_about_the_entities_of_its_type_and_the_records_that_it_names(kind, body, changes):
+    assert changes_of(shipped(kind), Notice("POST", URL, {}, body.encode())) == changes

@@ -42,7 +42,7 @@ _TIMEOUT = 3
 #: seconds until records are looked for again whose parents were not there yet
 _AFTER_PARENT = 30
 #: the job waits, or others go on with what it has not done
-_PASSING = (UpstreamRateLimited, Unavailable, JobCanceled, LostLease)
+PASSING = (UpstreamRateLimited, Unavailable, JobCanceled, LostLease)
 #: what holds for every entity of the connector
 _FOR_ALL = (ReauthorizationRequired, ConnectorNotReady)
 
@@ -111,7 +111,7 @@ class SynchronizationRun:
         connector = resolved.connector.in_background()
         try:
             report = await (await self._run(connector, source, entity, total)).to_its_end(interval)
-        except _PASSING:
+        except PASSING:
             raise
         except _FOR_ALL as error:
             await self._all_failed(resolved, error, interval)

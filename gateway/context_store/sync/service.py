@@ -1,7 +1,7 @@
 """The use case around the copies: make them when a connector is made, keep them fresh, say how fresh they are."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,7 +17,8 @@ from gateway.context_store.entities import StoredEntity, freshness
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.job import SynchronizationRun
 from gateway.context_store.sync.schedule import Intervals
-from gateway.contract.connectors import CopyStatus, FreshnessView
+from gateway.context_store.sync.single import RecordsRun
+from gateway.contract.connectors import ConnectorStatus, CopyStatus, FreshnessView
 from gateway.contract.problems import JobErrorView
 from gateway.db.pool import Database
 from gateway.errors import InvalidParams, NotFound, Unavailable
@@ -118,6 +119,17 @@ class Synchronization:
             await self._accepted(record, due_run.job_id, due_run.entities, is_background=True)
         return len(due_runs)
 
+    async def read_records(self, organization_id: UUID, connector_id: UUID, ids: Mapping[str, Sequence[str]]) -> None:
+        """Accept a job that reads these records, by entity; none where copies are not kept fresh now."""
+        if not self.is_automatic:
+            return
+        try:
+            record = await self.connectors.get(organization_id, connector_id)
+        except NotFound:
+            return
+        if record.status is ConnectorStatus.ACTIVE:
+            await self._accepted(record, uuid4(), list(ids), ids=ids, is_background=True)
+
     async def backfill(self) -> int:
         """Begin the copies of connectors that have none yet, or not all; how many connectors."""
         if not self.is_automatic:
@@ -139,6 +151,8 @@ class Synchronization:
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Synchronize the entities of a job, from where its last attempt stopped; raises GatewayError."""
+        if "records" in job.params:
+            return await RecordsRun(self.database, self.resolver, job, run_context).run()
         return await SynchronizationRun(self.database, self.resolver, self.next_in, job, run_context).run()
 
     def next_in(self, record: ConnectorRecord, source: sources.Source) -> float:
@@ -152,6 +166,7 @@ class Synchronization:
         names: Sequence[str],
         *,
         is_full: bool = False,
+        ids: Mapping[str, Sequence[str]] | None = None,
         client_id: UUID | None = None,
         is_background: bool,
     ) -> StoredJob:
@@ -164,7 +179,8 @@ class Synchronization:
             task=SYNCHRONIZE.name,
             kind=record.kind,
             entity=names[0] if len(names) == 1 else None,
-            params={"entities": list(names), "full": is_full},
+            action=None if ids is None else "get",
+            params={"entities": list(names), "full": is_full, **({} if ids is None else {"records": ids})},
             is_background=is_background,
         )
         job = (await self.jobs.accept(new)).job

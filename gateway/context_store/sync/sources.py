@@ -140,7 +140,7 @@ def synchronized(kind: Kind) -> list[str]:
 
 def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: Incremental | None) -> Listing:
     parent = search.sync.parent if search.sync and read is not search.sync.deletions else None
-    send = _naming_fields(read.params, search)
+    send = params_with_fields(read.params, search)
     paging = kind.spec.paging.get(read.paging or "")
     names = [*send, *(paging.request_params[:1] if paging else ()), *(parent.params if parent else ())]
     if since is not None:
@@ -155,7 +155,7 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
     return Listing(Operation(kind.spec, entity_id, "synchronize", action), send, since, parent, read.request_interval)
 
 
-def _naming_fields(send: Mapping[str, Any], search: Search) -> dict[str, Any]:
+def params_with_fields(send: Mapping[str, Any], search: Search) -> dict[str, Any]:
     """The params with the names of the search fields where `{fields}` and `{properties}` stand for them."""
     names = {
         "{fields}": [name for name in search.fields if name != search.primary_key],

@@ -11,9 +11,9 @@ from uuid import UUID
 import msgspec
 
 from gateway.aio.clock import CLOCK
-from gateway.context_store import records, word_index
 from gateway.context_store.entities import StoredEntity, find
 from gateway.context_store.sync import schedule, transforms
+from gateway.context_store.sync.single import store_documents
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.kinds.catalog import Operation
@@ -112,11 +112,7 @@ class WriteThrough:
             documents = transforms.Documents(gone=[str(write.filled(update.deleted_id))])
         else:
             documents = await self._read(connector, write, update)
-        async with self._database.tenant(entity.organization_id) as connection:
-            await records.upsert(connection, entity, documents.live, observed_at=requested_at)
-            if documents.gone:
-                await records.mark_deleted(connection, entity, documents.gone, observed_at=requested_at)
-            await word_index.catch_up(connection, entity)
+        await store_documents(self._database, entity, documents, requested_at)
 
     async def _read(self, connector: UpstreamConnector, write: Write, update: CopyUpdate) -> transforms.Documents:
         result = write.result

@@ -26,13 +26,15 @@ CREATE TABLE inbound_notices (
 CREATE INDEX inbound_notices_by_age ON inbound_notices (received_at);
 CREATE INDEX inbound_notices_of_hook ON inbound_notices (hook_id, received_at DESC);
 
--- Entities that notices were about since their last synchronization began.
+-- Records and entities that notices were about and that were not read since.
 CREATE TABLE inbound_changes (
     connector_id uuid NOT NULL REFERENCES connectors ON DELETE CASCADE,
     entity text NOT NULL,
+    -- empty for the entity as a whole
+    record_id text NOT NULL,
     organization_id uuid NOT NULL,
     noticed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (connector_id, entity)
+    PRIMARY KEY (connector_id, entity, record_id)
 );
 
 CALL gateway_isolate('inbound_hooks');

@@ -30,6 +30,9 @@ def of_kind(kind: Kind) -> Iterator[PlacedError]:
             elif entity.search is None:
                 message = f"{name} has no `search`, so that nothing is synchronized; remove it"
                 yield ("webhooks", "rules", str(number), "entities"), message
+            elif rule.record_id and entity.record_id_param is None:
+                message = f"no `get` with one required param reads a record as the list of {name} has it; remove it"
+                yield ("webhooks", "rules", str(number), "record_id"), message
 
 
 def _signature(webhooks: NoticeSpec) -> Iterator[PlacedError]:

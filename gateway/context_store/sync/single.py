@@ -1,0 +1,134 @@
+"""Single records: read by their ids, as notices name them, and stored as the copy's lists would have them."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from gateway.aio.clock import CLOCK
+from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
+from gateway.context_store import records, word_index
+from gateway.context_store.entities import StoredEntity, find
+from gateway.context_store.records import Written
+from gateway.context_store.sync import schedule, transforms
+from gateway.context_store.sync.job import PASSING
+from gateway.context_store.sync.run import Report
+from gateway.context_store.sync.sources import params_with_fields
+from gateway.context_store.sync.transforms import Documents
+from gateway.db.pool import Database
+from gateway.errors import GatewayError, UpstreamNotFound
+from gateway.jobs.lease import JobRunContext
+from gateway.jobs.model import StoredJob
+from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.spec import Search
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.responses import OperationResult
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RecordRead:
+    """The `get` of an entity with the fields that its list has."""
+
+    operation: Operation
+    search: Search
+    id_param: str
+    constant_params: Mapping[str, Any]
+
+    def params(self, record_id: str) -> dict[str, Any]:
+        """The params that read one record; an id that is a number is sent as one where `get` takes an integer."""
+        is_number = self.operation.action.params[self.id_param].get("type") == "integer" and record_id.isdecimal()
+        return {**self.constant_params, self.id_param: int(record_id) if is_number else record_id}
+
+
+def record_read(kind: Kind, entity_id: str) -> RecordRead | None:
+    """How one record of the copy is read; None for an entity whose records only its list brings."""
+    entity = kind.spec.entities.get(entity_id)
+    id_param = None if entity is None else entity.record_id_param
+    if entity is None or id_param is None or entity.search is None or entity.search.sync is None:
+        return None
+    operation = kind.operation(entity_id, "get")
+    constant_params = params_with_fields(entity.search.sync.params, entity.search)
+    shared = {name: value for name, value in constant_params.items() if name in operation.action.params}
+    return RecordRead(operation, entity.search, id_param, shared)
+
+
+async def store_documents(
+    database: Database, entity: StoredEntity, documents: Documents, requested_at: datetime
+) -> tuple[Written, int]:
+    """Write what the application answered to a request at that time; what was written, and how many were deleted."""
+    async with database.tenant(entity.organization_id) as connection:
+        written = await records.upsert(connection, entity, documents.live, observed_at=requested_at)
+        deleted = 0
+        if documents.gone:
+            deleted = await records.mark_deleted(connection, entity, documents.gone, observed_at=requested_at)
+        await word_index.catch_up(connection, entity)
+    return written, deleted
+
+
+class RecordsRun:
+    """One run of a job that reads single records: `params["records"]` has their ids by entity.
+
+    An entity of which a record cannot be read is synchronized as a whole instead.
+    """
+
+    def __init__(
+        self, database: Database, connectors: ConnectorResolver, job: StoredJob, run_context: JobRunContext
+    ) -> None:
+        self._database = database
+        self._connectors = connectors
+        self._job = job
+        self._run_context = run_context
+        self._done: dict[str, Any] = dict(run_context.state.get("done", {}))
+
+    async def run(self) -> OperationResult:
+        """Read and store the records of every entity that is not done: `{entities: [report]}`."""
+        assert self._job.connector_id is not None
+        resolved = await self._connectors.get(self._job.organization_id, self._job.connector_id)
+        resolved.require_active()
+        for name, ids in self._job.params["records"].items():
+            if name not in self._done:
+                self._done[name] = (await self._one(resolved, name, ids)).document()
+                await self._run_context.checkpoint({"done": self._done})
+        read = sum(report["records"] for report in self._done.values())
+        await self._run_context.progress(read, None, f"{read} record{'' if read == 1 else 's'} read")
+        return OperationResult(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
+
+    async def _one(self, resolved: ResolvedConnector, name: str, ids: Sequence[str]) -> Report:
+        report, kind = Report(name), resolved.connector.kind
+        async with self._database.tenant(self._job.organization_id) as connection:
+            entity = await find(connection, resolved.record.id, name)
+        if entity is None:
+            return report
+        read, connector = record_read(kind, name), resolved.connector.in_background()
+        try:
+            if read is not None:
+                for id_ in ids:
+                    await self._read(connector, read, entity, id_, report)
+                return report
+        except PASSING:
+            raise
+        except GatewayError as error:
+            log.info("a record of a notice cannot be read: %s", error.detail, extra={"entity": name})
+        async with self._database.tenant(entity.organization_id) as connection:
+            await schedule.run_soon(connection, entity)
+        return report
+
+    async def _read(
+        self, connector: UpstreamConnector, read: RecordRead, entity: StoredEntity, id_: str, report: Report
+    ) -> None:
+        requested_at = CLOCK.now()
+        try:
+            answer = await connector.call(read.operation, read.params(id_))
+            documents = transforms.documents(read.search, [answer.result])
+        except UpstreamNotFound:
+            documents = Documents(gone=[id_])
+        written, deleted = await store_documents(self._database, entity, documents, requested_at)
+        report.read += 1
+        report.added += written.added
+        report.changed += written.changed
+        report.deleted += deleted
