@@ -13,8 +13,9 @@ from gateway.identity.model import Caller
 from gateway.inbound_webhooks.model import Hook
 from gateway.inbound_webhooks.notice import Notice, changes_of
 from gateway.inbound_webhooks.store import HookStore
-from gateway.inbound_webhooks.verification import delivery_digest, key_of
+from gateway.inbound_webhooks.verification import delivery_digest
 from gateway.kinds.catalog import Catalog
+from gateway.kinds.notice_signatures import key_of
 from gateway.kinds.spec import HEADER_PATH, NoticeSpec
 from gateway.telemetry.metrics import NOTICES
 

@@ -16,6 +16,7 @@ from gateway.sandbox.calls import Call, FileReply, Refusal, Reply
 from gateway.sandbox.faults import Fault, Faults
 from gateway.sandbox.journal import CallJournal, ReceivedRequest
 from gateway.sandbox.kinds import APPLICATIONS
+from gateway.sandbox.notices import Notices
 from gateway.sandbox.spec_application import SpecApplication
 
 #: begins the paths of every kind: two kinds may have the same path
@@ -40,19 +41,20 @@ def create_sandbox(
         APPLICATIONS.get(kind.name, SpecApplication)(kind, seed=seed, scale=scale, job_seconds=job_seconds)
         for kind in catalog
     ]
-    faults, journal = Faults(), journal or CallJournal()
+    faults, journal, notices = Faults(), journal or CallJournal(), Notices()
     app = web.Application(client_max_size=_BODY_CAP)
-    app.add_routes(control.routes(applications, faults, journal))
+    app.cleanup_ctx.append(notices.running)
+    app.add_routes(control.routes(applications, faults, journal, notices))
     routes = [(application, route) for application in applications for route in application.routes()]
     taken: set[tuple[str, str]] = set()
     for application, route in sorted(routes, key=lambda each: _specificity(each[1])):
-        handler = _handler(application, route, faults, journal)
+        handler = _handler(application, route, faults, journal, notices)
         _add(app, route.method, f"{OWN_PATH}/{application.kind.name}{route.path}", handler)
         line = route.method, re.sub(r"{\w+}", "{}", route.path)
         if line not in taken:
             taken.add(line)
             _add(app, route.method, route.path, handler)
-    app.router.add_route("*", "/{path:.*}", _handler(None, None, faults, journal))
+    app.router.add_route("*", "/{path:.*}", _handler(None, None, faults, journal, notices))
     return app
 
 
@@ -70,7 +72,7 @@ def _add(
 
 
 def _handler(
-    application: Application | None, route: Route | None, faults: Faults, journal: CallJournal
+    application: Application | None, route: Route | None, faults: Faults, journal: CallJournal, notices: Notices
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     kind = application.kind.name if application else None
     entities = tuple({operation.entity_id: None for operation in route.operations}) if route else ()
@@ -87,6 +89,8 @@ def _handler(
         if fault is not None:
             await asyncio.sleep(fault.latency_ms / 1000)
         reply = _reply(application, route, request, body, now, fault)
+        if application is not None:
+            notices.announce(application)
         return await sending.send(request, reply, fault, journal, received)
 
     return handle

@@ -13,9 +13,20 @@ from gateway.sandbox import files
 from gateway.sandbox.application import Application
 from gateway.sandbox.faults import Fault, Faults
 from gateway.sandbox.journal import CallJournal
+from gateway.sandbox.notices import Notices
 from gateway.sandbox.store import Row, Table
 
 _Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+
+class HookRequest(BaseModel):
+    """Where the notices of a kind are to be sent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: str
+    #: what signs them, where the application does not make its secret itself
+    secret: str | None = Field(default=None, min_length=1)
 
 
 class TokenLifetime(BaseModel):
@@ -29,9 +40,11 @@ class TokenLifetime(BaseModel):
     kind: str | None = None
 
 
-def routes(applications: Sequence[Application], faults: Faults, journal: CallJournal) -> list[web.RouteDef]:
+def routes(
+    applications: Sequence[Application], faults: Faults, journal: CallJournal, notices: Notices
+) -> list[web.RouteDef]:
     """Every URL of the control side."""
-    control = _Control(applications, faults, journal)
+    control = _Control(applications, faults, journal, notices)
     return [
         web.post("/_sandbox/faults", _answering_bad_requests(control.add_fault)),
         web.delete("/_sandbox/faults", control.clear_faults),
@@ -42,14 +55,19 @@ def routes(applications: Sequence[Application], faults: Faults, journal: CallJou
         web.get("/_sandbox/files/{number:[0-9]+}", control.file),
         web.put("/_sandbox/records/{kind}/{table}/{id}", _answering_bad_requests(control.put_record)),
         web.delete("/_sandbox/records/{kind}/{table}/{id}", _answering_bad_requests(control.remove_record)),
+        web.put("/_sandbox/hooks/{kind}", _answering_bad_requests(control.put_hook)),
+        web.delete("/_sandbox/hooks/{kind}", control.remove_hook),
+        web.get("/_sandbox/notices", control.list_notices),
         web.delete("/_sandbox/state", control.reset),
         web.get("/_sandbox/health", control.health),
     ]
 
 
 class _Control:
-    def __init__(self, applications: Sequence[Application], faults: Faults, journal: CallJournal) -> None:
-        self._applications, self._faults, self._journal = applications, faults, journal
+    def __init__(
+        self, applications: Sequence[Application], faults: Faults, journal: CallJournal, notices: Notices
+    ) -> None:
+        self._applications, self._faults, self._journal, self._notices = applications, faults, journal, notices
 
     async def add_fault(self, request: web.Request) -> web.Response:
         fault = Fault.model_validate(await request.json())
@@ -107,18 +125,36 @@ class _Control:
         application.change(row, merged, now)
         row.record.update(merged)
         application.invalidate_cache()
+        self._notices.announce(application)
         return _json(row.record)
 
     async def remove_record(self, request: web.Request) -> web.Response:
         application, table = self._table(request)
         table.remove(request.match_info["id"])
         application.invalidate_cache()
+        self._notices.announce(application)
         return web.Response(status=204)
 
-    def _table(self, request: web.Request) -> tuple[Application, Table]:
+    async def put_hook(self, request: web.Request) -> web.Response:
+        """Send the notices of a kind to an address, after its handshake."""
+        hook = HookRequest.model_validate(await request.json())
+        await self._notices.register(self._application(request), hook.url, hook.secret)
+        return web.Response(status=204)
+
+    async def remove_hook(self, request: web.Request) -> web.Response:
+        self._notices.forget(request.match_info["kind"])
+        return web.Response(status=204)
+
+    async def list_notices(self, request: web.Request) -> web.Response:
+        """The latest notices that were sent, oldest first, with the status of the answer."""
+        return _json({"notices": list(self._notices.sent)})
+
+    def _application(self, request: web.Request) -> Application:
         self._check_kind(request.match_info["kind"])
-        named = (each for each in self._applications if each.kind.name == request.match_info["kind"])
-        application = next(named)
+        return next(each for each in self._applications if each.kind.name == request.match_info["kind"])
+
+    def _table(self, request: web.Request) -> tuple[Application, Table]:
+        application = self._application(request)
         return application, application.store.table(request.match_info["table"])
 
     async def reset(self, request: web.Request) -> web.Response:
@@ -127,6 +163,7 @@ class _Control:
             application.reset()
         self._faults.clear()
         self._journal.clear()
+        self._notices.clear()
         return web.Response(status=204)
 
     async def health(self, request: web.Request) -> web.Response:

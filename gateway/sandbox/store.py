@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from gateway.sandbox.calls import Record
@@ -23,11 +25,29 @@ class Row:
         return self.record[name] if name in self.record else self.refs.get(name)
 
 
-class Table:
-    """Rows by id, in the order they were made."""
+class What(StrEnum):
+    """What happened to a row."""
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    CREATED = "created"
+    UPDATED = "updated"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordChange:
+    """A row that is not as it was."""
+
+    table: str
+    row: Row
+    what: What
+
+
+class Table:
+    """Rows by id, in the order they were made; `note` hears of every change."""
+
+    def __init__(self, rows: Iterable[Row], note: Callable[[Row, What], None]) -> None:
         self._rows = {row.id: row for row in rows}
+        self._note = note
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self._rows.values())
@@ -39,11 +59,14 @@ class Table:
         return self._rows.get(str(row_id))
 
     def put(self, row: Row) -> Row:
+        self._note(row, What.UPDATED if row.id in self._rows else What.CREATED)
         self._rows[row.id] = row
         return row
 
     def remove(self, row_id: object) -> None:
-        self._rows.pop(str(row_id), None)
+        row = self._rows.pop(str(row_id), None)
+        if row is not None:
+            self._note(row, What.DELETED)
 
 
 class Store:
@@ -53,11 +76,29 @@ class Store:
         self._rows_of = rows_of
         self._tables: dict[str, Table] = {}
         self._last_numbers: dict[str, int] = {}
+        self._changes: dict[tuple[str, str], RecordChange] = {}
 
     def table(self, name: str) -> Table:
         if name not in self._tables:
-            self._tables[name] = Table(self._rows_of(name))
+            self._tables[name] = Table(self._rows_of(name), partial(self._note, name))
         return self._tables[name]
+
+    def changed(self, row: Row) -> None:
+        """The members of a row are not what they were."""
+        for name, table in self._tables.items():
+            if table.get(row.id) is row:
+                self._note(name, row, What.UPDATED)
+
+    def take_changes(self) -> list[RecordChange]:
+        """The rows that changed since the last call, each once, in the order of their first change."""
+        taken = list(self._changes.values())
+        self._changes.clear()
+        return taken
+
+    def _note(self, table: str, row: Row, what: What) -> None:
+        before = self._changes.get((table, row.id))
+        is_new = before is not None and before.what is What.CREATED and what is What.UPDATED
+        self._changes[table, row.id] = RecordChange(table, row, What.CREATED if is_new else what)
 
     def next_number(self, name: str, ready_made: int) -> int:
         """The number of a new row: one more than any that the table ever had."""
@@ -68,3 +109,4 @@ class Store:
         """Back to the ready-made records."""
         self._tables.clear()
         self._last_numbers.clear()
+        self._changes.clear()

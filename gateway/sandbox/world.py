@@ -113,6 +113,7 @@ class World:
         row.record.update(members)
         row.changed = now
         row.record.update({name: self.time(now) for name in self._changed_members if name in row.record})
+        self.store.changed(row)
 
     def require_row(self, table: str, row_id: object) -> Row:
         """The row, or the application's 404."""

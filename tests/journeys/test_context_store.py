@@ -563,3 +563,70 @@ async def test_changes_show_by_themselves_and_two_workers_read_them_once(
 
     assert found == ["numbat"]
     assert len(requests) <= len(jobs) + 1
+
+
+async def hooked(deployment: Deployment, connector: ConnectorApi, kind: str, secret: str | None = None) -> None:
+    """Let the application send its notices to a hook of the connector."""
+    body = {} if secret is None else {"secret": secret}
+    hook = (await connector.api.post(f"{connector.path}/hook", body)).document()
+    registration = {"url": f"{deployment.base_url}/hooks/{hook['id']}", **body}
+    async with (
+        aiohttp.ClientSession(deployment.upstream_url) as application,
+        application.put(f"/_sandbox/hooks/{kind}", json=registration) as answer,
+    ):
+        assert answer.status == 204, await answer.text()
+
+
+async def test_a_notice_brings_the_record_that_it_names_and_reads_no_list(deployment, api, upstream):
+    connector = await api.connector()
+    await loaded(connector)
+    await hooked(deployment, connector, "support-desk", "signing secret")
+    before = len(await deployment.upstream_requests())
+    after = {"after": str((await api.get("/api/v1/events")).json()["latest_id"]), "types": "record.*", "wait": "30"}
+
+    await upstream.put("/_sandbox/records/support-desk/tickets/7", json={"subject": "Wombat at the door"})
+
+    async def found() -> list[Any]:
+        return await ids(connector, "tickets", {"eq": {"subject": "Wombat at the door"}})
+
+    assert await eventually(found) == [7]
+    requests = (await deployment.upstream_requests())[before:]
+    paths = [request["path"] for request in requests if request["method"] == "GET"]
+    assert [path for path in paths if "tickets" in path] == ["/api/v2/tickets/7.json"]
+    [event] = (await api.get("/api/v1/events", params=after)).json()["data"]
+    assert (event["type"], event["data"]) == ("record.updated", {"entity": "tickets", "record_id": "7"})
+
+
+async def test_a_notice_of_a_record_that_is_gone_removes_it_from_the_copy(deployment, api, upstream):
+    connector = await api.connector()
+    await loaded(connector)
+    await hooked(deployment, connector, "support-desk", "signing secret")
+
+    await upstream.delete("/_sandbox/records/support-desk/users/400900007")
+
+    async def gone() -> bool:
+        return await ids(connector, "users", {"eq": {"id": 400900007}}) == []
+
+    assert await eventually(gone)
+
+
+@pytest.mark.parametrize(
+    ("kind", "credentials", "table", "id_", "change", "found_by"),
+    [
+        ("work-management", {"token": "token"}, "tasks", "545500007", {"name": "Wombat"}, {"name": "Wombat"}),
+        ("team-chat", {"bot_key": "token"}, "channels", "C00000003", {"name": "wombats"}, {"name": "wombats"}),
+    ],
+)
+async def test_after_the_handshake_of_its_kind_a_hook_takes_notices(
+    deployment, api, upstream, kind, credentials, table, id_, change, found_by
+):
+    connector = await api.connector(kind, credentials)
+    await loaded(connector)
+    await hooked(deployment, connector, kind, "signing secret" if kind == "team-chat" else None)
+
+    await upstream.put(f"/_sandbox/records/{kind}/{table}/{id_}", json=change)
+
+    async def found() -> list[Any]:
+        return (await search(connector, table, {"eq": found_by}))["data"]
+
+    assert len(await eventually(found)) == 1

@@ -72,3 +72,29 @@ def test_an_update_of_a_copy_that_could_not_be_made_is_a_lint_error(errors, upda
 
 def test_what_is_right_is_not_complained_about(errors):
     assert errors({}, [{"entity": "shipments", "read": "get", "params": {"shipment_id": "{id}"}}]) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"types": ["a"], "entities": ["shipments"], "record_id": "id"}, ""),
+        ({"types": ["a"], "entities": ["shipmints"]}, "there is no entity shipmints; did you mean shipments"),
+        ({"types": ["a"], "entities": ["labels"], "record_id": "id"}, "no `get` with one required param"),
+    ],
+)
+def test_a_notice_of_a_record_that_could_not_be_read_is_a_lint_error(tmp_path, rule, words):
+    for name, text in EXAMPLE.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    folder = (tmp_path / SHIPMENTS).parent
+    labels = yaml.safe_load(EXAMPLE[SHIPMENTS])
+    labels["actions"] = {"list": labels["actions"]["list"]}
+    (folder / "labels.yaml").write_text(yaml.safe_dump(labels), "utf-8")
+    spec = yaml.safe_load((folder / "connector.yaml").read_text())
+    spec["webhooks"] = {"signature": {"header": "X-Signature"}, "type": "type", "rules": [rule]}
+    (folder / "connector.yaml").write_text(yaml.safe_dump(spec), "utf-8")
+
+    said = [each.message for each in lint(folder) if each.message.startswith("webhooks.rules")]
+
+    assert words in "".join(said)
+    assert bool(words) == bool(said)

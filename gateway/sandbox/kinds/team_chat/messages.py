@@ -130,6 +130,7 @@ class Messages:
         said = {name: call.body[name] for name in ("text", "blocks") if name in call.body}
         row.record |= {**said, "edited": {"user": BOT, "ts": self._new_ts(call.now)}}
         row.changed = call.now
+        self._chat.store.changed(row)
         answer = {"channel": channel.id, "ts": row.record["ts"], "text": row.record.get("text")}
         return Reply({"ok": True, **answer, "message": row.record})
 

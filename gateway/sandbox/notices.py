@@ -1,0 +1,169 @@
+"""Notices of changes, signed as the spec says and sent to the address that a hook of the gateway has."""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+from gateway.kinds.notice_signatures import sign, time_text
+from gateway.kinds.spec import HEADER_PATH, NoticeSpec
+from gateway.sandbox.application import Application
+from gateway.sandbox.calls import Record, nested, put
+from gateway.sandbox.kinds.notices import NOTICES
+from gateway.sandbox.store import RecordChange
+
+log = logging.getLogger(__name__)
+
+#: seconds until a receiver must have answered
+_TIMEOUT = 10.0
+#: notices that are remembered
+_REMEMBERED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class HookAddress:
+    """Where the notices of a kind are sent."""
+
+    url: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentNotice:
+    """A notice and what the receiver answered; status 0 is no answer."""
+
+    kind: str
+    url: str
+    body: Any
+    status: int
+
+
+class Notices:
+    """Sends the notices of every kind whose hook is known, in the order of the changes."""
+
+    def __init__(self) -> None:
+        self.sent: deque[SentNotice] = deque(maxlen=_REMEMBERED)
+        self._hooks: dict[str, HookAddress] = {}
+        self._queue: asyncio.Queue[tuple[Application, HookAddress, RecordChange]] = asyncio.Queue()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def running(self, _app: web.Application) -> AsyncIterator[None]:
+        """Send for as long as the sandbox runs."""
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT)) as self._session:
+            sending = asyncio.create_task(self._send_all(), name="notices")
+            yield
+            sending.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await sending
+
+    async def register(self, application: Application, url: str, secret: str | None) -> None:
+        """Send the kind's notices to this address from now on, after the handshake that the spec describes.
+
+        `secret` signs them, where the application does not make one itself. Raises ValueError.
+        """
+        kind, spec = application.kind.name, application.kind.spec.webhooks
+        if spec is None:
+            raise ValueError(f"the spec of {kind} describes no notices")
+        makes_secret = spec.handshake is not None and spec.handshake.style == "secret"
+        if secret is None and not makes_secret:
+            raise ValueError(f"secret is missing: give the one that the hook of {kind} has")
+        hook = HookAddress(url, secrets.token_hex(32) if secret is None or makes_secret else secret)
+        await self._shake_hands(spec, hook)
+        self._hooks[kind] = hook
+
+    def forget(self, kind: str) -> None:
+        """Send the kind's notices nowhere."""
+        self._hooks.pop(kind, None)
+
+    def clear(self) -> None:
+        """Send nothing any more, and forget what was sent."""
+        self._hooks.clear()
+        self.sent.clear()
+
+    def announce(self, application: Application) -> None:
+        """Send a notice of each change since the last call, if the kind's hook is known."""
+        hook = self._hooks.get(application.kind.name)
+        for change in application.store.take_changes():
+            if hook is not None:
+                self._queue.put_nowait((application, hook, change))
+
+    async def _send_all(self) -> None:
+        while True:
+            application, hook, change = await self._queue.get()
+            kind, spec = application.kind.name, application.kind.spec.webhooks
+            assert spec is not None
+            notice_of = NOTICES.get(kind)
+            body = _plain_notice(application, spec, change) if notice_of is None else notice_of(change, time.time())
+            if body:
+                try:
+                    status, _, _ = await self._send(spec, hook, body)
+                except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                    log.warning("a notice was not answered: %s", error, extra={"url": hook.url})
+                    status = 0
+                self.sent.append(SentNotice(kind, hook.url, body, status))
+
+    async def _shake_hands(self, spec: NoticeSpec, hook: HookAddress) -> None:
+        if spec.handshake is None:
+            return
+        value = hook.secret if spec.handshake.style == "secret" else secrets.token_hex(16)
+        in_header = spec.handshake.path[0] == HEADER_PATH
+        name = ".".join(spec.handshake.path[1:])
+        body = {} if in_header else nested(spec.handshake.path, value)
+        is_signed = spec.handshake.style == "challenge"
+        try:
+            answer = await self._send(spec, hook, body, is_signed=is_signed, **({name: value} if in_header else {}))
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise ValueError(f"{hook.url} does not answer: {error}") from error
+        status, headers, text = answer
+        is_echoed = headers.get(name) == value if in_header else not is_signed or value in text
+        if status != 200 or not is_echoed:
+            raise ValueError(f"{hook.url} answered {status} to the handshake: {text[:200]}")
+
+    async def _send(
+        self, spec: NoticeSpec, hook: HookAddress, body: Any, *, is_signed: bool = True, **headers: str
+    ) -> tuple[int, Any, str]:
+        """Status, headers and text of the answer."""
+        assert self._session is not None
+        at, delivery_id = datetime.now(UTC), str(uuid4())
+        written = "" if spec.timestamp is None else time_text(spec.timestamp, at)
+        if isinstance(body, dict):
+            _put_in_body(spec, body, written, delivery_id)
+        data = msgspec.json.encode(body)
+        if is_signed:
+            headers |= sign(spec, "POST", hook.url, data, time=written, delivery_id=delivery_id, secret=hook.secret)
+        async with self._session.post(
+            hook.url, data=data, headers={"Content-Type": "application/json", **headers}, allow_redirects=False
+        ) as response:
+            return response.status, response.headers, await response.text()
+
+
+def _put_in_body(spec: NoticeSpec, body: Record, written: str, delivery_id: str) -> None:
+    """The time and the id of the delivery, where the application has them in the body."""
+    if spec.timestamp is not None and spec.timestamp.path[0] != HEADER_PATH:
+        is_number = spec.timestamp.format != "iso8601"
+        put(body, spec.timestamp.path, int(written) if is_number else written)
+    if spec.delivery_id and spec.delivery_id[0] != HEADER_PATH:
+        put(body, spec.delivery_id, delivery_id)
+
+
+def _plain_notice(application: Application, spec: NoticeSpec, change: RecordChange) -> Any:
+    """What the spec alone says of a notice; None where no rule is about the table."""
+    for rule in spec.rules:
+        if any(application.table_for(entity) == change.table for entity in rule.entities):
+            body: Record = {}
+            put(body, spec.type, rule.types[0].replace("*", change.what))
+            if rule.record_id:
+                put(body, rule.record_id, change.row.id)
+            return nested(spec.changes, [body]) if spec.changes else body
+    return None
