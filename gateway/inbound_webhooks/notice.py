@@ -50,14 +50,16 @@ class Notice:
 
 def changes_of(spec: NoticeSpec, notice: Notice) -> list[NoticedChange]:
     """What the notice is about, each once and in order; a body without JSON is one change."""
-    changes = value_at(notice.document(), spec.changes)
+    found = value_at(notice.document(), spec.changes)
+    changes = found if isinstance(found, list) else [found]
+    is_in_header = spec.type[:1] == (HEADER_PATH,)
+    types = (notice.text_at(spec.type) if is_in_header else value_at(change, spec.type) for change in changes)
     return sorted(
-        {found for each in (changes if isinstance(changes, list) else [changes]) for found in _changes(spec, each)}
+        {each for change, type_ in zip(changes, types, strict=True) for each in _changes(spec, change, type_)}
     )
 
 
-def _changes(spec: NoticeSpec, change: Any) -> Iterator[NoticedChange]:
-    change_type = value_at(change, spec.type)
+def _changes(spec: NoticeSpec, change: Any, change_type: Any) -> Iterator[NoticedChange]:
     text = change_type if isinstance(change_type, str) else ""
     rules = (rule for rule in spec.rules if any(fnmatchcase(text, pattern) for pattern in rule.types))
     rule = next(rules, None)

@@ -622,8 +622,8 @@ class NoticeSpec(Model):
     handshake: NoticeHandshake | None = None
     #: the list of changes in the body; `$` is the body, which may be one change
     changes: JsonPath = ()
-    #: the type of a change
-    type: JsonPath
+    #: the type of a change: a JsonPath in it, or `$header.name` of the notice
+    type: MetaPath
     #: the first rule that has the type of a change counts; changes of other types are ignored
     rules: tuple[NoticeRule, ...]
 

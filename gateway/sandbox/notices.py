@@ -6,7 +6,7 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +16,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from gateway.kinds.notice_signatures import sign, time_text
+from gateway.kinds.notice_signatures import key_of, sign, time_text
 from gateway.kinds.spec import HEADER_PATH, NoticeSpec
 from gateway.sandbox.application import Application
 from gateway.sandbox.calls import Record, nested, put
@@ -78,6 +78,10 @@ class Notices:
         makes_secret = spec.handshake is not None and spec.handshake.style == "secret"
         if secret is None and not makes_secret:
             raise ValueError(f"secret is missing: give the one that the hook of {kind} has")
+        try:
+            key_of(spec.signature, secret or "")
+        except ValueError as error:
+            raise ValueError(f"secret {error}") from error
         hook = HookAddress(url, secrets.token_hex(32) if secret is None or makes_secret else secret)
         await self._shake_hands(spec, hook)
         self._hooks[kind] = hook
@@ -104,10 +108,13 @@ class Notices:
             kind, spec = application.kind.name, application.kind.spec.webhooks
             assert spec is not None
             notice_of = NOTICES.get(kind)
-            body = _plain_notice(application, spec, change) if notice_of is None else notice_of(change, time.time())
+            headers: dict[str, str] = {}
+            body = None if notice_of is None else notice_of(change, time.time())
+            if notice_of is None:
+                headers, body = _plain_notice(application, spec, change)
             if body:
                 try:
-                    status, _, _ = await self._send(spec, hook, body)
+                    status, _, _ = await self._send(spec, hook, body, headers)
                 except (aiohttp.ClientError, TimeoutError, OSError) as error:
                     log.warning("a notice was not answered: %s", error, extra={"url": hook.url})
                     status = 0
@@ -122,7 +129,7 @@ class Notices:
         body = {} if in_header else nested(spec.handshake.path, value)
         is_signed = spec.handshake.style == "challenge"
         try:
-            answer = await self._send(spec, hook, body, is_signed=is_signed, **({name: value} if in_header else {}))
+            answer = await self._send(spec, hook, body, {name: value} if in_header else {}, is_signed=is_signed)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ValueError(f"{hook.url} does not answer: {error}") from error
         status, headers, text = answer
@@ -131,7 +138,7 @@ class Notices:
             raise ValueError(f"{hook.url} answered {status} to the handshake: {text[:200]}")
 
     async def _send(
-        self, spec: NoticeSpec, hook: HookAddress, body: Any, *, is_signed: bool = True, **headers: str
+        self, spec: NoticeSpec, hook: HookAddress, body: Any, headers: Mapping[str, str], *, is_signed: bool = True
     ) -> tuple[int, Any, str]:
         """Status, headers and text of the answer."""
         assert self._session is not None
@@ -141,7 +148,8 @@ class Notices:
             _put_in_body(spec, body, written, delivery_id)
         data = msgspec.json.encode(body)
         if is_signed:
-            headers |= sign(spec, "POST", hook.url, data, time=written, delivery_id=delivery_id, secret=hook.secret)
+            signature = sign(spec, "POST", hook.url, data, time=written, delivery_id=delivery_id, secret=hook.secret)
+            headers = {**headers, **signature}
         async with self._session.post(
             hook.url, data=data, headers={"Content-Type": "application/json", **headers}, allow_redirects=False
         ) as response:
@@ -157,13 +165,16 @@ def _put_in_body(spec: NoticeSpec, body: Record, written: str, delivery_id: str)
         put(body, spec.delivery_id, delivery_id)
 
 
-def _plain_notice(application: Application, spec: NoticeSpec, change: RecordChange) -> Any:
-    """What the spec alone says of a notice; None where no rule is about the table."""
+def _plain_notice(application: Application, spec: NoticeSpec, change: RecordChange) -> tuple[dict[str, str], Any]:
+    """Headers and body of a notice, as the spec alone has them; no body where no rule is about the table."""
     for rule in spec.rules:
         if any(application.table_for(entity) == change.table for entity in rule.entities):
-            body: Record = {}
-            put(body, spec.type, rule.types[0].replace("*", change.what))
+            body: Record = {"action": change.what}
+            text = rule.types[0].replace("*", change.what)
+            headers = {".".join(spec.type[1:]): text} if spec.type[0] == HEADER_PATH else {}
+            if not headers:
+                put(body, spec.type, text)
             if rule.record_id:
                 put(body, rule.record_id, change.row.id)
-            return nested(spec.changes, [body]) if spec.changes else body
-    return None
+            return headers, nested(spec.changes, [body]) if spec.changes else body
+    return {}, None

@@ -239,6 +239,8 @@ ABOUT = {
     "no id": ("support-desk", '{"type":"zen:event-type:user.created","detail":{"id":true}}', [("users", "")]),
     "too long an id": ("support-desk", '{"type":"zen:event-type:user.created","detail":{"id":"%s"}}' % ("7" * 201),
                        [("users", "")]),
+    "linear": ("linear", '{"action":"update","type":"Issue","data":{"id":"2174add1"}}', [("issues", "2174add1")]),
+    "sentry": ("sentry", '{"action":"created","data":{"issue":{"id":"1"}}}', [("issues", "")]),
     "no object": ("work-management", '{"events":[1,null,"x"]}', []),
     "deep": ("work-management", "[" * 100_000, []),
 }  # fmt: skip
@@ -246,4 +248,5 @@ ABOUT = {
 
 @pytest.mark.parametrize(("kind", "body", "changes"), ABOUT.values(), ids=ABOUT)
 def test_a_notice_is_about_the_entities_of_its_type_and_the_records_that_it_names(kind, body, changes):
-    assert changes_of(shipped(kind), Notice("POST", URL, {}, body.encode())) == changes
+    headers = {"Sentry-Hook-Resource": "issue"}
+    assert changes_of(shipped(kind), Notice("POST", URL, headers, body.encode())) == changes

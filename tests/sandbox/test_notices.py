@@ -76,6 +76,8 @@ async def put_record(http, kind, table):
         ("work-management", "tasks", ("tasks", "77")),
         ("incident-management", "incidents", ("incidents", "")),
         ("workspace-notes", "pages", ("pages", "77")),
+        ("linear", "issues", ("issues", "77")),
+        ("sentry", "issues", ("issues", "")),
     ],
 )
 async def test_a_change_is_noticed_as_the_gateway_understands_it(http, hook, catalog, kind, table, change):
@@ -140,6 +142,7 @@ async def test_a_hook_that_refuses_the_handshake_is_not_registered(http, hook, k
         ("crm-query", {"url": "http://127.0.0.1/", "secret": "s"}, "describes no notices"),
         ("support-desk", {"url": "http://127.0.0.1/"}, "secret is missing"),
         ("support-desk", {"secret": "s"}, "url"),
+        ("airtable", {"url": "http://127.0.0.1/", "secret": "not_base64"}, "secret is Base64"),
         ("no-kind", {"url": "http://127.0.0.1/"}, "there is no kind"),
     ],
 )
