@@ -19,7 +19,7 @@ from gateway.kinds.suggestions import did_you_mean, known_actions
 from gateway.kinds.sunsets import call_sunsets, sunset_headers
 
 #: keywords of ours beside JSON Schema's own: where a param goes and what it is called there
-PLACEMENT_KEYWORDS = ("in", "as", "style", "explode")
+PLACEMENT_KEYWORDS = ("in", "as", "style", "explode", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class Placement:
     #: how a list or an object is written there; None leaves it to the place
     style: ParamStyle | None = None
     explode: bool = True
+    #: what is sent, with params in it: `refs/heads/{branch}`; None sends the value itself
+    text: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Operation:
                 schema.get("as", name),
                 ParamStyle(schema["style"]) if "style" in schema else None,
                 schema.get("explode", True),
+                schema.get("text"),
             )
             for name, schema in self.action.params.items()
         )

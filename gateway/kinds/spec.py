@@ -321,7 +321,8 @@ class Alternative(Model):
 #: the rules of `gateway.upstream.rules`; packages bring further ones by entry point
 RULE_NAMES = ("property_names", "query_page", "query_page_of_200")
 _PARAM_STYLES = frozenset(map(str, ParamStyle))
-_LOCATIONS = ("path", "query", "body", "header")
+#: `fragment` selects fields in a GraphQL document, `text` is for params that only the `text` of others holds
+_LOCATIONS = ("path", "query", "body", "header", "fragment", "text")
 
 
 class CopyUpdate(Model):
@@ -429,6 +430,8 @@ class Action(RequestSpec):
                 yield f"param {name}: in is one of {', '.join(_LOCATIONS)}"
             if not isinstance(schema.get("as", name), str):
                 yield f"param {name}: as is the name that the application has for it"
+            if not isinstance(schema.get("text", name), str):
+                yield f"param {name}: text is what is sent for it, such as refs/heads/{{{name}}}"
             if schema.get("style", "form") not in _PARAM_STYLES or not isinstance(schema.get("explode", True), bool):
                 yield f"param {name}: style is one of {', '.join(ParamStyle)}; explode is true or false"
         for name in re.findall(r"{(\w+)}", self.request):

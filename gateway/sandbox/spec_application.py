@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.graphql_documents import with_selection
 from gateway.kinds.spec import Action, RequestSpec, SyncRead
 from gateway.sandbox import files, filters, records
 from gateway.sandbox.application import Application, Route
@@ -112,7 +113,7 @@ class SpecApplication(Application):
         if operation.action_id != "create" and operation.action.graphql and (named := _ids(call.body)):
             raise Refusal(404, message=f"there is no {named[0]}")
         if operation.action.effect == "read":
-            return self.one(operation, next(iter(self.store.table(self.table_of(operation)))), call)
+            return self.one(operation, self._row_with(call.body, self.table_of(operation)), call)
         row = self.born(self.table_of(operation), self.body_of(operation, call), call.now)
         row.refs |= call.params
         return replace(self.one(operation, row, call), status=200 if operation.action.graphql else 201)
@@ -143,6 +144,11 @@ class SpecApplication(Application):
         table = self.store.table(self.table_of(operation))
         named = [last_param(operation, call), *(_ids(call.body) if operation.action.graphql else [call.body.get("id")])]
         return next((row for name in named if name and (row := table.get(name)) is not None), None)
+
+    def _row_with(self, members: Record, table: str) -> Row:
+        """The first record with one of these members, else the first of all."""
+        rows = list(self.store.table(table))
+        return next((row for row in rows if any(row.record.get(name) == members[name] for name in members)), rows[0])
 
     def body_of(self, operation: Operation, call: Call) -> Record:
         members = super().body_of(operation, call)
@@ -300,10 +306,18 @@ def _lies_below(row: Row, call: Call) -> bool:
     return all(str(row.refs.get(name, value)) == value for name, value in call.params.items())
 
 
+def _chosen_fields(operation: Operation, document: str) -> str:
+    """A document without the fields that callers choose."""
+    for placement in operation.placements:
+        if placement.where == "fragment":
+            document = with_selection(document, placement.wire, ())
+    return document
+
+
 def _is_asked(operation: Operation, call: Call) -> bool:
     """Whether a call has the document and the constants of an operation."""
     action = operation.action
     if action.graphql is not None:
-        return call.body.get("query") == action.graphql
+        return _chosen_fields(operation, str(call.body.get("query"))) == _chosen_fields(operation, action.graphql)
     in_query = all(name in call.query for name in action.constant_query)
     return in_query and all(call.body.get(name, value) == value for name, value in action.constant_body.items())

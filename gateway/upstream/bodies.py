@@ -13,6 +13,7 @@ import msgspec
 
 from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.catalog import Operation, Placement
+from gateway.kinds.graphql_documents import with_selection
 from gateway.kinds.members import CSV, FORM, MULTIPART, is_json, media_type
 from gateway.kinds.spec import ParamStyle
 
@@ -29,14 +30,23 @@ def body_of(operation: Operation, params: Mapping[str, Any]) -> tuple[bytes, str
         return _whole_body(operation, params.get(action.request_body)), content_type
     placed = [each for each in operation.placements if each.where == "body" and each.name in params]
     if action.graphql is not None:
-        document = {"query": action.graphql, "variables": _nested({}, placed, params), **action.constant_body}
-        return _ENCODER.encode(document), content_type
+        document = {"query": _document(operation, params), "variables": _nested({}, placed, params)}
+        return _ENCODER.encode({**document, **action.constant_body}), content_type
     if is_form(content_type):
         return form_of(action.constant_body, placed, params), content_type
     members = _nested(action.constant_body, placed, params)
     if media_type(content_type) in MULTIPART:
         return _multipart(operation, members)
     return _ENCODER.encode(members), content_type
+
+
+def with_texts(operation: Operation, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The params with the texts that are sent in place of values, such as `refs/heads/main`."""
+    texts = {each.name: each.text for each in operation.placements if each.text is not None and each.name in params}
+    if not texts:
+        return params
+    words = {name: text_of(value) for name, value in params.items()}
+    return {**params, **{name: text.format_map(words) for name, text in texts.items()}}
 
 
 def encoded_body(content_type: str, members: Mapping[str, Any]) -> bytes:
@@ -125,6 +135,14 @@ def _pairs(name: str, value: Any, *, is_indexed: bool = False) -> Iterator[tuple
             yield name, ""
         case _:
             yield name, text_of(value)
+
+
+def _document(operation: Operation, params: Mapping[str, Any]) -> str:
+    document = operation.action.graphql or ""
+    for placement in operation.placements:
+        if placement.where == "fragment" and params.get(placement.name):
+            document = with_selection(document, placement.wire, params[placement.name])
+    return document
 
 
 def _nested(constant: Mapping[str, Any], placed: Sequence[Placement], params: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from gateway.kinds.hosts import host_matches
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.auth import QUERY_PREFIX
-from gateway.upstream.bodies import body_of, query_of, text_of
+from gateway.upstream.bodies import body_of, query_of, text_of, with_texts
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -45,6 +45,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
 def build(operation: Operation, params: Mapping[str, Any], address: str, effect: Effect) -> UpstreamRequest:
     """Place each (validated) param where the spec says: path, query, body or header."""
     path, in_query, header_lines = operation.path, [], {}
+    params = with_texts(operation, params)
     for placement in operation.placements:
         if placement.name not in params:
             continue

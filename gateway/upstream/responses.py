@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from gateway.aio.clock import CLOCK
+from gateway.contract.kinds import Effect
 from gateway.errors import (
     BY_CODE,
     GatewayError,
@@ -105,11 +106,15 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         raw, meta = _record_and_meta(response, path or (), operation.paging)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as broken:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
+    begin = None if raw is None else _first_byte(raw)
+    if operation.action.graphql is not None and operation.action.effect is Effect.READ:
+        # GraphQL answers null for what is not there, and null for what would lie below it.
+        if raw is None or (begin == b"n" and not operation.is_list):
+            raise UpstreamNotFound(f"{operation}: the application has no such record")
     if not operation.is_list:
         return OperationResult(raw or NULL, meta)
     if response.status == _NO_CONTENT:
         return OperationResult(_NO_RECORDS, meta)
-    begin = None if raw is None else _first_byte(raw)
     if begin == b"n":
         return OperationResult(_NO_RECORDS, meta)
     if raw is not None and begin == b"{" and operation.action.map_key is not None:

@@ -212,6 +212,16 @@ MISTAKES = [
     ),
     (SHIPMENTS, "{type: string, maxLength: 40,", "{type: string, style: forms,", 28, "style is one of form"),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {as: address.shop, ", 37, "lies within address, which address is"),
+    (SHIPMENTS, "    shop_id: {", "    shop_id: {in: text, ", 37, "is in no text"),
+    (SHIPMENTS, "    shop_id: {", "    shop_id: {text: '{nothing}', ", 37, "nothing is not among the params"),
+    (
+        SHIPMENTS,
+        "    shop_id: {",
+        "    shop_id: {text: '{address}-{shop_id}', ",
+        37,
+        "{address}, which may be left out",
+    ),
+    (SHIPMENTS, "    shop_id: {", "    shop_id: {in: fragment, ", 37, "which this action has not"),
     (SHIPMENTS, "    find_by", "    content_type: multipart/form-data\n    find_by", 33, "an upload has no file"),
     (SHIPMENTS, "POST /v2", "SEND /v2", 29, "a request is a method and a path"),
     (

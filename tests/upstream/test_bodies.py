@@ -193,6 +193,42 @@ def test_a_graphql_document_is_sent_with_its_variables():
     assert msgspec.json.decode(request.body or b"") == {"query": document, "variables": variables}
 
 
+DOCUMENT = "query Issues($x: Int) { issues { ...Chosen } } fragment Chosen on Issue { id author { login } }"
+CHOOSING = {"fields": {"in": "fragment", "as": "Chosen"}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "selection"),
+    [(["title"], "title"), (["id", "author.company.name"], "id author { company { name } }")],
+)
+def test_callers_choose_the_fields_of_a_fragment(fields, selection):
+    request = sent({"graphql": DOCUMENT, "params": CHOOSING}, {"fields": fields})
+
+    chosen = DOCUMENT.replace("id author { login }", selection)
+    assert msgspec.json.decode(request.body or b"") == {"query": chosen, "variables": {}}
+
+
+@pytest.mark.parametrize("given", [{}, {"fields": []}, {"fields": None}])
+def test_a_document_without_a_choice_of_fields_is_sent_as_it_is(given):
+    request = sent({"graphql": DOCUMENT, "params": CHOOSING}, given)
+
+    assert msgspec.json.decode(request.body or b"")["query"] == DOCUMENT
+
+
+@pytest.mark.parametrize(
+    ("given", "body"),
+    [
+        ({"ref": "main", "path": "docs/a:b"}, {"expression": "main:docs/a:b"}),
+        ({"ref": "main"}, {}),
+        ({"ref": 7, "path": "{ref}"}, {"expression": "7:{ref}"}),
+    ],
+)
+def test_a_text_holds_params_that_are_not_sent_themselves(given, body):
+    params = {"ref": {"in": "text"}, "path": {"as": "expression", "text": "{ref}:{path}"}}
+
+    assert msgspec.json.decode(sent({"params": params}, given).body or b"") == body
+
+
 def test_a_connector_with_an_optional_variable_has_the_server_of_the_variable():
     spec = small_operation({}).spec.model_copy(update={"server_with": {"cloud": "https://api.example.com/{cloud}"}})
 

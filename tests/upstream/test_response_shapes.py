@@ -3,7 +3,13 @@
 import msgspec
 import pytest
 
-from gateway.errors import ReauthorizationRequired, UpstreamInvalidResponse, UpstreamRateLimited, UpstreamRejected
+from gateway.errors import (
+    ReauthorizationRequired,
+    UpstreamInvalidResponse,
+    UpstreamNotFound,
+    UpstreamRateLimited,
+    UpstreamRejected,
+)
 from gateway.kinds.spec import Failure
 from gateway.upstream.responses import UpstreamResponse, failure, read
 from tests.kinds.small_kind import small_operation
@@ -38,6 +44,21 @@ def test_records_lie_where_the_spec_says(action, document, records):
 @pytest.mark.parametrize(("action", "came"), [({"records": "things"}, []), ({"record": "thing"}, None)])
 def test_no_content_is_an_empty_list_or_no_record(action, came):
     assert read(small_operation(action), answered(None, 204)).decoded() == came
+
+
+@pytest.mark.parametrize(
+    ("place", "data"),
+    [
+        ({"record": "data.issue"}, {"issue": None}),
+        ({"record": "data.team.issue"}, {"team": None}),
+        ({"records": "data.team.issues.nodes"}, {"team": None}),
+    ],
+)
+def test_graphql_answers_null_for_a_record_that_is_not_there(place, data):
+    operation = small_operation({"request": "POST /graphql", "graphql": "query { a }", **place})
+
+    with pytest.raises(UpstreamNotFound):
+        read(operation, answered({"data": data}))
 
 
 def test_an_item_without_the_record_is_not_dropped():

@@ -7,6 +7,7 @@ from gateway.contract.kinds import Effect
 from gateway.errors import InvalidParams
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Kind, Operation, Placement
+from gateway.kinds.graphql_documents import FIELD_NAMES, has_fragment
 from gateway.kinds.lint import long_running
 from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolved, without_meaning
 from gateway.kinds.members import FORM, MULTIPART, is_json, media_type
@@ -162,10 +163,42 @@ def _graphql(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     for variable, name in variables:
         if variable not in declared:
             yield ("params", name), f"the document declares no ${variable}; {did_you_mean(variable, declared)}"
+    yield from _fragments(operation, document)
     filled = {variable for variable, name in variables if name in {*action.required, *operation.defaults}}
     for variable, type_ in declared.items():
         if type_.endswith("!") and variable not in filled:
             yield place, f"needs ${variable}, which no required param fills"
+
+
+def _fragments(operation: Operation, document: str) -> Iterator[PlacedError]:
+    """A param that selects fields names a fragment of the document, and its items are names and nothing else."""
+    for placement in operation.placements:
+        if placement.where != "fragment":
+            continue
+        place, schema = ("params", placement.name), resolved(operation.spec, operation.action.params[placement.name])
+        if not has_fragment(document, placement.wire):
+            yield (*place, "as"), f"the document has no fragment {placement.wire}; name the one whose fields are chosen"
+        if schema.get("type") != "array" or schema.get("items", {}).get("pattern") != FIELD_NAMES:
+            yield place, f"selects fields, so it is a list of texts with `pattern: {FIELD_NAMES}`"
+
+
+def _texts(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
+    """The params within texts are there whenever the text is sent."""
+    sure, used = {*operation.action.required, *operation.defaults}, set()
+    for placement in operation.placements:
+        place = ("params", placement.name)
+        for name in re.findall(r"{(\w+)}", placement.text or ""):
+            used.add(name)
+            if name not in operation.action.params:
+                yield (*place, "text"), f"{name} is not among the params; {did_you_mean(name, operation.action.params)}"
+            elif name != placement.name and name not in sure:
+                yield (*place, "text"), f"holds {{{name}}}, which may be left out; require it or give it a default"
+    for placement in operation.placements:
+        place = ("params", placement.name)
+        if placement.where == "text" and placement.name not in used:
+            yield place, f"is in no text; write {{{placement.name}}} into the `text` of another param"
+        if placement.where == "fragment" and operation.action.graphql is None:
+            yield (*place, "in"), "selects fields of a GraphQL document, which this action has not; drop it"
 
 
 def _rule(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -219,6 +252,7 @@ _CHECKS: tuple[Callable[[Kind, Operation], Iterator[PlacedError]], ...] = (
     _placements,
     _body,
     _graphql,
+    _texts,
     _rule,
     _pages,
     _alternatives,
