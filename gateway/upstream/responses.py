@@ -107,10 +107,10 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as broken:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
     begin = None if raw is None else _first_byte(raw)
-    if operation.action.graphql is not None and operation.action.effect is Effect.READ:
-        # GraphQL answers null for what is not there, and null for what would lie below it.
-        if raw is None or (begin == b"n" and not operation.is_list):
-            raise UpstreamNotFound(f"{operation}: the application has no such record")
+    is_query = operation.action.graphql is not None and operation.action.effect is Effect.READ
+    # GraphQL answers null for what is not there, and null for what would lie below it.
+    if is_query and (raw is None or (begin == b"n" and not operation.is_list)):
+        raise UpstreamNotFound(f"{operation}: the application has no such record")
     if not operation.is_list:
         return OperationResult(raw or NULL, meta)
     if response.status == _NO_CONTENT:
