@@ -145,7 +145,7 @@ class SpecApplication(Application):
         named = [last_param(operation, call), *(_ids(call.body) if operation.action.graphql else [call.body.get("id")])]
         return next((row for name in named if name and (row := table.get(name)) is not None), None)
 
-    def _row_with(self, members: Record, table: str) -> Row:
+    def _row_with(self, members: Mapping[str, Any], table: str) -> Row:
         """The first record with one of these members, else the first of all."""
         rows = list(self.store.table(table))
         return next((row for row in rows if any(row.record.get(name) == members[name] for name in members)), rows[0])
