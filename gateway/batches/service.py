@@ -22,7 +22,7 @@ from gateway.jobs.rows import JobKey, JobSealing
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.tasks import BATCH
 from gateway.jobs.wakeup import Wakeup
-from gateway.operations.execution import Execution
+from gateway.operations.runs import OperationRuns
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import InMemoryRunContext
@@ -57,7 +57,7 @@ class Batches:
         self,
         audit: Audit,
         connectors: ConnectorResolver,
-        execution: Execution,
+        runs: OperationRuns,
         jobs: JobStore,
         inputs: BatchInputs,
         sealing: JobSealing,
@@ -68,7 +68,7 @@ class Batches:
     ) -> None:
         self._audit = audit
         self._connectors = connectors
-        self._execution = execution
+        self._runs = runs
         self._jobs = jobs
         self._inputs = inputs
         self._sealing = sealing
@@ -150,7 +150,7 @@ class Batches:
             return PreparedCall.of(kind_operation, operation.params, limit=operation.limit)
 
         async def run_call(call: PreparedCall, context: InMemoryRunContext) -> OperationResult:
-            return await self._execution.run_call(actor, await resolved(), call, context)
+            return await self._runs.run_call(actor, await resolved(), call, context)
 
         return await BatchRun(prepared, run_call, self._inputs, self._jobs, job, run_context).all()
 

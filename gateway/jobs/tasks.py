@@ -32,7 +32,7 @@ class Task:
 #: the error for a retry of a deletion
 _REPEATED = "the gateway repeats a deletion until it is done"
 
-OPERATION = Task(OPERATION_TASK, lambda services: services.execution.run_job)
+OPERATION = Task(OPERATION_TASK, lambda services: services.runs.run_job)
 EXPORT = Task("export", lambda services: services.exports.run_job)
 SYNCHRONIZE = Task("synchronize", lambda services: services.synchronization.run_job)
 # A deletion is repeated by the gateway until it is done, so that callers can neither stop nor repeat it.

@@ -1,8 +1,8 @@
-"""The use case: find the connector, run the operation now or make it a job, and hold to idempotency keys."""
+"""The use case of a call: find the connector, run the operation inline or as a job, and apply idempotency keys."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
@@ -11,46 +11,37 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.aio.background import done_within
-from gateway.audit.log import Actor, Audit, Entry
+from gateway.audit.log import Audit, Entry
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
-from gateway.context_store.sync.write_through import Write, WriteThrough
-from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import (
-    Conflict,
     GatewayError,
     IdempotencyInFlight,
     IdempotencyMismatch,
-    JobNotCancelable,
     NotCached,
     NotFound,
-    OutcomeUnknown,
     RateLimited,
     Unavailable,
 )
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs import store as stored
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.quota import JobQuota
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
-from gateway.jobs.stored_files.store import StoredFiles
-from gateway.jobs.tasks import TASKS, is_retryable
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
 from gateway.operations.accounting import Accounted
 from gateway.operations.call import Accepted, Done, OperationCall
-from gateway.operations.changes import changed_members, created_id, target_of
+from gateway.operations.changes import created_id
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
-from gateway.upstream.connector import UpstreamConnector
-from gateway.upstream.field_selection import FieldSelection, ensure_declared, selected
+from gateway.operations.runs import OperationRuns, describe
+from gateway.upstream.field_selection import ensure_declared, selected
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.responses import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
-from gateway.upstream.run_context import InMemoryRunContext
 
 #: what a caller needs for an operation of this effect
 _SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for effect in Effect}
@@ -98,7 +89,7 @@ class PreparedExecution(msgspec.Struct, frozen=True):
 
 
 class Execution:
-    """Runs calls for the front end."""
+    """Runs calls of callers."""
 
     def __init__(
         self,
@@ -108,9 +99,8 @@ class Execution:
         wakeup: Wakeup,
         waiters: JobWaiters,
         runner: Runner,
-        files: StoredFiles,
+        runs: OperationRuns,
         quota: JobQuota,
-        write_through: WriteThrough,
         cache: ResponseCache,
         *,
         inline_budget: float,
@@ -122,9 +112,8 @@ class Execution:
         self._wakeup = wakeup
         self._waiters = waiters
         self._runner = runner
-        self._files = files
+        self._runs = runs
         self._quota = quota
-        self._write_through = write_through
         self._cache = cache
         self._inline_budget = inline_budget
         self._idempotency_seconds = idempotency_seconds
@@ -184,7 +173,7 @@ class Execution:
         """Validate the call and the caller's permission; raises every fault."""
         resolved = await self._connectors.get_for(caller, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
-        _describe(entry, resolved, engine_call)
+        describe(entry, resolved, engine_call)
         caller.require(_SCOPE_OF[engine_call.effect])
         if not call.selection.is_empty:
             operation = engine_call.operation
@@ -227,26 +216,12 @@ class Execution:
     async def _run(self, prepared: PreparedExecution) -> OperationResult:
         resolved, call, freshness = prepared.resolved, prepared.engine_call, prepared.call.freshness
         if call.effect is not Effect.READ:
-            answer = await self._with_write_through(resolved, call, lambda: resolved.connector.run_to_end(call))
+            answer = await self._runs.write(resolved, call, lambda: resolved.connector.run_to_end(call))
         elif freshness is None:
             answer = await resolved.connector.run_to_end(call)
         else:
             answer = await self._cache.fetch(prepared.cache_key, lambda: resolved.connector.run_to_end(call), freshness)
         return selected(answer, prepared.call.selection)
-
-    async def _with_write_through(
-        self, resolved: ResolvedConnector, call: PreparedCall, work: Callable[[], Awaitable[OperationResult]]
-    ) -> OperationResult:
-        """The answer of a write; the synchronized copy is updated before the caller gets it.
-
-        No process remembers an answer of the connector until the write has ended, whatever its outcome. Raises
-        Unavailable before the write where PostgreSQL is away.
-        """
-        async with self._cache.writing(resolved.record.id):
-            answer = await work()
-            record, write = resolved.record, Write(call.operation, call.params, answer)
-            await self._write_through.apply_write(record.organization_id, record.id, resolved.connector, write)
-        return answer
 
     async def _promoted(self, prepared: PreparedExecution, reading: "asyncio.Future[OperationResult]") -> Accepted:
         try:
@@ -298,7 +273,7 @@ class Execution:
         if not accepted.is_new:
             return await self._answered(prepared, accepted)
         started = time.monotonic()
-        return Done(await self._runner.run(accepted.job, self._run_inline), _milliseconds(started))
+        return Done(await self._runner.run(accepted.job, self._runs.run_inline), _milliseconds(started))
 
     async def _answered(self, prepared: PreparedExecution, accepted: stored.AcceptedJob) -> Done | Accepted:
         """The answer to a request whose job exists: a new job, or the one of the key's first use."""
@@ -345,127 +320,6 @@ class Execution:
         ready.set_result(answer)
         self._runner.adopt(job, ready)
         return job
-
-    async def cancel(self, caller: Caller, job: JobSummary) -> JobSummary:
-        """The job, canceled, or asked to stop where it runs; raises JobNotCancelable where it has ended."""
-        with self._audit.record("job.cancel", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
-            caller.require(Scope.WRITE)
-            canceled = await self._jobs.request_cancel(job.organization_id, job.id)
-            if canceled is None:
-                raise JobNotCancelable(f"the job has ended: it is {job.status}")
-            entry.outcome = "accepted"
-        return canceled
-
-    async def retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
-        """The work of an ended job as a new one; a write that may have happened only with `confirm`.
-
-        Raises NotFound and ConnectorNotReady as a call of its connector does.
-        """
-        with self._audit.record("job.retry", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
-            caller.require(Scope.WRITE)
-            accepted = await self._retried(caller, job, confirm=confirm, request_id=request_id)
-            entry.outcome = "accepted"
-        return accepted
-
-    async def _retried(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
-        if job.status not in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN):
-            raise Conflict(f"the job is {job.status}; only a failed, canceled or unknown one can be retried")
-        if not is_retryable(job):
-            reason = TASKS[job.task].not_retried_because if job.task in TASKS else "its task is not known here"
-            raise Conflict(f"a {job.task} job cannot be retried on request; {reason}")
-        if job.status is JobStatus.UNKNOWN and not confirm:
-            raise OutcomeUnknown(
-                'the write may have happened; look it up first, and send {"confirm": true} to send it again',
-                extra={"known": (job.error or {}).get("known")},
-            )
-        if job.connector_id is not None:
-            (await self._connectors.get(job.organization_id, job.connector_id)).require_active()
-        work = await self._jobs.get_stored(job.organization_id, job.id)
-        new = NewJob(
-            id=uuid4(),
-            organization_id=job.organization_id,
-            client_id=caller.client_id,
-            connector_id=job.connector_id,
-            workspace_name=job.workspace_name,
-            task=job.task,
-            kind=job.kind,
-            entity=job.entity,
-            action=job.action,
-            params=work.params,
-            selection=work.selection,
-            effect=job.effect,
-            labels=job.labels,
-            request_id=request_id,
-            find_by=job.find_by,
-        )
-        await self._ensure_room(new, None)
-        accepted = (await self._jobs.accept(new)).job
-        await self._wakeup.notify(accepted.id, accepted.attempt)
-        return accepted
-
-    async def run_call(
-        self, actor: Actor, resolved: ResolvedConnector, call: PreparedCall, run_context: InMemoryRunContext
-    ) -> OperationResult:
-        """Run one of the calls of a job, with an audit entry of its own; the whole answer; raises GatewayError."""
-        with (
-            self._audit.record(str(call.operation), actor, connector_id=resolved.record.id) as entry,
-            Accounted(resolved, call.operation),
-        ):
-            _describe(entry, resolved, call)
-            if call.effect is Effect.READ:
-                answer = await resolved.connector.run_to_end(call, run_context)
-            else:
-                answer = await self._with_write_through(
-                    resolved, call, lambda: resolved.connector.run_to_end(call, run_context)
-                )
-                entry.target = entry.target or created_id(answer.result)
-            return selected(answer, FieldSelection(limit=call.limit))
-
-    async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
-        """Run a job's operation on a worker, with checkpoints; raises GatewayError."""
-        resolved, call = await self._job_call(job)
-        with Accounted(resolved, call.operation):
-            return await self._ran(resolved, call, job, run_context)
-
-    async def _run_inline(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
-        """Run it for the caller who waits: `run` counts it."""
-        resolved, call = await self._job_call(job)
-        return await self._ran(resolved, call, job, run_context)
-
-    async def _job_call(self, job: StoredJob) -> tuple[ResolvedConnector, PreparedCall]:
-        """The connector of a job and the engine's call; raises NotFound and ConnectorNotReady."""
-        assert job.connector_id is not None
-        resolved = await self._connectors.get(job.organization_id, job.connector_id)
-        resolved.require_active()
-        operation = resolved.connector.kind.operation(job.entity or "", job.action or "")
-        return resolved, PreparedCall.of(operation, job.params)
-
-    async def _ran(
-        self, resolved: ResolvedConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
-    ) -> OperationResult:
-        if call.operation.is_download:
-            return await self._stored(resolved.connector, call, job, run_context)
-        selection = FieldSelection(**job.selection)
-        if call.effect is Effect.READ:
-            answer = await resolved.connector.run(call, run_context, selection)
-        else:
-            answer = await self._with_write_through(resolved, call, lambda: resolved.connector.run(call, run_context))
-        return selected(answer, selection)
-
-    async def _stored(
-        self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
-    ) -> OperationResult:
-        """Store the whole file, whatever range the call names: the result serves any range of it."""
-        async with connector.open_file(call, RangeRequest()) as file:
-            stored_file = await self._files.save(job.organization_id, job.id, job.fence, file, run_context)
-        return OperationResult(msgspec.Raw(msgspec.json.encode(stored_file.document())))
-
-
-def _describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> None:
-    """The members of the audit entry: the target record, and the names of the members that a write changes."""
-    entry.kind, entry.target = resolved.record.kind, target_of(call.operation, call.params)
-    if call.effect is not Effect.READ:
-        entry.changed = changed_members(call.operation, call.params) or None
 
 
 def _mismatch(call: OperationCall) -> IdempotencyMismatch:

@@ -24,6 +24,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.oauth_server.hosts import Hosts
 from gateway.oauth_server.service import AuthorizationServer
 from gateway.oauth_server.store import AuthorizationStore
+from gateway.operations.job_control import JobControl
 from gateway.schedules.service import ScheduleService
 from gateway.services.engine import open_engine
 from gateway.services.stores import open_stores
@@ -46,6 +47,7 @@ class Services(WorkerServices):
     tokens: Tokens
     clients: Clients
     jobs: JobAccess
+    job_control: JobControl
     file_links: FileLinks
     #: what strangers try, counted by address
     attempts: Attempts
@@ -95,6 +97,7 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
             tokens=tokens,
             attempts=attempts,
             jobs=job_access,
+            job_control=JobControl(audit, jobs.resolver, jobs.job_store, jobs.quota, jobs.wakeup),
             file_links=FileLinks(audit, derived_key(jobs.key_list, "file links"), jobs.identity, job_access),
             clients=Clients(audit, jobs.identity, is_embedded=settings.embedded),
             connector_service=connector_service,

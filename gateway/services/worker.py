@@ -35,6 +35,7 @@ from gateway.operations.copy_search import CopySearch
 from gateway.operations.deletion import Deletion
 from gateway.operations.execution import Execution
 from gateway.operations.response_cache import WRITING, ResponseCache
+from gateway.operations.runs import OperationRuns
 from gateway.schedules.due import DueRuns
 from gateway.schedules.store import ScheduleStore
 from gateway.services.engine import Engine, open_engine
@@ -61,6 +62,7 @@ class WorkerServices(Engine):
     deliverer: Deliverer
     runner: Runner
     maintenance: Maintenance
+    runs: OperationRuns
     execution: Execution
     batches: Batches
     deletion: Deletion
@@ -119,7 +121,8 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
         context_store = ContextStore(derived_key(engine.key_list, "context store cursors"))
         copy_search = CopySearch(engine.audit, engine.resolver, database, context_store)
         quota = JobQuota(database, settings.organization_jobs)
-        execution = _execution(engine, wakeup, waiters, runner, cache, quota)
+        runs = OperationRuns(engine.audit, engine.resolver, engine.files, WriteThrough(database), cache)
+        execution = _execution(engine, wakeup, waiters, runner, runs, cache, quota)
         schedule_store = ScheduleStore(database, engine.vault)
         loop_lag = stack.enter_context(LoopLag().watching())
         loop_lag.subscribe(LOOP_LAG.observe)
@@ -132,8 +135,9 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             deliverer=deliverer,
             runner=runner,
             maintenance=Maintenance(database, settings.job_retention, engine.sealing),
+            runs=runs,
             execution=execution,
-            batches=_batches(engine, execution, wakeup, quota),
+            batches=_batches(engine, runs, wakeup, quota),
             quota=quota,
             context_store=context_store,
             copy_search=copy_search,
@@ -156,11 +160,11 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
         )
 
 
-def _batches(engine: Engine, execution: Execution, wakeup: Wakeup, quota: JobQuota) -> Batches:
+def _batches(engine: Engine, runs: OperationRuns, wakeup: Wakeup, quota: JobQuota) -> Batches:
     return Batches(
         engine.audit,
         engine.resolver,
-        execution,
+        runs,
         engine.job_store,
         BatchInputs(engine.database, engine.sealing),
         engine.sealing,
@@ -209,7 +213,13 @@ async def _sender(settings: Settings) -> AsyncIterator[Sender]:
 
 
 def _execution(
-    engine: Engine, wakeup: Wakeup, waiters: JobWaiters, runner: Runner, cache: ResponseCache, quota: JobQuota
+    engine: Engine,
+    wakeup: Wakeup,
+    waiters: JobWaiters,
+    runner: Runner,
+    runs: OperationRuns,
+    cache: ResponseCache,
+    quota: JobQuota,
 ) -> Execution:
     settings = engine.settings
     return Execution(
@@ -219,9 +229,8 @@ def _execution(
         wakeup,
         waiters,
         runner,
-        engine.files,
+        runs,
         quota,
-        WriteThrough(engine.database),
         cache,
         inline_budget=settings.inline_budget,
         idempotency_seconds=settings.idempotency_seconds,

@@ -170,10 +170,10 @@ class HostedJobs:
         return await self._services.jobs.changed(caller.caller, job.id, job.version, seconds)
 
     async def cancel(self, caller: HostedCaller, job: JobSummary) -> JobSummary:
-        return await self._services.execution.cancel(caller.caller, job)
+        return await self._services.job_control.cancel(caller.caller, job)
 
     async def retry(self, caller: HostedCaller, job: JobSummary, *, confirm: bool) -> JobSummary:
-        return await self._services.execution.retry(caller.caller, job, confirm=confirm, request_id=caller.request_id)
+        return await self._services.job_control.retry(caller.caller, job, confirm=confirm, request_id=caller.request_id)
 
     async def answer(self, caller: HostedCaller, job: JobSummary) -> OperationResult:
         return await self._services.execution.outcome(job, caller.base_url)

@@ -189,7 +189,7 @@ async def cancel_job(request: web.Request) -> web.Response:
     """
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.jobs.get(caller, path_id(request, "job_id"))
-    return json_response(job_view(request, await services.execution.cancel(caller, job)), 202)
+    return json_response(job_view(request, await services.job_control.cancel(caller, job)), 202)
 
 
 async def retry_job(request: web.Request) -> web.Response:
@@ -200,7 +200,7 @@ async def retry_job(request: web.Request) -> web.Response:
     confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
     job = await services.jobs.get(caller, path_id(request, "job_id"))
     return accepted_response(
-        request, await services.execution.retry(caller, job, confirm=confirm, request_id=request[REQUEST_ID])
+        request, await services.job_control.retry(caller, job, confirm=confirm, request_id=request[REQUEST_ID])
     )
 
 

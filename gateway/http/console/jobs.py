@@ -91,14 +91,14 @@ async def cancel_job(request: web.Request) -> web.Response:
     """POST /console/jobs/{job_id}/cancel."""
     await read_console_form(request)
     job = await _job(request)
-    await request.app[SERVICES].execution.cancel(request[CALLER], job)
+    await request.app[SERVICES].job_control.cancel(request[CALLER], job)
     return see_other(f"{_PAGE}/{job.id}")
 
 
 async def retry_job(request: web.Request) -> web.Response:
     """POST /console/jobs/{job_id}/retry: as a new job; what may have been done only when that is confirmed."""
     fields, job = await read_console_form(request), await _job(request)
-    again = await request.app[SERVICES].execution.retry(
+    again = await request.app[SERVICES].job_control.retry(
         request[CALLER], job, confirm=fields.get("confirm") == "yes", request_id=request[REQUEST_ID]
     )
     return see_other(f"{_PAGE}/{again.id}")
@@ -110,7 +110,7 @@ async def retry_jobs(request: web.Request) -> web.Response:
     services = request.app[SERVICES]
     for job_id in filter(None, map(id_of, chosen_in(fields, "job:"))):
         job = await services.jobs.get(caller, job_id)
-        await services.execution.retry(caller, job, confirm=False, request_id=request[REQUEST_ID])
+        await services.job_control.retry(caller, job, confirm=False, request_id=request[REQUEST_ID])
     return see_other(_PAGE)
 
 

@@ -1,0 +1,83 @@
+"""The use cases of callers on existing jobs: cancel and retry."""
+
+from dataclasses import dataclass
+from uuid import uuid4
+
+from gateway.audit.log import Audit
+from gateway.connectors.resolver import ConnectorResolver
+from gateway.contract.jobs import JobStatus
+from gateway.errors import Conflict, JobNotCancelable, OutcomeUnknown
+from gateway.identity.model import Caller, Scope
+from gateway.jobs.model import JobSummary, NewJob, StoredJob
+from gateway.jobs.quota import JobQuota
+from gateway.jobs.store import JobStore
+from gateway.jobs.tasks import TASKS, is_retryable
+from gateway.jobs.wakeup import Wakeup
+
+
+@dataclass(frozen=True)
+class JobControl:
+    """Cancels and retries jobs."""
+
+    audit: Audit
+    connectors: ConnectorResolver
+    jobs: JobStore
+    quota: JobQuota
+    wakeup: Wakeup
+
+    async def cancel(self, caller: Caller, job: JobSummary) -> JobSummary:
+        """The job, canceled, or asked to stop where it runs; raises JobNotCancelable where it has ended."""
+        with self.audit.record("job.cancel", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
+            caller.require(Scope.WRITE)
+            canceled = await self.jobs.request_cancel(job.organization_id, job.id)
+            if canceled is None:
+                raise JobNotCancelable(f"the job has ended: it is {job.status}")
+            entry.outcome = "accepted"
+        return canceled
+
+    async def retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
+        """The work of an ended job as a new one; a write that may have happened only with `confirm`.
+
+        Raises NotFound and ConnectorNotReady as a call of its connector does.
+        """
+        with self.audit.record("job.retry", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
+            caller.require(Scope.WRITE)
+            accepted = await self._retried(caller, job, confirm=confirm, request_id=request_id)
+            entry.outcome = "accepted"
+        return accepted
+
+    async def _retried(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
+        if job.status not in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN):
+            raise Conflict(f"the job is {job.status}; only a failed, canceled or unknown one can be retried")
+        if not is_retryable(job):
+            reason = TASKS[job.task].not_retried_because if job.task in TASKS else "its task is not known here"
+            raise Conflict(f"a {job.task} job cannot be retried on request; {reason}")
+        if job.status is JobStatus.UNKNOWN and not confirm:
+            raise OutcomeUnknown(
+                'the write may have happened; look it up first, and send {"confirm": true} to send it again',
+                extra={"known": (job.error or {}).get("known")},
+            )
+        if job.connector_id is not None:
+            (await self.connectors.get(job.organization_id, job.connector_id)).require_active()
+        work = await self.jobs.get_stored(job.organization_id, job.id)
+        new = NewJob(
+            id=uuid4(),
+            organization_id=job.organization_id,
+            client_id=caller.client_id,
+            connector_id=job.connector_id,
+            workspace_name=job.workspace_name,
+            task=job.task,
+            kind=job.kind,
+            entity=job.entity,
+            action=job.action,
+            params=work.params,
+            selection=work.selection,
+            effect=job.effect,
+            labels=job.labels,
+            request_id=request_id,
+            find_by=job.find_by,
+        )
+        await self.quota.require_room(new.organization_id)
+        accepted = (await self.jobs.accept(new)).job
+        await self.wakeup.notify(accepted.id, accepted.attempt)
+        return accepted

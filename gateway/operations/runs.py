@@ -1,0 +1,116 @@
+"""Runs operations: with accounting, audit entries for the calls of a batch, checkpoints, stored files, and copies."""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from gateway.audit.log import Actor, Audit, Entry
+from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
+from gateway.context_store.sync.write_through import Write, WriteThrough
+from gateway.contract.kinds import Effect
+from gateway.jobs.lease import JobRunContext
+from gateway.jobs.model import StoredJob
+from gateway.jobs.stored_files.store import StoredFiles
+from gateway.operations.accounting import Accounted
+from gateway.operations.changes import changed_members, created_id, target_of
+from gateway.operations.response_cache import ResponseCache
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.field_selection import FieldSelection, selected
+from gateway.upstream.http_ranges.responses import RangeRequest
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.responses import OperationResult
+from gateway.upstream.run_context import InMemoryRunContext
+
+
+class OperationRuns:
+    """Runs of operations: writes of inline calls, jobs on workers, and the calls of a batch."""
+
+    def __init__(
+        self,
+        audit: Audit,
+        connectors: ConnectorResolver,
+        files: StoredFiles,
+        write_through: WriteThrough,
+        cache: ResponseCache,
+    ) -> None:
+        self._audit = audit
+        self._connectors = connectors
+        self._files = files
+        self._write_through = write_through
+        self._cache = cache
+
+    async def run_call(
+        self, actor: Actor, resolved: ResolvedConnector, call: PreparedCall, run_context: InMemoryRunContext
+    ) -> OperationResult:
+        """Run one of the calls of a job, with an audit entry of its own; the whole answer; raises GatewayError."""
+        with (
+            self._audit.record(str(call.operation), actor, connector_id=resolved.record.id) as entry,
+            Accounted(resolved, call.operation),
+        ):
+            describe(entry, resolved, call)
+            if call.effect is Effect.READ:
+                answer = await resolved.connector.run_to_end(call, run_context)
+            else:
+                answer = await self.write(resolved, call, lambda: resolved.connector.run_to_end(call, run_context))
+                entry.target = entry.target or created_id(answer.result)
+            return selected(answer, FieldSelection(limit=call.limit))
+
+    async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+        """Run a job's operation on a worker, with checkpoints; raises GatewayError."""
+        resolved, call = await self._job_call(job)
+        with Accounted(resolved, call.operation):
+            return await self._ran(resolved, call, job, run_context)
+
+    async def run_inline(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+        """Run a job for a caller who waits; the call that accepted it does the accounting."""
+        resolved, call = await self._job_call(job)
+        return await self._ran(resolved, call, job, run_context)
+
+    async def _job_call(self, job: StoredJob) -> tuple[ResolvedConnector, PreparedCall]:
+        """The connector of a job and the engine's call; raises NotFound and ConnectorNotReady."""
+        assert job.connector_id is not None
+        resolved = await self._connectors.get(job.organization_id, job.connector_id)
+        resolved.require_active()
+        operation = resolved.connector.kind.operation(job.entity or "", job.action or "")
+        return resolved, PreparedCall.of(operation, job.params)
+
+    async def _ran(
+        self, resolved: ResolvedConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
+    ) -> OperationResult:
+        if call.operation.is_download:
+            return await self._stored(resolved.connector, call, job, run_context)
+        selection = FieldSelection(**job.selection)
+        if call.effect is Effect.READ:
+            answer = await resolved.connector.run(call, run_context, selection)
+        else:
+            answer = await self.write(resolved, call, lambda: resolved.connector.run(call, run_context))
+        return selected(answer, selection)
+
+    async def _stored(
+        self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
+    ) -> OperationResult:
+        """Store the whole file, whatever range the call names: the result serves any range of it."""
+        async with connector.open_file(call, RangeRequest()) as file:
+            stored_file = await self._files.save(job.organization_id, job.id, job.fence, file, run_context)
+        return OperationResult(msgspec.Raw(msgspec.json.encode(stored_file.document())))
+
+    async def write(
+        self, resolved: ResolvedConnector, call: PreparedCall, work: Callable[[], Awaitable[OperationResult]]
+    ) -> OperationResult:
+        """The answer of a write; the synchronized copy is updated before the caller gets it.
+
+        No process remembers an answer of the connector until the write has ended, whatever its outcome. Raises
+        Unavailable before the write where PostgreSQL is away.
+        """
+        async with self._cache.writing(resolved.record.id):
+            answer = await work()
+            record, write = resolved.record, Write(call.operation, call.params, answer)
+            await self._write_through.apply_write(record.organization_id, record.id, resolved.connector, write)
+        return answer
+
+
+def describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> None:
+    """Set the audit entry's kind, target record, and the names of the members that a write changes."""
+    entry.kind, entry.target = resolved.record.kind, target_of(call.operation, call.params)
+    if call.effect is not Effect.READ:
+        entry.changed = changed_members(call.operation, call.params) or None
