@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 
 from gateway.kinds.catalog import Catalog
+from gateway.operation_search.other_applications import pattern_of_others
 from gateway.operation_search.words import stems
 
 
@@ -21,10 +22,17 @@ class Applications:
             rf"(?<![\w@#.])(?:(?:in|from|to|on|at|our|the)\s+)?({names or '(?!)'})(?:['’]s)?(?![\w@])", re.I
         )
 
+        self._others = pattern_of_others(self._kinds)
+
     def taken_from(self, text: str) -> tuple[str, frozenset[str]]:
         """The text without the names, and the kinds that they stand for."""
         found = [self._kinds[match[1].lower()] for match in self._pattern.finditer(text)]
         return self._pattern.sub(" ", text), frozenset().union(*found)
+
+    def other_in(self, text: str) -> str | None:
+        """The name in the text of an application that has no kind."""
+        found = self._others.search(text)
+        return None if found is None else found[0]
 
     def by_stem(self) -> dict[str, frozenset[str]]:
         """The kinds by the stems of names that are one word, for those that are misspelt."""

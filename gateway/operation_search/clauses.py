@@ -68,6 +68,13 @@ _WANTING = re.compile(
     r"|requires?|wonders?|is asking|has to see|must (?:see|know|have))\b"
 )
 _INFINITIVE = re.compile(r"(?:you )?to ")
+#: courtesies, which ask for nothing of an application
+_COURTESY = re.compile(
+    r"(?:sorry|thanks|thank you|many thanks|cheers|(?:i )?hope (?:you|your|this|that|it)|no (?:need|hurry|rush)"
+    r"|good (?:morning|afternoon|evening)|(?:i )?appreciate|keep in mind|(?:you )?remember the|tell me when"
+    r"|let me know)\b",
+    re.I,
+)
 
 
 def clauses_of(text: str) -> list[Clause]:
@@ -93,7 +100,7 @@ def _clauses(text: str) -> Iterator[Clause]:
 
 
 def _role(bare: str, content: str, listed: list[str], is_wanted: bool, before: Role) -> Role:
-    if _CIRCUMSTANCE.match(bare) and not is_wanted:
+    if (_CIRCUMSTANCE.match(bare) and not is_wanted) or _COURTESY.match(bare):
         return Role.CIRCUMSTANCE
     if is_wanted or content != bare or listed[0] in ASKING or is_imperative(listed):
         return Role.REQUEST
@@ -104,8 +111,8 @@ def is_imperative(listed: Sequence[str]) -> bool:
     """Whether a clause begins as a command does: with a verb that is known, or with a word before a determiner."""
     if listed[0] in COMMANDS:
         return True
-    is_plural = listed[0].endswith("s")
-    return len(listed) > 2 and listed[1] in DETERMINERS and not (is_plural or listed[0] in EMPTY)
+    is_other_form = listed[0].endswith(("s", "ing"))
+    return len(listed) > 2 and listed[1] in DETERMINERS and not (is_other_form or listed[0] in EMPTY)
 
 
 def _after(introduction: re.Pattern[str], text: str) -> str:

@@ -1,28 +1,37 @@
 """Whether an operation does the task, or the search found only operations that come close.
 
-A linear rule over four measures. Its weights were fitted by logistic regression on questions with and without an answer
-(`python -m tests.operation_search.evaluation`). A positive sum means "no such operation".
+A linear rule. A low strength alone is no reason to refuse: the wording of a task may be unusual. A task is refused for
+what speaks against it: an action that the entity does not have, a verb that few operations do and by which none of the
+leading ones is known, another application's name, a noun that qualifies the entity as another thing. The weights were
+fitted by logistic regression on questions with and without an answer: those of the tests, phrases of specs left out of
+the index, operations left out of the catalog, and all of these within long requests.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
-from gateway.operation_search.corpus import Corpus, Known
+from gateway.operation_search.corpus import Corpus, Known, noun_of
 from gateway.operation_search.fitness import WRITES
 from gateway.operation_search.phrases import groups_of
 from gateway.operation_search.questions import Question
-from gateway.operation_search.verbs import OTHER
+from gateway.operation_search.verbs import ACTIONS_OF_VERB, OTHER, SPECIAL
 from gateway.operation_search.words import CONDITION_WORDS, stems
 
 #: the least fit of an action that does the task, and the least weight of a verb that commands
 _DOES, _COMMANDS = 0.5, 0.5
+#: operations that lead
+_LEADING = 5
 #: the rarity assumed for a word that the index does not have
 _UNKNOWN = 7.0
-#: the words of this many leading operations count as known
-_FIRST = 5
-#: the weights of the measures, and the constant
-_MISSING, _ELSEWHERE, _UNSAID, _WEAK, _CONSTANT = 7.2, 2.1, 3.7, 1.1, -2.7
+#: the weights of what speaks against an answer
+_MISSING, _MISSING_NEW, _ELSEWHERE, _FOREIGN, _SPECIAL, _OTHER_THING, _UNKNOWN_WORDS = 8.0, 2.6, 2.1, 5.7, 4.3, 2.4, 1.0
+#: the weights of what speaks for one
+_NAMED, _FIT, _STRENGTH = 1.2, 0.9, 0.43
+#: the excess of reasons against over those for one from which none is given
+_DOUBT = 0.15
+#: the strength of a question with so much of it beside the point is compared as if there were none of that
+_POWER = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +48,34 @@ class Evidence:
     score: float
 
 
-def is_found(question: Question, found: Sequence[Evidence], named: frozenset[str], corpus: Corpus) -> bool:
-    """Whether the first operation of `found`, sorted by score, does the task; `named` are the kinds in the question."""
-    doubt = (
-        _CONSTANT
-        + _MISSING * _missing_action(question, found)
-        + _ELSEWHERE * _elsewhere(question, found, named)
-        + _UNSAID * _unsaid(question, found, corpus)
-        - _WEAK * log(found[0].strength + 0.05)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, and what of it is known beside its words."""
+
+    question: Question
+    #: the kinds of the applications that it names
+    named: frozenset[str]
+    #: an application that it names and that has no kind
+    other_application: str | None
+    #: how much of the question, as a vector, is in the clauses that ask
+    share: float
+
+
+def is_found(asked: Asked, found: Sequence[Evidence], corpus: Corpus) -> bool:
+    """Whether the first operation of `found`, sorted by score, does the task."""
+    question, first = asked.question, found[0]
+    missing = _missing_action(question, found, corpus)
+    strength = first.strength / asked.share**_POWER
+    against = (
+        (_MISSING if is_commanded(question) else _MISSING_NEW) * missing
+        + _ELSEWHERE * _elsewhere(question, found, asked.named)
+        + _FOREIGN * (asked.other_application is not None and not asked.named)
+        + _SPECIAL * _is_special(question, found, corpus)
+        + _OTHER_THING * _qualified_otherwise(question, first, corpus)
+        + _UNKNOWN_WORDS * _unknown_words(question, corpus)
     )
-    return doubt < 0
+    in_favor = _NAMED * is_named(question, subject(found)) + _FIT * first.fit + _STRENGTH * log(strength + 0.05)
+    return against - in_favor < _DOUBT
 
 
 def subject(found: Sequence[Evidence]) -> Evidence:
@@ -56,28 +83,39 @@ def subject(found: Sequence[Evidence]) -> Evidence:
     return max(found, key=lambda each: each.strength)
 
 
+def is_commanded(question: Question) -> bool:
+    """Whether a verb that is known to mean a change commands."""
+    writes = (verb for verb in question.verbs.values() if verb.meanings <= WRITES and verb.weight >= _COMMANDS)
+    return question.is_command and any(writes)
+
+
 def wants_write(question: Question) -> bool:
     """Whether the question asks for a change: by a command that means one, or by naming a new thing."""
-    writes = (verb for verb in question.verbs.values() if verb.meanings <= WRITES or OTHER in verb.meanings)
-    commanded = question.is_command and any(verb.weight >= _COMMANDS for verb in writes)
-    return commanded or (question.is_new and not question.is_asking)
+    others = any(OTHER in verb.meanings and verb.weight >= _COMMANDS for verb in question.verbs.values())
+    return is_commanded(question) or (question.is_command and others) or (question.is_new and not question.is_asking)
 
 
-def _missing_action(question: Question, found: Sequence[Evidence]) -> float:
-    """How much weaker the operations with a fitting action are than the strongest one, if a change is wanted."""
-    if not wants_write(question):
+def is_named(question: Question, about: Evidence) -> bool:
+    """Whether the question has the entity's name or a synonym."""
+    entity = about.known.entry.entity
+    names = (about.known.entry.entity_id.replace("_", " "), *entity.synonyms)
+    return any(terms and set(terms) <= question.terms.keys() for terms in map(stems, names))
+
+
+def _missing_action(question: Question, found: Sequence[Evidence], corpus: Corpus) -> float:
+    """How much weaker the operations with a fitting action are than the strongest one, if a change is wanted.
+
+    Nothing is missing if the first operation has a fitting action and the thing that is asked for.
+    """
+    if not (is_commanded(question) or (question.is_new and not question.is_asking)):
         return 0.0
-    about = subject(found)
+    about, first = subject(found), found[0]
+    if first.fit >= _DOES and _are_own(question, first, corpus)[-1:] == [True] and is_named(question, first):
+        return 0.0
     doing = [each for each in found if each.fit >= _DOES]
-    if any(_noun(each) == _noun(about) for each in doing):
+    if any(noun_of(each.known.owner) == noun_of(about.known.owner) for each in doing):
         return 0.0
     return 1 - max((each.strength for each in doing), default=0.0) / about.strength
-
-
-def _noun(evidence: Evidence) -> tuple[str, ...]:
-    """The kind and the noun of an entity: `project_sections` and `sections` have the same."""
-    kind, entity_id, _ = evidence.known.owner
-    return kind, *stems(entity_id.replace("_", " "))[-1:]
 
 
 def _elsewhere(question: Question, found: Sequence[Evidence], named: frozenset[str]) -> float:
@@ -88,14 +126,32 @@ def _elsewhere(question: Question, found: Sequence[Evidence], named: frozenset[s
     return 1 - there / max(each.plain for each in found)
 
 
-def _unsaid(question: Question, found: Sequence[Evidence], corpus: Corpus) -> float:
-    """The share of the question's words that the leading entities do not have; rare words count more."""
-    entities = {(each.known.owner[0], each.known.owner[1]) for each in found[:_FIRST]}
-    said = frozenset().union(*(corpus.vocabularies[key] for key in entities))
-    total = missing = question.unknown * _UNKNOWN
-    for term, weight in question.terms.items():
-        if term not in CONDITION_WORDS:
-            rarity = weight * corpus.phrases.rarity.get(term, _UNKNOWN)
-            total += rarity
-            missing += 0 if term in said or not said.isdisjoint(groups_of([term])) else rarity
-    return missing / total if total else 1.0
+def _is_special(question: Question, found: Sequence[Evidence], corpus: Corpus) -> bool:
+    """Whether a verb commands that few operations do, and no leading operation is known by it."""
+    special = {stem for stem, verb in question.verbs.items() if verb.weight >= _COMMANDS} & SPECIAL
+    known = {verb for each in found[:_LEADING] for verb in each.known.verbs}
+    return bool(special) and special.isdisjoint(known | corpus.verbs_of[noun_of(found[0].known.owner)])
+
+
+def _qualified_otherwise(question: Question, first: Evidence, corpus: Corpus) -> float:
+    """The share of nouns that the entity does not have before the one that it has: `exchange rate`, `custom emoji`."""
+    own = _are_own(question, first, corpus)
+    return own.count(False) / len(own) if own and own[-1] else 0.0
+
+
+def _are_own(question: Question, evidence: Evidence, corpus: Corpus) -> list[bool]:
+    """Of each noun before the first preposition, whether the phrases of the entity have it."""
+    names = corpus.names[evidence.known.owner[0], evidence.known.owner[1]]
+    return [noun is not None and (noun in names or not names.isdisjoint(groups_of([noun]))) for noun in question.nouns]
+
+
+def _unknown_words(question: Question, corpus: Corpus) -> float:
+    """The share of words that the index does not have; rare words count more."""
+    rarity = corpus.phrases.rarity
+    known = sum(
+        weight * rarity.get(term, _UNKNOWN)
+        for term, weight in question.terms.items()
+        if term not in CONDITION_WORDS and term not in ACTIONS_OF_VERB
+    )
+    unknown = question.unknown * _UNKNOWN
+    return unknown / (unknown + known) if unknown else 0.0

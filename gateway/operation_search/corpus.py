@@ -63,7 +63,11 @@ class Corpus:
         #: the words of kinds: "help desk"
         self.kind_phrases = [(owner[0], terms) for owner, terms in self.phrases if len(owner) == 1]
         self.shares = self._shares_of_kinds()
-        self.vocabularies = self._vocabularies()
+        self.names, self.vocabularies = self._names_of_entities(), self._vocabularies()
+        #: by the kind and the noun of an entity, the verbs that begin the phrases of its operations
+        self.verbs_of: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for known in self.operations:
+            self.verbs_of[noun_of(known.owner)] |= known.verbs
         self.written = frozenset(self._words_as_written())
 
     def terms_of(self, owner: Owner) -> Set[str]:
@@ -101,6 +105,14 @@ class Corpus:
             for term, used in uses.items()
         }
 
+    def _names_of_entities(self) -> dict[EntityKey, set[str]]:
+        """By entity, the stems and groups of everyday words of its phrases, of its operations' and of its kind's."""
+        said: dict[EntityKey, set[str]] = defaultdict(set)
+        for owner, terms in self._terms.items():
+            if len(owner) > 1:
+                said[owner[0], owner[1]] |= terms | self._terms[owner[:1]]
+        return {key: terms | groups_of(terms) for key, terms in said.items()}
+
     def _vocabularies(self) -> dict[EntityKey, set[str]]:
         """By entity, the stems and groups of everyday words of itself, of its operations and of its kind."""
         of_kinds: dict[str, set[str]] = defaultdict(set)
@@ -128,6 +140,12 @@ class Corpus:
 
 def owner_of(entry: OperationEntry) -> Owner:
     return entry.kind.name, entry.entity_id, entry.action_id
+
+
+def noun_of(owner: Owner) -> tuple[str, ...]:
+    """The kind and the noun of an operation's entity: `project_sections` and `sections` have the same."""
+    kind, entity_id, _ = owner
+    return kind, *stems(entity_id.replace("_", " "))[-1:]
 
 
 def _phrases_of(entry: OperationEntry) -> tuple[str, ...]:

@@ -15,13 +15,13 @@ from math import log
 from gateway.contract.kinds import Effect
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
-from gateway.operation_search.confidence import Evidence, is_found
+from gateway.operation_search.confidence import Asked, Evidence, is_found
 from gateway.operation_search.corpus import Corpus, Known
 from gateway.operation_search.entries import DEFAULT_LIMIT, passes
 from gateway.operation_search.findings import Findings, Match
 from gateway.operation_search.fitness import fitness
 from gateway.operation_search.missing import what_is_missing
-from gateway.operation_search.phrases import Closeness, Owner
+from gateway.operation_search.phrases import Closeness, Owner, groups_of
 from gateway.operation_search.questions import Number, Question, question_of
 from gateway.operation_search.references import EntityKey
 from gateway.operation_search.spelling import Spelling
@@ -30,6 +30,8 @@ from gateway.operation_search.words import stem
 
 #: the fit is computed for this many operations, the strongest
 _CONSIDERED = 80
+#: the least share of a question that is taken to be in the clauses that ask
+_LEAST_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ class Weights:
     #: factors for the fit of a search of the copy and of a get, if the question has a condition
     copy_of_condition: float = 1.8
     get_of_condition: float = 0.6
-    #: the factor for kinds that have a connector
-    connected: float = 1.3
+    #: the factor for kinds without a connector, if others have one
+    not_connected: float = 0.4
 
 
 class OperationIndex:
@@ -92,15 +94,16 @@ class OperationIndex:
         question = question_of(bare, self.spelling_of)
         for term in question.terms.keys() & self._misspelt_applications.keys():
             named |= self._misspelt_applications[term]
-        view = _View(self._corpus, self._weights, question, named)
+        view = _View(self._corpus, self._weights, question, named, connected)
         passing = [known for known in self._corpus.operations if passes(known.entry, kind, effect, among)]
         found = view.evidence(passing, max(limit, _CONSIDERED))
-        found.sort(key=lambda each: -self._connected(each, connected))
-        matches = [Match(each.known.entry, round(self._connected(each, connected), 4)) for each in found[:limit]]
-        if found and is_found(question, found, named, self._corpus):
+        found.sort(key=lambda each: -each.score)
+        matches = [Match(each.known.entry, round(each.score, 4)) for each in found[:limit]]
+        asked = Asked(question, named, self._corpus.applications.other_in(bare), view.share_of_asked())
+        if found and is_found(asked, found, self._corpus):
             return Findings(matches)
         kinds = frozenset([kind] if kind else among or named)
-        return Findings((), matches, what_is_missing(question, found, kinds, self._corpus))
+        return Findings((), matches, what_is_missing(asked, found, kinds, self._corpus))
 
     def _of_kind(self, kind: str) -> "OperationIndex":
         """The index of one kind, made when it is first asked for: how rare a word is depends on no other kind."""
@@ -115,15 +118,20 @@ class OperationIndex:
             return word
         return None if is_name else self._spelling.corrected(word)
 
-    def _connected(self, evidence: Evidence, connected: Collection[str]) -> float:
-        return evidence.score * (self._weights.connected if evidence.known.owner[0] in connected else 1)
-
 
 class _View:
     """Computes the evidence of operations for one question."""
 
-    def __init__(self, corpus: Corpus, weights: Weights, question: Question, named: frozenset[str]) -> None:
+    def __init__(
+        self,
+        corpus: Corpus,
+        weights: Weights,
+        question: Question,
+        named: frozenset[str],
+        connected: Collection[str] = (),
+    ) -> None:
         self._corpus = corpus
+        self._connected = connected
         self._weights = weights
         self._question = question
         self._named = named
@@ -141,10 +149,16 @@ class _View:
 
     def evidence(self, operations: Iterable[Known], most: int) -> list[Evidence]:
         """The evidence for the strongest operations, at most `most`."""
-        plain = ((known, self._strength(known)) for known in operations)
+        plain = ((known, self._strength(known) * self._preference(known.owner[0])) for known in operations)
         strengths = [(known, each, each * self._share_of_kind(known.owner[0])) for known, each in plain if each]
         strongest = nlargest(most, strengths, key=lambda each: each[2])
         return [self._evidence(known, each, strength) for known, each, strength in strongest]
+
+    def share_of_asked(self) -> float:
+        """How much of the question, as a vector, is in the clauses that ask; all where none does."""
+        asked = self._question.asked.keys() | groups_of(self._question.asked)
+        share = sum(part * part for term, part in self._closeness.vector.items() if term in asked)
+        return max(share, _LEAST_SHARE) if asked else 1.0
 
     def _evidence(self, known: Known, plain: float, strength: float) -> Evidence:
         closest = self._closest(known)
@@ -181,6 +195,9 @@ class _View:
         if owner[2] == SEARCH_ACTION:
             return max(closest, *(best.get((*owner[:2], action), 0.0) for action in ("list", "api_search")))
         return closest
+
+    def _preference(self, kind: str) -> float:
+        return self._weights.not_connected if self._connected and kind not in self._connected else 1.0
 
     def _share_of_kind(self, kind: str) -> float:
         if self._named:

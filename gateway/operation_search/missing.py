@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from gateway.kinds.catalog import Kind
-from gateway.operation_search.confidence import Evidence, subject, wants_write
+from gateway.operation_search.confidence import Asked, Evidence, is_named, subject, wants_write
 from gateway.operation_search.corpus import Corpus
 from gateway.operation_search.fitness import WRITES
 from gateway.operation_search.questions import Question
-from gateway.operation_search.words import stems
 
 NOTHING = "No matching operations. Try different words."
 
@@ -17,13 +16,17 @@ _DOES = {"create": "creates", "update": "changes", "delete": "deletes"}
 _ENTITIES = 12
 
 
-def what_is_missing(question: Question, found: Sequence[Evidence], kinds: frozenset[str], corpus: Corpus) -> str:
+def what_is_missing(asked: Asked, found: Sequence[Evidence], kinds: frozenset[str], corpus: Corpus) -> str:
     """`HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search`.
 
     `kinds` are those that were asked for, by a parameter or by name; less is said where less is known.
     """
+    question = asked.question
+    if asked.other_application is not None and not kinds:
+        applications = ", ".join(sorted({kind.spec.application for kind in corpus.catalog}))
+        return f"There is no kind for {asked.other_application}. Applications: {applications}"
     about = subject(found) if found else None
-    if about is not None and (not kinds or about.known.owner[0] in kinds) and _is_named(question, about):
+    if about is not None and (not kinds or about.known.owner[0] in kinds) and is_named(question, about):
         kind, entity_id = about.known.entry.kind, about.known.entry.entity_id
         actions = [*kind.entity(entity_id).actions]
         does = _that_does(question, actions)
@@ -38,13 +41,6 @@ def what_is_missing(question: Question, found: Sequence[Evidence], kinds: frozen
 
 def _has_no_operation(kind: Kind) -> str:
     return f"{kind.spec.application}: {kind.name} has no operation"
-
-
-def _is_named(question: Question, about: Evidence) -> bool:
-    """Whether the question has the entity's name or a synonym."""
-    entity = about.known.entry.entity
-    names = (about.known.entry.entity_id.replace("_", " "), *entity.synonyms)
-    return any(terms and set(terms) <= question.terms.keys() for terms in map(stems, names))
 
 
 def _that_does(question: Question, actions: Sequence[str]) -> str:

@@ -116,8 +116,12 @@ class Question:
 
     #: stems and how much each says
     terms: dict[str, float] = field(default_factory=dict)
+    #: the stems of the clauses that ask or command, and how much each says; of a text without such clauses all
+    asked: dict[str, float] = field(default_factory=dict)
     #: the stems that name the thing asked for
     head: set[str] = field(default_factory=set)
+    #: the same in their order, None for a word that the index does not have
+    nouns: list[str | None] = field(default_factory=list)
     #: the verbs by their stems
     verbs: dict[str, Verb] = field(default_factory=dict)
     #: how much words weigh that the index does not have
@@ -209,6 +213,8 @@ class _QuestionReader:
                 is_content = not (says_nothing or any(map(str.isdigit, written)))
                 is_unknown = is_main and is_content and not is_title
                 question.unknown += self._weights[clause.role] * within if is_unknown else 0
+                if is_unknown and opens and within == 1.0:
+                    question.nouns.append(None)
                 continue
             term = stem(word)
             is_verb = _is_verb(word, place, clause.role)
@@ -216,10 +222,14 @@ class _QuestionReader:
                 self._verb(word, term, listed, place, clause.role, is_first=seen == 0)
             role = self._weights[clause.role] * (_NOUN_AS_VERB if is_verb and word in NOUNS_TOO else 1)
             self._weigh(term, word, listed, place, role, within, seen)
+            if is_main:
+                question.asked[term] = question.terms[term]
             seen, nouns = seen + 1, nouns + (not is_verb)
             if opens and within == 1.0 and not is_verb:
                 question.head.add(term)
                 head.append(word)
+                if word not in CONDITION_WORDS:
+                    question.nouns.append(term)
         return head
 
     def _weigh(

@@ -69,6 +69,18 @@ NOUNS_TOO = frozenset(
 )
 
 
+#: stems of commands that few APIs have an operation for; one that has it is known by the verb
+SPECIAL = frozenset(
+    stem(verb)
+    for verb in """
+        accept acknowledge approve archive attach book buy charge clone combine convert copy deploy dial duplicate embed
+        encrypt export fax follow forward hide import invite lock merge mute notify order pay phone pin print publish
+        recover refund reject remind reserve restore revert roll rollback schedule share sign silence snooze split
+        subscribe swap transfer translate unarchive undelete undo unfollow unlock unpin unpublish unsubscribe upload
+    """.split()  # noqa: SIM905
+)
+
+
 def _by_word(verbs: Mapping[str, str]) -> dict[str, frozenset[str]]:
     actions_of: dict[str, set[str]] = {}
     for action, listed in verbs.items():
