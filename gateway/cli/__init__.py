@@ -41,7 +41,7 @@ SECTIONS = {
         Lazy("worker", "gateway.cli.operator:worker", "Run one worker."),
         Lazy("sandbox", "gateway.cli.operator:sandbox", "Run a stand-in for all applications."),
         Lazy("migrate", "gateway.cli.operator:migrate", "Apply the database migrations of this version."),
-        Lazy("admin", "gateway.cli.operator:admin", "Manage organizations, clients and people."),
+        Lazy("admin", "gateway.cli.admin:admin", "Manage organizations, clients and people."),
         Lazy("backup", "gateway.cli.backup:backup", "Back up the embedded PostgreSQL while it runs."),
         Lazy("restore", "gateway.cli.backup:restore", "Restore a backup of the embedded PostgreSQL."),
         Lazy("keys", "gateway.cli.keys:keys", "Create, add, promote and rotate encryption keys."),

@@ -14,7 +14,6 @@ from aiohttp.connector import Connection
 from gateway.aio.timeouts import IdleTimeout, Timeouts, Wait
 from gateway.errors import (
     GatewayError,
-    Unavailable,
     UpstreamError,
     UpstreamInvalidResponse,
     UpstreamTimeout,
@@ -22,7 +21,8 @@ from gateway.errors import (
     UpstreamTruncated,
 )
 from gateway.telemetry import tracing
-from gateway.telemetry.metrics import REFUSED, UPSTREAM_ANSWERS, UPSTREAM_SECONDS
+from gateway.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
+from gateway.upstream.connection_budget import ConnectionBudget
 from gateway.upstream.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.upstream.rate_limits import RateLimiter, RateScope, Unlimited
@@ -43,8 +43,6 @@ READ_BUFFER = 64 << 10
 MAX_CONNECTIONS = 5000
 #: seconds that a request waits for a permit
 PERMIT_TIMEOUT = 10.0
-#: `Retry-After` in seconds when no connection is left
-_NEXT_CONNECTION = 1
 
 _NO_HEADERS: Mapping[str, str] = {}
 #: what stands for a response that did not come
@@ -140,53 +138,6 @@ class _Chunks(Wait):
 
     def expire(self) -> None:
         self._content.set_exception(TimeoutError())
-
-
-class ConnectionBudget:
-    """How many connections a process holds: the ceiling is its own, whatever hosts are called.
-
-    No scope holds more connections than are left: a slow account, or one that does not answer at all, leaves at least
-    as many for the others as it takes.
-    """
-
-    def __init__(self, max_connections: int) -> None:
-        self._max = max_connections
-        self._total = 0
-        self._held: dict[str, int] = {}
-
-    def one(self, scope: RateScope) -> "_Connection":
-        """One connection for as long as the block lasts; raises Unavailable at once where there is none."""
-        return _Connection(self, scope.id)
-
-    def acquire(self, scope_id: str) -> None:
-        held = self._held.get(scope_id, 0)
-        if held >= self._max - self._total:
-            REFUSED.add("upstream_connections")
-            raise Unavailable("too many calls of applications are under way; try again", retry_after=_NEXT_CONNECTION)
-        self._total += 1
-        self._held[scope_id] = held + 1
-
-    def release(self, scope_id: str) -> None:
-        self._total -= 1
-        held = self._held.pop(scope_id) - 1
-        if held:
-            self._held[scope_id] = held
-
-
-class _Connection:
-    """One of the budget's connections; a class, because a generator costs more."""
-
-    __slots__ = ("_budget", "_scope_id")
-
-    def __init__(self, budget: ConnectionBudget, scope_id: str) -> None:
-        self._budget = budget
-        self._scope_id = scope_id
-
-    def __enter__(self) -> None:
-        self._budget.acquire(self._scope_id)
-
-    def __exit__(self, *_: object) -> None:
-        self._budget.release(self._scope_id)
 
 
 class Transport:

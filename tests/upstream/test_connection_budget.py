@@ -5,8 +5,8 @@ from contextlib import ExitStack
 import pytest
 
 from gateway.errors import Unavailable
+from gateway.upstream.connection_budget import ConnectionBudget
 from gateway.upstream.rate_limits import RateScope
-from gateway.upstream.transport import ConnectionBudget
 
 
 def scope(name: str) -> RateScope:

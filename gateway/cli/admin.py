@@ -1,0 +1,230 @@
+"""`gateway admin`: organizations, clients and people."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+from uuid import UUID
+
+import click
+import msgspec
+
+from gateway.cli.local_settings import local_settings
+from gateway.cli.operator import run
+
+T = TypeVar("T")
+
+
+@click.group()
+def admin() -> None:
+    """Manage organizations, clients and people.
+
+    Works on the database of GATEWAY_DATABASE_URL, else of the `gateway up` in the folder. Prints JSON, one object a
+    line.
+    """
+
+
+@admin.group()
+def organization() -> None:
+    """Organizations: the tenants of the gateway."""
+
+
+@admin.group()
+def client() -> None:
+    """Clients: programs that may call the gateway."""
+
+
+@admin.group()
+def person() -> None:
+    """People who may sign in through the provider of GATEWAY_OIDC_ISSUER."""
+
+
+def _with_database(use: Callable[[Any], Awaitable[T]]) -> T:
+    from gateway.db.pool import Database
+
+    settings = local_settings()
+
+    async def main() -> T:
+        async with Database.open(settings.database_url, size=1, has_pooler=settings.has_pooler) as database:
+            return await use(database)
+
+    return run(main)
+
+
+def _with_store(use: Callable[[Any], Awaitable[T]]) -> T:
+    from gateway.identity.store import IdentityStore
+
+    return _with_database(lambda database: use(IdentityStore(database)))
+
+
+def _with_people(use: Callable[[Any], Awaitable[T]]) -> T:
+    from gateway.identity.people import People
+    from gateway.identity.store import IdentityStore
+
+    return _with_database(lambda database: use(People(database, IdentityStore(database))))
+
+
+def _print(*documents: dict[str, Any]) -> None:
+    for document in documents:
+        click.echo(msgspec.json.encode(document).decode())
+
+
+@organization.command("create")
+@click.argument("name")
+def create_organization(name: str) -> None:
+    """Create an organization."""
+    created = _with_store(lambda store: store.create_organization(name))
+    _print({"organization_id": str(created.id), "name": created.name})
+
+
+@organization.command("list")
+def list_organizations() -> None:
+    """List all organizations."""
+    listed = _with_store(lambda store: store.organizations())
+    _print(
+        *({"organization_id": str(each.id), "name": each.name, "disabled": bool(each.disabled_at)} for each in listed)
+    )
+
+
+@organization.command("disable")
+@click.argument("organization_id", type=click.UUID)
+def disable_organization(organization_id: UUID) -> None:
+    """Disable an organization: all its clients are refused."""
+    _with_store(lambda store: store.disable_organization(organization_id))
+    _print({"organization_id": str(organization_id), "disabled": True})
+
+
+@client.command("create")
+@click.argument("name")
+@click.option("--organization", "organization_ids", type=click.UUID, multiple=True, required=True)
+@click.option(
+    "--scope", "scopes", type=click.Choice(["read", "write", "admin"]), multiple=True, default=("read", "write")
+)
+@click.option(
+    "--redirect-url", "redirect_urls", multiple=True, help="Allowed redirect URL after OAuth consent; repeatable."
+)
+@click.option(
+    "--workspace", "workspaces", multiple=True, help="The only workspaces that the client may see; repeatable."
+)
+def create_client(
+    name: str,
+    organization_ids: tuple[UUID, ...],
+    scopes: tuple[str, ...],
+    redirect_urls: tuple[str, ...],
+    workspaces: tuple[str, ...],
+) -> None:
+    """Create a client. Its secret is printed once."""
+    from gateway.identity.tokens import hashed, new_secret
+
+    secret = new_secret()
+    client_id = _with_store(
+        lambda store: store.create_client(
+            name, organization_ids, hashed(secret), scopes, redirect_urls, list(workspaces) or None
+        )
+    )
+    limits = {"workspaces": list(workspaces)} if workspaces else {}
+    _print({"client_id": str(client_id), "client_secret": secret, "name": name, "scopes": list(scopes), **limits})
+
+
+@client.command("update")
+@click.argument("client_id", type=click.UUID)
+@click.option(
+    "--redirect-url",
+    "redirect_urls",
+    multiple=True,
+    required=True,
+    help="Allowed redirect URL; replaces the current ones; repeatable.",
+)
+def update_client(client_id: UUID, redirect_urls: tuple[str, ...]) -> None:
+    """Replace the allowed redirect URLs of a client."""
+    _with_store(lambda store: store.change_redirect_urls(client_id, redirect_urls))
+    _print({"client_id": str(client_id), "redirect_urls": list(redirect_urls)})
+
+
+@client.command("list")
+def list_clients() -> None:
+    """List all clients."""
+    listed = _with_store(lambda store: store.all_clients())
+    _print(
+        *(
+            {
+                "client_id": str(each.id),
+                "name": each.name,
+                "organizations": sorted(str(organization_id) for organization_id in each.organization_ids),
+                "scopes": sorted(each.scopes),
+                "redirect_urls": list(each.redirect_urls),
+                "disabled": bool(each.disabled_at),
+            }
+            for each in listed
+        )
+    )
+
+
+@client.command("rotate")
+@click.argument("client_id", type=click.UUID)
+@click.option("--finish", is_flag=True, help="Create no new secret; revoke all but the newest.")
+def rotate_secret(client_id: UUID, finish: bool) -> None:
+    """Create a new secret for a client; the previous one works until --finish.
+
+    Hand out the new secret, wait until every program uses it, then finish. Finishing ends the client's console
+    sessions; tokens already given out stay valid.
+    """
+    from gateway.identity.tokens import hashed, new_secret
+
+    secret = None if finish else new_secret()
+
+    async def rotated(store: Any) -> int:
+        return int(await store.rotate_secret(client_id, None if secret is None else hashed(secret)))
+
+    live = _with_store(rotated)
+    _print({"client_id": str(client_id), **({"client_secret": secret} if secret else {}), "live_secrets": live})
+
+
+@client.command("disable")
+@click.argument("client_id", type=click.UUID)
+def disable_client(client_id: UUID) -> None:
+    """Disable a client. Every process refuses its tokens within a second."""
+    _with_store(lambda store: store.disable_client(client_id))
+    _print({"client_id": str(client_id), "disabled": True})
+
+
+@person.command("add")
+@click.argument("login")
+@click.option("--organization", "organization_ids", type=click.UUID, multiple=True, required=True)
+@click.option(
+    "--scope", "scopes", type=click.Choice(["read", "write", "admin"]), multiple=True, default=("read",),
+    show_default=True,
+)  # fmt: skip
+def add_person(login: str, organization_ids: tuple[UUID, ...], scopes: tuple[str, ...]) -> None:
+    """Let a person sign in. LOGIN is their value of GATEWAY_OIDC_CLAIM at the provider, by default the email address.
+
+    The first who signs in with it has it from then on, whomever the provider gives it to later.
+    """
+    login = _login(login)
+    added = _with_people(lambda people: people.add(login, organization_ids, scopes))
+    _print({"client_id": str(added.client_id), "login": added.login, "scopes": list(scopes)})
+
+
+@person.command("list")
+def list_people() -> None:
+    """List people; `subject` is the provider's identifier after the first sign-in."""
+    listed = _with_people(lambda people: people.all())
+    _print(
+        *(
+            {"client_id": str(each.client_id), "login": each.login, "issuer": each.issuer, "subject": each.subject}
+            for each in listed
+        )
+    )
+
+
+@person.command("remove")
+@click.argument("login")
+def remove_person(login: str) -> None:
+    """Remove a person: end their sessions and the access of agents' hosts at once, and refuse further sign-ins."""
+    login = _login(login)
+    client_id = _with_people(lambda people: people.remove(login))
+    _print({"client_id": str(client_id), "login": login, "removed": True})
+
+
+def _login(text: str) -> str:
+    from gateway.sign_in.model import login_of
+
+    return login_of(local_settings().oidc_claim, text)
