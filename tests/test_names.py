@@ -33,6 +33,7 @@ FOREIGN = {
     "pg_restore",
     "preexec_fn",
     "SUPPORT_DESK_SUBDOMAIN",
+    "synchronous_standby_names",
 }
 
 

@@ -69,11 +69,11 @@ async def test_the_shared_figures_are_told_by_their_names(database: Database):
 
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
 def test_an_alert_says_how_bad_it_is_and_what_to_do(rule: dict[str, object]):
-    readme = (DEPLOY / "README.md").read_text("utf-8")
+    page = (DEPLOY.parent / "docs" / "how-to" / "operate.md").read_text("utf-8")
 
     assert rule["labels"] in ({"severity": "page"}, {"severity": "ticket"})
     assert rule["annotations"]
-    assert f"`{rule['alert']}`" in readme
+    assert f"`{rule['alert']}`" in page.partition("## What to do when")[2]
 
 
 def test_the_operators_rules_are_the_same_alerts():
