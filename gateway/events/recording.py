@@ -1,6 +1,6 @@
 """Adding events, in the transactions that make their changes true.
 
-The ends of jobs and the states of connectors are added by triggers (`0008_events.sql`).
+The ends of jobs and the states of connectors are added by triggers (`0003_jobs.sql`, `0008_events.sql`).
 """
 
 from collections.abc import Mapping, Sequence

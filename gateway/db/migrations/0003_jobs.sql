@@ -179,6 +179,15 @@ BEGIN
                               'cancel_requested', NEW.cancel_requested)::text);
     IF is_final THEN
         NEW.version := NEW.version + 1;
+        -- The event of the feed (0008). Synchronizations of the schedule are jobs of no caller and have none.
+        IF OLD.status <> NEW.status AND NOT (NEW.task = 'synchronize' AND NEW.client_id IS NULL) THEN
+            INSERT INTO events (organization_id, type, connector_id, workspace_name, callback, data)
+            VALUES (NEW.organization_id, 'job.' || NEW.status, NEW.connector_id, NEW.workspace_name, NEW.callback,
+                    json_build_object('job_id', NEW.id, 'status', NEW.status, 'entity', NEW.entity,
+                                      'action', COALESCE(NEW.action, NEW.task), 'workspace_name', NEW.workspace_name,
+                                      'labels', NEW.labels)::text);
+            PERFORM pg_notify('gateway', 'events:' || NEW.organization_id);
+        END IF;
     END IF;
     PERFORM pg_notify('gateway', format('job:%s:%s:%s', NEW.id, NEW.version,
                                         CASE WHEN is_final THEN 'true' ELSE 'false' END));

@@ -70,25 +70,10 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER tell AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION gateway_tell_event();
+CREATE TRIGGER tell AFTER INSERT ON events FOR EACH ROW WHEN (NEW.type NOT LIKE 'job.%')
+    EXECUTE FUNCTION gateway_tell_event();
 
--- A trigger, so that no path to a job's end can forget the event.
-CREATE FUNCTION gateway_add_job_event() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO events (organization_id, type, connector_id, workspace_name, callback, data)
-    VALUES (NEW.organization_id, 'job.' || NEW.status, NEW.connector_id, NEW.workspace_name, NEW.callback,
-            json_build_object('job_id', NEW.id, 'status', NEW.status, 'entity', NEW.entity,
-                              'action', COALESCE(NEW.action, NEW.task), 'workspace_name', NEW.workspace_name,
-                              'labels', NEW.labels)::text);
-    RETURN NULL;
-END
-$$;
--- Neither calls that a caller waited for nor the synchronizations of the schedule are jobs of a caller.
-CREATE TRIGGER add_event AFTER UPDATE ON jobs FOR EACH ROW
-    WHEN (NEW.status IN ('succeeded', 'failed', 'canceled', 'unknown') AND OLD.status <> NEW.status
-          AND NOT NEW.is_inline AND NOT (NEW.task = 'synchronize' AND NEW.client_id IS NULL))
-    EXECUTE FUNCTION gateway_add_job_event();
-
+-- Ends of jobs are added and notified by the trigger of the jobs (0003): triggers of their own cost a job twice as much.
 CREATE FUNCTION gateway_add_connector_event() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     workspace text := (SELECT name FROM workspaces WHERE id = NEW.workspace_id);
