@@ -78,6 +78,8 @@ class Paging(Model):
     next: JsonPath = ()
     #: the Meta member that must be true for a next page to exist, where the application has one
     has_more: str | None = None
+    #: the Meta member that is true on the last page, where the application names a next one all the same
+    end: str | None = None
     #: `offset`: the Meta member that holds the number of all records
     total: str | None = None
     #: the first page number (1) or offset (0)

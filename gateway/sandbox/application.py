@@ -2,19 +2,23 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import jsonschema_rs
 import msgspec
 from yarl import URL
 
+from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import PLACEMENT_KEYWORDS, Kind, Operation
 from gateway.sandbox import paging
-from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply, put
+from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply, put
 from gateway.sandbox.credentials import presented
 from gateway.sandbox.grants import Grants
+from gateway.sandbox.long_jobs import LongJobs
 from gateway.sandbox.oauth import AuthorizationServer, TokenStyle, authorization_lines
 from gateway.sandbox.operations import Operations
+from gateway.sandbox.store import Row
 
 #: list answers cached, encoded, until the next write
 _CACHED_ANSWERS = 256
@@ -47,6 +51,7 @@ class Application(Operations):
         super().__init__(kind, seed, scale)
         self.job_seconds = job_seconds
         self.grants = Grants()
+        self.long_jobs = LongJobs(self)
         self._cache: dict[str, Reply] = {}
         self._checks: dict[str, jsonschema_rs.Draft202012Validator] = {}
 
@@ -66,6 +71,7 @@ class Application(Operations):
         """Back to the beginning: records, tokens and what was under way."""
         self.store.reset()
         self.grants.reset()
+        self.long_jobs.reset()
         self._cache.clear()
 
     def refused(self, refusal: Refusal) -> Reply:
@@ -134,7 +140,9 @@ class Application(Operations):
         """Whatever else the application wants of every call, such as a version header."""
 
     def advance(self, now: float) -> None:
-        """Catch up with what goes on by itself, such as jobs."""
+        """Catch up with what goes on by itself, such as long operations."""
+        if self.long_jobs.advance(now):
+            self.invalidate_cache()
 
     def check(self, route: Route, call: Call) -> None:
         """Refuse a JSON body that fits none of the route's operations."""
@@ -156,6 +164,37 @@ class Application(Operations):
             for error in validator.iter_errors(dict(body))
         ]
 
+    # Long operations
+
+    def work_on(self, operation: Operation, call: Call, item: Any, now: float) -> Row:
+        """Do to one item what a long operation does to each: read, delete, change or create it; raises Refusal."""
+        table = self.table_of_call(operation, call)
+        row_id = item.get("id") if isinstance(item, Mapping) else item
+        if row_id is None:
+            return self.born(table, self.members_of(item), now)
+        row = self.require_row(table, row_id)
+        if operation.method == "DELETE":
+            self.store.table(table).remove(row.id)
+        elif operation.action.effect != Effect.READ and isinstance(item, Mapping):
+            self.change(row, self.members_of(item), now)
+        return row
+
+    def table_of_call(self, operation: Operation, call: Call) -> str:
+        """The table of the records that a call is about."""
+        return self.table_of(operation)
+
+    def members_of(self, item: Mapping[str, Any]) -> Record:
+        """What an item of a long operation sets in its record."""
+        return dict(item)
+
+    def long_records(self, operation: Operation, call: Call) -> Sequence[Any]:
+        """The records that a long operation reads."""
+        return [self.shown(operation, row, call) for row in self.store.table(self.table_of_call(operation, call))]
+
+    def long_outcome(self, operation: Operation, call: Call, now: float) -> Record:
+        """What the answer holds beside its state once a long operation without items has ended."""
+        return {}
+
     # Routes
 
     def routes(self) -> list[Route]:
@@ -165,7 +204,7 @@ class Application(Operations):
             for line in (operation.action.request, *(other.request for other in operation.action.alternatives)):
                 line = line.partition("?")[0]
                 by_address.setdefault((operation.action.server, self.shape_of(line)), []).append((line, operation))
-        special = self.handlers()
+        special = {**self.long_jobs.handlers(), **self.handlers()}
         found = []
         for lines in by_address.values():
             [line, *_], operations = zip(*lines, strict=True)
@@ -175,8 +214,11 @@ class Application(Operations):
         return [*found, *self.files(), *self._authorization()]
 
     def operations(self) -> Iterable[Operation]:
-        """What callers may ask for."""
-        return self.kind.operations.values()
+        """What callers may ask for, a long operation by the request that starts it."""
+        for operation in self.kind.operations.values():
+            how = operation.action.long_running
+            is_other = how is None or (how.start is not None and how.start.request is not None)
+            yield operation if is_other else operation.start
 
     def shape_of(self, line: str) -> str:
         """What request lines of one route have in common; by default each line is a route of its own."""
@@ -207,6 +249,8 @@ class Application(Operations):
     def _routes_of(self, line: str, operations: tuple[Operation, ...], special: Handler | None) -> list[Route]:
         """A request line at each server that connectors may have."""
         method, path = line.split(" ", 1)
+        if special is None and any(operation.action.long_running for operation in operations):
+            special = partial(self.long_jobs.start, operations)
         handler = special or self._usual(method, operations[0])
         is_cacheable = special is None and method == "GET" and operations[0].is_list
         server = operations[0].action.server if operations else None
@@ -217,6 +261,8 @@ class Application(Operations):
 
     def _usual(self, method: str, operation: Operation) -> Handler:
         """What an operation of this form does in a plain application."""
+        if operation.action.long_running is not None:
+            return partial(self.long_jobs.start, (operation,))
         usual: Mapping[str, Callable[[Operation, Call], Reply]] = {
             "POST": self.create_record,
             "PUT": self.update_record,

@@ -1,5 +1,7 @@
 """Bodies of requests as members: JSON, forms with brackets, multipart."""
 
+import csv
+import io
 import re
 from base64 import b64encode
 from email.parser import BytesParser
@@ -9,8 +11,11 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from gateway.kinds.members import FORM, MULTIPART, is_json, media_type
+from gateway.kinds.members import CSV, FORM, MULTIPART, is_json, media_type
 from gateway.sandbox.calls import Refusal
+
+#: the member that holds the rows of a body of CSV
+ROWS = "rows"
 
 
 def parsed_body(body: bytes, content_type: str) -> dict[str, Any]:
@@ -22,6 +27,8 @@ def parsed_body(body: bytes, content_type: str) -> dict[str, Any]:
         return _form(body.decode(errors="replace"))
     if kind in MULTIPART:
         return _parts(body, content_type)
+    if kind == CSV:
+        return {ROWS: list(csv.DictReader(io.StringIO(body.decode(errors="replace"), newline="")))}
     if kind and not is_json(kind):
         return {}
     try:

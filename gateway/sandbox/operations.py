@@ -88,7 +88,7 @@ class Operations(World):
     def listed(self, operation: Operation, rows: Sequence[Row], call: Call) -> Reply:
         """The answer that holds a page of a list."""
         action = operation.action
-        page, meta = self._page(operation, rows, call)
+        page, meta = self.page_in_its_style(operation, rows, call)
         document = nested(action.records or (), self.items_of(operation, page.items, call))
         reply = Reply(document, headers=meta_headers(meta, call))
         if isinstance(document, dict):
@@ -101,7 +101,7 @@ class Operations(World):
         """The records of a page as the response holds them."""
         return [self.shown(operation, row, call) for row in rows]
 
-    def _page(
+    def page_in_its_style(
         self, operation: Operation, rows: Sequence[Row], call: Call
     ) -> tuple[paging.Page[Row], list[tuple[MetaPath, Any]]]:
         """A page in the spec's own style, for kinds that have no form of their own here."""

@@ -184,7 +184,7 @@ class SpecApplication(Application):
 
     def operations(self) -> Iterable[Operation]:
         """The operations, and the lists that the synchronizer reads."""
-        yield from self.kind.operations.values()
+        yield from super().operations()
         for entity_id, entity in self.kind.spec.entities.items():
             for member, read in (entity.search.reads if entity.search else {}).items():
                 members = {name: getattr(read, name) for name in RequestSpec.model_fields}

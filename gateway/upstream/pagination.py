@@ -113,6 +113,8 @@ def counted_next(
 
 
 def _is_last(paging: Paging, meta: Mapping[str, Any]) -> bool:
+    if paging.end is not None and meta.get(paging.end) in (True, "true"):
+        return True
     return paging.has_more is not None and meta.get(paging.has_more) in (False, "false")
 
 

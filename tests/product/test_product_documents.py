@@ -30,6 +30,16 @@ SAME_AS = {
 }
 #: words at the start of a part that names no param: remarks, and members of params named before
 NO_PARAMS = ("none", "common", "all", "deletes", "see", "propertyName", "value", "values")
+#: operations beside those of the documents
+ADDED_OPERATIONS = {
+    "support-desk": {
+        ("tickets", "create_many"),
+        ("tickets", "update_many"),
+        ("tickets", "delete_many"),
+        ("tickets", "list_changes"),
+    },
+    "crm-query": {("bulk_queries", "run"), ("bulk_writes", "run")},
+}
 #: params of ours that the documents do not know: each has its reason
 ADDED = {
     # the next page of a query needs a param of its own
@@ -137,7 +147,8 @@ def test_entities_and_actions_are_those_of_the_documents(kind):
         for action in CATALOG.kind(kind).actions_of(entity)
     }
 
-    assert offered == promised
+    assert offered - ADDED_OPERATIONS.get(kind, set()) == promised
+    assert ADDED_OPERATIONS.get(kind, set()) <= offered - promised
     assert {entity for entity, _ in promised} == set(kinds_of_document_1()[kind].split(", "))
 
 

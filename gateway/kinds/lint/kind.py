@@ -247,11 +247,13 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
     used = {name for operation in kind.operations.values() for name in lint_operations.pagings(operation.action)}
     searches = [entity.search for entity in kind.spec.entities.values() if entity.search]
     used |= {read.paging for search in searches for read in search.reads.values() if read.paging}
+    long = [each.action.long_running for each in kind.operations.values() if each.action.long_running]
+    used |= {request.paging for how in long for request in how.results.requests if request.paging}
     for name, paging in kind.spec.paging.items():
         place = ("paging", name)
         if name not in used:
             yield place, "no action pages this way; remove it"
-        members = {"has_more": paging.has_more, "total": paging.total}
+        members = {"has_more": paging.has_more, "end": paging.end, "total": paging.total}
         if "next" in paging.model_fields_set:
             members["next"] = paging.next[0] if paging.next else "$"
         for what, member in members.items():

@@ -1,9 +1,10 @@
 """CRM by query: SOQL pages behind locators, SOSL, records by id, files, and errors in an array."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from gateway.kinds.catalog import Operation
 from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply
 from gateway.sandbox.kinds.crm_query import soql
 from gateway.sandbox.kinds.crm_query.grouping import grouped
@@ -92,21 +93,58 @@ class CrmQuery(CrmWorld):
 
         return download
 
+    # Long operations
+
+    def long_records(self, operation: Operation, call: Call) -> Sequence[Any]:
+        """The records of a bulk query, as rows of CSV."""
+        rows = self._selected(call.body["query"], with_deleted=call.body["operation"] == "queryAll")
+        return [
+            {name: "" if value is None else value for name, value in row.items() if name != "attributes"}
+            for row in rows
+        ]
+
+    def work_on(self, operation: Operation, call: Call, item: Any, now: float) -> Row:
+        """One record of a bulk write."""
+        table, key = self.object_named(call.body["object"]), call.body.get("externalIdFieldName", "Id")
+        members = {name: value for name, value in item.items() if name != "Id"}
+        match call.body["operation"]:
+            case "insert":
+                return self.born(table, members, now)
+            case "upsert":
+                known = next(
+                    (row for row in self.store.table(table) if str(row.record.get(key)) == item.get(key)), None
+                )
+                if known is None:
+                    return self.born(table, members, now)
+                self.change(known, members, now)
+                return known
+            case "delete":
+                members = {"IsDeleted": True}
+        row = self.require_row(table, item.get("Id"))
+        self.change(row, members, now)
+        return row
+
     # Queries
 
     def query(self, call: Call, *, with_deleted: bool) -> Reply:
         """The first page of a query's records, and the address of the next."""
+        text = call.query.get("q", "")
+        found = self._selected(text, with_deleted=with_deleted)
+        if soql.parse(text).is_count:
+            return Reply({"totalSize": len(found), "done": True, "records": []})
+        return self._batch_from(found, 0, _batch_of(call))
+
+    def _selected(self, text: str, *, with_deleted: bool) -> list[Record]:
+        """The records of a query, or its groups; raises Refusal for what is no query."""
         try:
-            query = soql.parse(call.query.get("q", ""))
+            query = soql.parse(text)
             rows = soql.run(query, self.rows_for(query.object, with_deleted))
         except soql.MalformedQuery as error:
             raise Refusal(400, "MALFORMED_QUERY", str(error)) from error
-        if query.is_count:
-            return Reply({"totalSize": len(rows), "done": True, "records": []})
         if query.groups:
-            return self._batch_from(grouped(query, rows), 0, _batch_of(call))
-        names = query.names(self.names_for(query.object))
-        return self._batch_from([self.shown_fields(row, names) for row in rows], 0, _batch_of(call))
+            return grouped(query, rows)
+        names = ["Id"] if query.is_count else query.names(self.names_for(query.object))
+        return [self.shown_fields(row, names) for row in rows]
 
     def next_page(self, call: Call) -> Reply:
         locator, _, start = call.params["locator"].rpartition("-")

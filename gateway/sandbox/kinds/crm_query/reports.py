@@ -35,7 +35,7 @@ class Reports:
             "GET /analytics/reports": self.list,
             "GET /analytics/reports/{id}": self.run,
             "POST /analytics/reports/{id}/instances": self.start,
-            "GET /analytics/reports/{id}/instances/{instance}": self.instance,
+            "GET /analytics/reports/{id}/instances/{run_id}": self.instance,
         }
 
     def list(self, call: Call) -> Reply:
@@ -54,7 +54,7 @@ class Reports:
 
     def instance(self, call: Call) -> Reply:
         """How the run stands, and its outcome when it has ended."""
-        made = self._instances.get(call.params["instance"])
+        made = self._instances.get(call.params["run_id"])
         if made is None or made.report_id != self._known(call):
             raise Refusal(404, message="there is no such run of this report")
         told = self._told(made, call.now)

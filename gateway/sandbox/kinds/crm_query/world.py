@@ -129,17 +129,18 @@ class CrmWorld(Application):
         return row
 
     def rows_for(self, name: str, with_deleted: bool) -> Iterable[Row]:
-        rows = self.store.table(self._object(name))
+        rows = self.store.table(self.object_named(name))
         return rows if with_deleted else [row for row in rows if not row.record.get("IsDeleted")]
 
-    def _object(self, name: str) -> str:
+    def object_named(self, name: str) -> str:
+        """The object of a name in any case; raises Refusal for one that the sandbox does not have."""
         found = next((known for known in self.objects if known.lower() == name.lower()), None)
         if found is None:
             raise Refusal(400, "INVALID_TYPE", f"sObject type '{name}' is not supported.")
         return found
 
     def names_for(self, name: str) -> list[str]:
-        return ["attributes", "Id", *(field for field in self.fields_of(self._object(name)) if field != "Id")]
+        return ["attributes", "Id", *(field for field in self.fields_of(self.object_named(name)) if field != "Id")]
 
     def shown_fields(self, row: Row, names: Sequence[str]) -> Record:
         """The record with these fields, those of related records nested; raises Refusal for an unknown one."""

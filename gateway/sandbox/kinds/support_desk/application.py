@@ -9,7 +9,6 @@ from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply, decoded_basic, nested
 from gateway.sandbox.kinds.support_desk import attachments, pages
 from gateway.sandbox.kinds.support_desk.exports import Exports
-from gateway.sandbox.kinds.support_desk.jobs import BulkUpdates
 from gateway.sandbox.kinds.support_desk.tickets import Tickets
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
@@ -80,12 +79,7 @@ class SupportDesk(Application):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.tickets = Tickets(self)
-        self.jobs = BulkUpdates(self, self.tickets)
         self.exports = Exports(self)
-
-    def reset(self) -> None:
-        super().reset()
-        self.jobs.reset()
 
     def usual_id(self, table: str, number: int) -> int | str:
         if table == "tickets":
@@ -192,8 +186,6 @@ class SupportDesk(Application):
             "POST /tickets.json": self.tickets.create,
             "PUT /tickets/{ticket_id}.json": self.tickets.update,
             "DELETE /tickets/{ticket_id}.json": self.tickets.delete,
-            "PUT /tickets/update_many.json": self.jobs.start,
-            "GET /job_statuses/{job_id}.json": self.jobs.status,
             "GET /attachments/{attachment_id}.json": attachments.described,
             "GET /satisfaction_ratings.json": self.list_ratings,
             "GET /users/me.json": self.me,
@@ -218,9 +210,16 @@ class SupportDesk(Application):
         ]
         return [*found, *(route for route in plain if (route.method, route.path) not in paths)]
 
-    def advance(self, now: float) -> None:
-        if self.jobs.advance(now):
-            self.invalidate_cache()
+    def work_on(self, operation: Operation, call: Call, item: Any, now: float) -> Row:
+        """One ticket of a long operation: created, deleted, or changed as the item or the whole call says."""
+        if not isinstance(item, Mapping) and operation.method == "DELETE":
+            return self.tickets.remove(item, now)
+        if isinstance(item, Mapping) and "id" not in item:
+            return self.tickets.born(item, now)
+        changes = dict(item if isinstance(item, Mapping) else call.body["ticket"])
+        row = self.require_row("tickets", changes.pop("id", item))
+        self.tickets.apply(row, changes, now)
+        return row
 
     def list_ratings(self, call: Call) -> Reply:
         """Ratings between `start_time` and `end_time`, seconds."""

@@ -15,26 +15,29 @@ class Tickets:
         self._desk = desk
 
     def create(self, call: Call) -> Reply:
-        members = dict(call.body["ticket"])
+        row = self.born(call.body["ticket"], call.now)
+        return Reply({"ticket": row.record}, 201, {"Location": f"{call.origin}/api/v2/tickets/{row.id}.json"})
+
+    def born(self, ticket: Mapping[str, Any], now: float) -> Row:
+        """A new ticket with its first comment."""
+        members = dict(ticket)
         comment = members.pop("comment", None) or {}
         words = str(comment.get("body") or members.get("description") or members.get("subject", ""))
         requester = members.get("requester_id") or self._desk.id_of("users", 1)
         for name, table in self._desk.references.items():
             if members.get(name) is not None and table in ("users", "groups", "organizations"):
                 self._check_reference(name, table, members[name])
-        ticket = {
+        shape = {
             "status": "new",
             "requester_id": requester,
             "submitter_id": requester,
             **members,
             "description": words,
         }
-        row = self._desk.born(
-            "tickets", {**ticket, "description": words, "raw_subject": members.get("subject")}, call.now
-        )
-        self._stamp(row, call.now)
-        self._comment(row, {**comment, "body": words, "author_id": requester}, call.now)
-        return Reply({"ticket": row.record}, 201, {"Location": f"{call.origin}/api/v2/tickets/{row.id}.json"})
+        row = self._desk.born("tickets", {**shape, "description": words, "raw_subject": members.get("subject")}, now)
+        self._stamp(row, now)
+        self._comment(row, {**comment, "body": words, "author_id": requester}, now)
+        return row
 
     def update(self, call: Call) -> Reply:
         row = self._desk.require_row("tickets", call.params["ticket_id"])
@@ -42,11 +45,15 @@ class Tickets:
         return Reply({"ticket": row.record, "audit": audit.record})
 
     def delete(self, call: Call) -> Reply:
-        """Gone for readers; the export still tells that it was deleted."""
-        row = self._desk.require_row("tickets", call.params["ticket_id"])
-        self._desk.change(row, {"status": "deleted"}, call.now)
-        self._stamp(row, call.now)
+        self.remove(call.params["ticket_id"], call.now)
         return Reply(None, 204)
+
+    def remove(self, ticket_id: object, now: float) -> Row:
+        """Gone for readers; the export still shows that it was deleted."""
+        row = self._desk.require_row("tickets", ticket_id)
+        self._desk.change(row, {"status": "deleted"}, now)
+        self._stamp(row, now)
+        return row
 
     def apply(self, row: Row, changes: Mapping[str, Any], now: float) -> Row:
         """Change a ticket and keep the audit of it; a comment becomes one of the ticket's."""

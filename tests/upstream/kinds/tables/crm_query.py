@@ -86,6 +86,26 @@ CALLS = [
     ),
     Call("reports.list", {}, f"{API}/analytics/reports"),
     Call(
+        "bulk_queries.run",
+        {"query": "SELECT Id FROM Account", "operation": "queryAll"},
+        f"{API}/jobs/query",
+        method="POST",
+        body={"operation": "queryAll", "query": "SELECT Id FROM Account"},
+    ),
+    Call(
+        "bulk_writes.run",
+        {"object": "Account", "operation": "upsert", "externalIdFieldName": "Key__c", "records": [{"Key__c": "1"}]},
+        f"{API}/jobs/ingest",
+        method="POST",
+        body={
+            "contentType": "CSV",
+            "lineEnding": "LF",
+            "object": "Account",
+            "operation": "upsert",
+            "externalIdFieldName": "Key__c",
+        },
+    ),
+    Call(
         "reports.get",
         {"id": ID, "includeDetails": False},
         f"{API}/analytics/reports/{ID}/instances",

@@ -122,6 +122,27 @@ CALLS = [
         {"ticket": BULK_CHANGE},
     ),
     Call(
+        "tickets.create_many",
+        {"tickets": [NEW_TICKET, {"subject": "Second"}]},
+        "/tickets/create_many.json",
+        method="POST",
+        body={"tickets": [NEW_TICKET, {"subject": "Second"}]},
+    ),
+    Call(
+        "tickets.update_many",
+        {"tickets": [{"id": 7, **CHANGED_TICKET}, {"id": 8, "status": "open"}]},
+        "/tickets/update_many.json",
+        method="PUT",
+        body={"tickets": [{"id": 7, **CHANGED_TICKET}, {"id": 8, "status": "open"}]},
+    ),
+    Call("tickets.delete_many", {"ids": "1, 2,3"}, "/tickets/destroy_many.json", {"ids": "1,2,3"}, "DELETE"),
+    Call(
+        "tickets.list_changes",
+        {"start_time": 1735689600, "per_page": 50},
+        "/incremental/tickets/cursor.json",
+        {"start_time": "1735689600", "per_page": "50"},
+    ),
+    Call(
         "deleted_tickets.list",
         {**PAGE, "sort_by": "deleted_at", "sort_order": "desc"},
         "/deleted_tickets.json",

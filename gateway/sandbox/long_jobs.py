@@ -1,0 +1,274 @@
+"""Long operations of an application, played from the spec: started, worked off item by item, followed and read."""
+
+import csv
+import io
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gateway.kinds.catalog import Operation
+from gateway.kinds.long_running import RUN_ID, ItemResults, LongRunning, ResultRequest
+from gateway.kinds.members import JsonPath
+from gateway.sandbox.bodies import ROWS
+from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply, nested, put
+from gateway.sandbox.operations import meta_headers
+from gateway.sandbox.store import Row
+
+if TYPE_CHECKING:
+    from gateway.sandbox.application import Application
+
+
+@dataclass(slots=True)
+class _Job:
+    """One run in the application."""
+
+    id: str
+    operation: Operation
+    call: Call
+    items: Sequence[Any]
+    started: float
+    is_open: bool
+    #: an entry for each item that was worked on
+    entries: list[Record] = field(default_factory=list)
+    outcome: Record | None = None
+
+    @property
+    def how(self) -> LongRunning:
+        assert self.operation.action.long_running is not None
+        return self.operation.action.long_running
+
+    @property
+    def is_done(self) -> bool:
+        return self.outcome is not None
+
+
+class LongJobs:
+    """The runs of one application; each takes `job_seconds`."""
+
+    def __init__(self, application: "Application") -> None:
+        self._application = application
+        self._jobs: dict[str, _Job] = {}
+
+    def reset(self) -> None:
+        self._jobs.clear()
+
+    def start(self, operations: Iterable[Operation], call: Call) -> Reply:
+        """Start the operation that the call is about; raises Refusal for too many items or runs."""
+        operation = next((each for each in operations if _is_asked(each, call)), None)
+        if operation is None:
+            raise Refusal(400, message="the request holds none of the items of the operations here")
+        # The operation as callers name it, whose record is where its answers hold it.
+        operation = self._application.kind.operation(operation.entity_id, operation.action_id)
+        how = operation.action.long_running
+        assert how is not None
+        items = [] if how.upload is not None else _items(how, operation, call)
+        self._admit(how, len(items))
+        job = _Job(uuid.uuid4().hex, operation, call, items, call.now, how.close is not None)
+        if how.status is None:
+            self._work_off(job, len(items), call.now)
+            return Reply(_document(job))
+        self._jobs[job.id] = job
+        return Reply(_document(job))
+
+    def _admit(self, how: LongRunning, items: int) -> None:
+        if how.split is not None and how.upload is None and not items:
+            raise Refusal(400, message=f"{how.split.param} holds no item")
+        if how.split is not None and items > how.split.size:
+            raise Refusal(400, message=f"too many items: {items} of at most {how.split.size}")
+        running = sum(not job.is_done for job in self._jobs.values())
+        full = self._application.kind.spec.failure.codes.get("upstream_queue_full")
+        if full and how.split is not None and running >= how.split.concurrency:
+            raise Refusal(429, full[0], f"{running} jobs are queued or running")
+
+    def handlers(self) -> dict[str, Handler]:
+        """What answers the requests that follow a start, by their lines."""
+        found: dict[str, Handler] = {}
+        for operation in self._application.kind.operations.values():
+            how = operation.action.long_running
+            if how is None:
+                continue
+            if how.upload is not None:
+                found[how.upload.request] = self._upload
+            if how.close is not None:
+                found[how.close.request] = self._close
+            if how.status is not None:
+                found[how.status.request] = lambda call: Reply(_document(self._job(call)))
+            for request in how.results.requests:
+                found[request.request] = self._reader(request)
+        return found
+
+    def _job(self, call: Call) -> _Job:
+        job = self._jobs.get(call.params[RUN_ID])
+        if job is None:
+            raise Refusal(404, message=f"there is no run {call.params[RUN_ID]}")
+        return job
+
+    def _upload(self, call: Call) -> Reply:
+        job = self._job(call)
+        if not job.is_open or job.items:
+            raise Refusal(400, message="the run has its data already")
+        job.items = call.body.get(ROWS, [])
+        return Reply(None, 201)
+
+    def _close(self, call: Call) -> Reply:
+        job = self._job(call)
+        if not job.is_open:
+            raise Refusal(400, message="the run is closed already")
+        job.is_open, job.started = False, call.now
+        return Reply(_document(job))
+
+    def _reader(self, request: ResultRequest) -> Handler:
+        return lambda call: self._read(request, call)
+
+    def _read(self, request: ResultRequest, call: Call) -> Reply:
+        """A page of the results of a run that has ended."""
+        job = self._job(call)
+        if not job.is_done:
+            raise Refusal(400, message="the run has not ended")
+        items = job.how.results.items
+        records = (
+            self._application.long_records(job.operation, job.call) if items is None else _entries_for(request, job)
+        )
+        rows = [Row(str(place), record) for place, record in enumerate(records)]
+        page, meta = self._application.page_in_its_style(job.operation.follow_up(request), rows, call)
+        shown, headers = [row.record for row in page.items], meta_headers(meta, call)
+        if request.format == "csv":
+            return Reply(_csv(shown, records), headers=headers, content_type="text/csv")
+        document = nested(request.records, shown)
+        for place, value in meta:
+            if isinstance(document, dict) and not place[0].startswith("$"):
+                put(document, place, value)
+        return Reply(document, headers=headers)
+
+    def advance(self, now: float) -> bool:
+        """Work off what is due by now; whether any record may have changed."""
+        is_changed = False
+        for job in self._jobs.values():
+            if job.is_done or job.is_open:
+                continue
+            seconds = self._application.job_seconds
+            share = 1.0 if seconds <= 0 else min(1.0, (now - job.started) / seconds)
+            is_changed = self._work_off(job, int(len(job.items) * share), now, is_over=share >= 1.0) or is_changed
+        return is_changed
+
+    def _work_off(self, job: _Job, due: int, now: float, *, is_over: bool = True) -> bool:
+        first = len(job.entries)
+        for index in range(first, due):
+            job.entries.append(self._entry(job, index, now))
+        if is_over:
+            job.outcome = {} if job.items else self._application.long_outcome(job.operation, job.call, now)
+        return is_over or due > first
+
+    def _entry(self, job: _Job, index: int, now: float) -> Record:
+        """Work on one item, and report on it as the spec says that the application does."""
+        how, item = job.how.results.items or ItemResults(), job.items[index]
+        try:
+            row, error = self._application.work_on(job.operation, job.call, item, now), None
+        except Refusal as refusal:
+            row, error = None, refusal.message or "refused"
+        entry: Record = {}
+        if how.record == ():
+            entry |= item if job.how.results.requests else row.record if row is not None else {}
+        is_done = error is None
+        if row is not None:
+            put(entry, how.id[0], row.record[self._application.id_member])
+        elif not isinstance(item, Mapping) or "id" in item:
+            _tell(entry, how.id, item["id"] if isinstance(item, Mapping) else item)
+        if how.trace is not None and isinstance(item, Mapping):
+            _tell(entry, how.trace_path if not is_done else how.trace_path[:1], item.get(how.trace))
+        if how.index is not None:
+            put(entry, how.index, index)
+        if how.success is not None and not job.how.results.requests:
+            put(entry, how.success, is_done)
+        if error is not None and how.error:
+            put(entry, how.error[-1], error)
+        return entry
+
+
+def _tell(entry: Record, paths: Sequence[JsonPath], value: Any) -> None:
+    """The last of several paths is that of errors, which may be about several items."""
+    put(entry, paths[-1], [value] if len(paths) > 1 else value)
+
+
+def _is_asked(operation: Operation, call: Call) -> bool:
+    how = operation.action.long_running
+    if how is None or how.split is None or how.upload is not None:
+        return True
+    wire = next(each.wire for each in operation.placements if each.name == how.split.param)
+    return wire in call.query or wire in call.body
+
+
+def _items(how: LongRunning, operation: Operation, call: Call) -> list[Any]:
+    if how.split is None:
+        return []
+    wire = next(each.wire for each in operation.placements if each.name == how.split.param)
+    value = call.body.get(wire, call.query.get(wire, ""))
+    return list(value) if isinstance(value, list) else [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _document(job: _Job) -> Any:
+    """The state of a run, in the places that the spec names."""
+    status, start, items = job.how.status, job.how.start, job.how.results.items
+    document: Any = {}
+    if job.outcome:
+        document = nested(job.operation.action.record or (), dict(job.outcome))
+    if start is not None and status is not None:
+        put(document, start.id, job.id)
+        put(document, status.path, _state(job))
+        if status.progress is not None:
+            put(document, status.progress, len(job.entries))
+    if items is not None and not job.how.results.requests and job.is_done:
+        for path in items.path:
+            put(document, path, [])
+        for entry in job.entries:
+            is_error = any(_has(entry, path) for path in items.error)
+            place = items.path[-1] if is_error else items.path[0]
+            _list_at(document, place).append(entry)
+    return document
+
+
+def _state(job: _Job) -> str | bool:
+    status = job.how.status
+    assert status is not None
+    if job.is_open:
+        return status.open[0]
+    if job.is_done:
+        return status.succeeded[0]
+    return status.running[-1] if job.entries else status.running[0]
+
+
+def _has(entry: Any, path: JsonPath) -> bool:
+    for member in path:
+        entry = entry.get(member) if isinstance(entry, Mapping) else None
+    return bool(entry)
+
+
+def _list_at(document: Any, path: JsonPath) -> list[Any]:
+    for member in path:
+        document = document[member]
+    found: list[Any] = document
+    return found
+
+
+def _entries_for(request: ResultRequest, job: _Job) -> list[Record]:
+    """The entries of the first of the requests that reads entries of this sort."""
+    items = job.how.results.items
+    assert items is not None
+    if items.success is None:
+        return job.entries
+    wanted = request.add_fields.get(items.success[-1], True)
+    first = next(each for each in job.how.results.requests if each.add_fields.get(items.success[-1], True) == wanted)
+    if request is not first:
+        return []
+    return [entry for entry in job.entries if any(_has(entry, path) for path in items.error) is not wanted]
+
+
+def _csv(records: Sequence[Mapping[str, Any]], whole: Sequence[Mapping[str, Any]]) -> str:
+    """A page of records as CSV, with the columns of the whole list."""
+    names = list(dict.fromkeys(name for record in whole for name in record))
+    written = io.StringIO(newline="")
+    writer = csv.DictWriter(written, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return written.getvalue()
