@@ -9,16 +9,14 @@ import jsonschema_rs
 import msgspec
 from yarl import URL
 
-from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import PLACEMENT_KEYWORDS, Kind, Operation
 from gateway.sandbox import paging
-from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply, put
+from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply, put
 from gateway.sandbox.credentials import presented
 from gateway.sandbox.grants import Grants
 from gateway.sandbox.long_jobs import LongJobs
 from gateway.sandbox.oauth import AuthorizationServer, TokenStyle, authorization_lines
 from gateway.sandbox.operations import Operations
-from gateway.sandbox.store import Row
 
 #: list answers cached, encoded, until the next write
 _CACHED_ANSWERS = 256
@@ -51,7 +49,7 @@ class Application(Operations):
         super().__init__(kind, seed, scale)
         self.job_seconds = job_seconds
         self.grants = Grants()
-        self.long_jobs = LongJobs(self)
+        self.long_jobs = LongJobs(self, job_seconds)
         self._cache: dict[str, Reply] = {}
         self._checks: dict[str, jsonschema_rs.Draft202012Validator] = {}
 
@@ -163,37 +161,6 @@ class Application(Operations):
             f"{'.'.join(str(part) for part in error.instance_path) or 'body'}: {error.message}"
             for error in validator.iter_errors(dict(body))
         ]
-
-    # Long operations
-
-    def work_on(self, operation: Operation, call: Call, item: Any, now: float) -> Row:
-        """Do to one item what a long operation does to each: read, delete, change or create it; raises Refusal."""
-        table = self.table_of_call(operation, call)
-        row_id = item.get("id") if isinstance(item, Mapping) else item
-        if row_id is None:
-            return self.born(table, self.members_of(item), now)
-        row = self.require_row(table, row_id)
-        if operation.method == "DELETE":
-            self.store.table(table).remove(row.id)
-        elif operation.action.effect != Effect.READ and isinstance(item, Mapping):
-            self.change(row, self.members_of(item), now)
-        return row
-
-    def table_of_call(self, operation: Operation, call: Call) -> str:
-        """The table of the records that a call is about."""
-        return self.table_of(operation)
-
-    def members_of(self, item: Mapping[str, Any]) -> Record:
-        """What an item of a long operation sets in its record."""
-        return dict(item)
-
-    def long_records(self, operation: Operation, call: Call) -> Sequence[Any]:
-        """The records that a long operation reads."""
-        return [self.shown(operation, row, call) for row in self.store.table(self.table_of_call(operation, call))]
-
-    def long_outcome(self, operation: Operation, call: Call, now: float) -> Record:
-        """What the answer holds beside its state once a long operation without items has ended."""
-        return {}
 
     # Routes
 

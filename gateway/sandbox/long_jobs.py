@@ -5,18 +5,15 @@ import io
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gateway.kinds.catalog import Operation
 from gateway.kinds.long_running import RUN_ID, ItemResults, LongRunning, ResultRequest
 from gateway.kinds.members import JsonPath
 from gateway.sandbox.bodies import ROWS
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply, nested, put
-from gateway.sandbox.operations import meta_headers
+from gateway.sandbox.operations import Operations, meta_headers
 from gateway.sandbox.store import Row
-
-if TYPE_CHECKING:
-    from gateway.sandbox.application import Application
 
 
 @dataclass(slots=True)
@@ -46,8 +43,9 @@ class _Job:
 class LongJobs:
     """The runs of one application; each takes `job_seconds`."""
 
-    def __init__(self, application: "Application") -> None:
+    def __init__(self, application: Operations, job_seconds: float) -> None:
         self._application = application
+        self._job_seconds = job_seconds
         self._jobs: dict[str, _Job] = {}
 
     def reset(self) -> None:
@@ -147,8 +145,7 @@ class LongJobs:
         for job in self._jobs.values():
             if job.is_done or job.is_open:
                 continue
-            seconds = self._application.job_seconds
-            share = 1.0 if seconds <= 0 else min(1.0, (now - job.started) / seconds)
+            share = 1.0 if self._job_seconds <= 0 else min(1.0, (now - job.started) / self._job_seconds)
             is_changed = self._work_off(job, int(len(job.items) * share), now, is_over=share >= 1.0) or is_changed
         return is_changed
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from gateway.contract.kinds import PagingStyle
+from gateway.contract.kinds import Effect, PagingStyle
 from gateway.kinds.catalog import Operation
 from gateway.kinds.members import JsonPath, MetaPath
 from gateway.kinds.spec import HEADER_PATH, LINK_PATH, Paging
@@ -124,6 +124,37 @@ class Operations(World):
         if style.total is not None:
             meta.append((style.meta[style.total], page.total))
         return page, meta
+
+    # Long operations
+
+    def work_on(self, operation: Operation, call: Call, item: Any, now: float) -> Row:
+        """Do to one item what a long operation does to each: read, delete, change or create it; raises Refusal."""
+        table = self.table_of_call(operation, call)
+        row_id = item.get("id") if isinstance(item, Mapping) else item
+        if row_id is None:
+            return self.born(table, self.members_of(item), now)
+        row = self.require_row(table, row_id)
+        if operation.method == "DELETE":
+            self.store.table(table).remove(row.id)
+        elif operation.action.effect != Effect.READ and isinstance(item, Mapping):
+            self.change(row, self.members_of(item), now)
+        return row
+
+    def table_of_call(self, operation: Operation, call: Call) -> str:
+        """The table of the records that a call is about."""
+        return self.table_of(operation)
+
+    def members_of(self, item: Mapping[str, Any]) -> Record:
+        """What an item of a long operation sets in its record."""
+        return dict(item)
+
+    def long_records(self, operation: Operation, call: Call) -> Sequence[Any]:
+        """The records that a long operation reads."""
+        return [self.shown(operation, row, call) for row in self.store.table(self.table_of_call(operation, call))]
+
+    def long_outcome(self, operation: Operation, call: Call, now: float) -> Record:
+        """What the answer holds beside its state once a long operation without items has ended."""
+        return {}
 
 
 def _is_numbered(operation: Operation, style: Paging) -> bool:
