@@ -275,7 +275,7 @@ class Allowance(Model):
     remaining: str | None = None
     reset: str | None = None
     #: a header that holds all of it as `name=number`, `*` at its end for any rest; and what its names stand for:
-    #: `limit`, `remaining`, `reset`, or `used` where it is written `name=used/limit`
+    #: `limit`, `remaining`, `reset`, or `used` where it is written `name=used/limit`; `""` is a header without names
     header: str | None = None
     members: dict[Literal["limit", "remaining", "reset", "used"], str] = Field(default_factory=dict)
     #: seconds of its window, where it is another than the rate limit's

@@ -30,6 +30,8 @@ _PARTS, _MAX_RECHECK = 10, 3600.0
 #: the first number of a header, which may be a list (RateLimit fields of older drafts); and a `name=number/number`
 _NUMBER = re.compile(r"\s*([0-9]{1,18})\s*(?:[,;]|$)", re.ASCII)
 _MEMBER = re.compile(r"(?<![\w-])([\w-]+)\s*=\s*([0-9]{1,18})(?![0-9])(?:/([0-9]{1,18})(?![0-9]))?", re.ASCII)
+#: a header that is `number/number` and nothing else
+_NUMBERS = re.compile(r"\s*([0-9]{1,18})(?:/([0-9]{1,18}))?\s*", re.ASCII)
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -191,6 +193,9 @@ def full_in(reading: Reading, seconds: float, requests: int, unix_time: float) -
 
 def _of_members(allowance: Allowance, text: str) -> Reading:
     values = {name: (int(number), int(other) if other else None) for name, number, other in _MEMBER.findall(text)}
+    alone = _NUMBERS.fullmatch(text)
+    if alone is not None:
+        values[""] = (int(alone[1]), int(alone[2]) if alone[2] else None)
     by_role = {role: values[name] for role, name in allowance.members.items() if name in values}
     used, of = by_role.get("used", (None, None))
     limit, remaining, reset = (by_role.get(role, (None, None))[0] for role in ("limit", "remaining", "reset"))

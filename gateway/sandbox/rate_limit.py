@@ -41,7 +41,7 @@ class RateLimitWindow:
             found |= {header: str(values[name]) for name, header in named.items() if header is not None}
             if allowance.header is not None and not allowance.header.endswith("*"):
                 found[allowance.header] = ", ".join(
-                    f"{word}={values[name]}" for name, word in allowance.members.items()
+                    f"{word}={values[name]}" if word else f"{values[name]}" for name, word in allowance.members.items()
                 )
         return found
 

@@ -52,6 +52,16 @@ class SpecApplication(Application):
 
     # Records
 
+    @cached_property
+    def _example_ids(self) -> dict[str, int | str]:
+        """As of any application, and what the variables of GraphQL examples name."""
+        found = super()._example_ids
+        for operation in self.kind.operations.values():
+            table = self.table_of(operation)
+            if operation.action.graphql and operation.action_id != "create" and (ids := _ids(operation.action.example)):
+                found.setdefault(table, ids[0])
+        return found
+
     def fields_of(self, table: str) -> Mapping[str, records.FieldType]:
         """The fields of an entity's record, of its lists, or those by which its copy is searched."""
         entity = self.kind.spec.entities.get(table)
@@ -154,9 +164,9 @@ class SpecApplication(Application):
         members = super().body_of(operation, call)
         if operation.action.graphql:
             # The members of a mutation's inputs are those of the record.
-            inner = [value for value in members.values() if isinstance(value, dict)]
+            inputs = _inputs(members)
             members = {name: value for name, value in members.items() if not isinstance(value, dict)}
-            members = {name: value for each in (members, *inner) for name, value in each.items() if name != "id"}
+            members = {name: value for each in (members, *inputs) for name, value in each.items() if name != "id"}
         constant = operation.action.constant_body
         return {name: value for name, value in members.items() if name not in constant}
 
@@ -289,15 +299,30 @@ def _file(name: str) -> FileReply:
     return FileReply(files.number_for(_FILE_BYTES + zlib.crc32(name.encode()) % 1000), f"{name}.bin")
 
 
+def _inputs(variables: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The objects among the variables of a GraphQL document, in lists too."""
+    items = [item for value in variables.values() for item in (value if isinstance(value, list) else [value])]
+    return [item for item in items if isinstance(item, Mapping)]
+
+
 def _ids(variables: Mapping[str, Any]) -> list[str]:
-    """The ids of records in the variables of a GraphQL document, in an input too; of a global id its last part."""
-    inner = [value for value in variables.values() if isinstance(value, Mapping)]
-    return [str(each["id"]).rpartition("/")[2] for each in (variables, *inner) if each.get("id") is not None]
+    """The ids of records in the variables of a GraphQL document, those named `id` first; of a global id its last part."""
+    ids = [each["id"] for each in (variables, *_inputs(variables)) if each.get("id") is not None]
+    for name, value in variables.items():
+        if name.endswith(("Id", "Ids", "_ids")):
+            ids += value if isinstance(value, list) else [value]
+    return [str(each).rpartition("/")[2] for each in ids]
 
 
 def _of_payload(declared: records.FieldType, record: Record, row: Row) -> Any:
     """A member of what a mutation returns: its record, a list of it, its id, or that it succeeded."""
-    values: Mapping[str, Any] = {"object": record, "array<object>": [record], "string": row.id, "boolean": True}
+    values: Mapping[str, Any] = {
+        "object": record,
+        "array<object>": [record],
+        "array": [],
+        "string": row.id,
+        "boolean": True,
+    }
     return values.get(declared.rstrip("?")) if isinstance(declared, str) else None
 
 

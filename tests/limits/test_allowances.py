@@ -37,6 +37,9 @@ LINEAR = {"x-ratelimit-requests-limit": "2500", "x-ratelimit-requests-reset": "1
         ("incident-management", {**INCIDENT, "x-ratelimit-remaining": "58", "x-ratelimit-used": "2"}, False, 0),
         ("incident-management", {**INCIDENT, "x-ratelimit-remaining": "2", "x-ratelimit-used": "58"}, True, 0),
         ("incident-management", {**INCIDENT, "x-ratelimit-remaining": "0"}, True, 9),
+        ("shopify", {"x-shopify-shop-api-call-limit": "8/40"}, False, 0),
+        ("shopify", {"x-shopify-shop-api-call-limit": "39/40"}, True, 0),
+        ("shopify", {"x-shopify-shop-api-call-limit": "40/40"}, True, 2),
         ("linear", {**LINEAR, "x-ratelimit-requests-remaining": "0"}, True, 30),
     ],
 )

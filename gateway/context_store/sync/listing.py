@@ -41,8 +41,11 @@ class Listing:
             params |= dict(zip(self.parent.params, values, strict=True))
         if self.since is not None:
             params |= _since_params(self.since, checkpoint)
-        if checkpoint.token is not None and self.operation.paging is not None:
-            params[self.operation.paging.param] = checkpoint.token
+        paging = self.operation.paging
+        if checkpoint.token is not None and paging is not None:
+            repeated = paging.repeat_params
+            params = {name: value for name, value in params.items() if repeated is None or name in repeated}
+            params[paging.param] = checkpoint.token
         return params
 
     def after(

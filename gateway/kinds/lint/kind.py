@@ -157,9 +157,10 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
 
 
 def _credentials_used(method: AuthMethod) -> set[str]:
+    fetched = {"access_token"} if method.grant_type else set()
     if method.scheme == "bearer":
         return set() if method.grant_type else {method.token or "token"}
-    return {name for text in _templates(method) for name in re.findall(r"{(\w+)}", text)}
+    return {name for text in _templates(method) for name in re.findall(r"{(\w+)}", text)} - fetched
 
 
 def _templates(method: AuthMethod) -> list[str]:
