@@ -306,7 +306,7 @@ def _inputs(variables: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _ids(variables: Mapping[str, Any]) -> list[str]:
-    """The ids of records in the variables of a GraphQL document, those named `id` first; of a global id its last part."""
+    """The ids of records in the variables of a GraphQL document, `id` first; of a global id its last part."""
     ids = [each["id"] for each in (variables, *_inputs(variables)) if each.get("id") is not None]
     for name, value in variables.items():
         if name.endswith(("Id", "Ids", "_ids")):

@@ -131,6 +131,15 @@ STORIES = [
         place=IN_TABLE,
     ),
     Story(
+        "shopify",
+        {"api_key": "token"},
+        ("products", {"limit": 2}, "page_info", "next_page_url"),
+        ("id", "product_id"),
+        ("products", "get", {"product_id": 10**12}, "upstream_not_found"),
+        ("products", "create", {"product": {"title": "Summer shirt"}}, "product.title", "Summer shirt"),
+        {"shop": "acme"},
+    ),
+    Story(
         "linear",
         {"api_key": "key"},
         ("issues", {"first": 2}, "after", "endCursor"),

@@ -39,6 +39,7 @@ KINDS = (
     Kind("gitlab", "gitlab", {"access_token": "t"}),
     Kind("airtable", "airtable", {"personal_access_token": "t"}),
     Kind("linear", "linear", {"api_key": "t"}),
+    Kind("shopify", "shopify", {"api_key": "t"}, {"shop": "acme"}),
     Kind("sentry", "sentry", {"auth_token": "t"}),
     Kind("freshdesk", "freshdesk", {"api_key": "t"}, {"subdomain": "acme"}),
 )

@@ -29,6 +29,7 @@ READS = [
     ("freshdesk", "tickets", {"per_page": 2}, "id", "id"),
     ("airtable", "records", {"base_id": "app1", "table_id_or_name": "tbl1", "page_size": 2}, "record_id", "id"),
     ("linear", "issues", {"first": 2}, "id", "id"),
+    ("shopify", "products", {"limit": 2}, "product_id", "id"),
     ("sentry", "releases", {"organization_slug": "acme", "per_page": 2}, "version", "version"),
 ]
 #: kinds whose check in the SDK leaves out a param that the application requires
@@ -147,6 +148,17 @@ async def test_an_issue_is_reported_and_assigned(typed):
 
     assert reported["success"] is True
     assert assigned["issue"]["title"] == "Login fails again"
+
+
+async def test_a_product_is_made_and_put_on_sale(typed):
+    shop = typed("shopify")
+
+    made = await shop.products.create(product={"title": "Summer shirt"})
+    product_id = f"gid://shopify/Product/{made['product']['id']}"
+    changed = await shop.products.update(product={"id": product_id, "status": "ACTIVE"})
+
+    assert made["userErrors"] == []
+    assert changed["product"]["status"] == "ACTIVE"
 
 
 async def test_fields_are_picked_and_left_out(executor):

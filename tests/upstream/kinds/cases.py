@@ -122,6 +122,8 @@ class Pages:
     asked: Sequence[str]
     #: the bodies of the requests
     sent: Sequence[Any] = ()
+    #: the headers of the answers, where they have any
+    headers: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass(frozen=True)

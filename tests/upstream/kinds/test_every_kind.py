@@ -1,6 +1,7 @@
 """Every kind: each action as it goes over the wire, what is refused before, and every answer as it comes back."""
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import pytest
@@ -99,8 +100,8 @@ async def test_the_health_check_asks_for_little_with_the_credentials_of_its_meth
 
 @each(lambda cases: cases.pages, action_of)
 async def test_pages_are_turned_with_the_credentials_on_each_request(upstream, connect, cases: Cases, case: Pages):
-    for answer in case.answers:
-        upstream.answers(answer)
+    for answer, headers in zip_longest(case.answers, case.headers):
+        upstream.answers(answer, headers=headers)
     credentials, header = cases.authorizations[0]
     connector = connect(cases.kind, credentials, **cases.environment)
 
