@@ -46,7 +46,9 @@ class Call:
         address = "" if self.path.startswith("https://") else address
         assert sent == (self.method, f"{address}{self.path}", self.query, self.body)
         of_body = {} if self.body is None else {"Content-Type": self.content_type}
-        usual = {"Accept": "application/json", "Authorization": "***", **headers}
+        methods = connector.kind.spec.authentication.values()
+        secrets = {name: "***" for method in methods for name in method.header_names}
+        usual = {"Accept": "application/json", **secrets, **headers}
         assert shown["headers"] == {**usual, **of_body, **self.headers}
 
 

@@ -406,7 +406,6 @@ FAILURES = [
 BAD_CREDENTIALS = [
     BadCredentials({"api_key": ""}, "api_key", "api_key is missing"),
     BadCredentials({"api_key": "k", "shop": "acme"}, "shop", "shop is not a credential"),
-    BadCredentials({"client_id": "c"}, "client_secret", "client_secret is missing"),
 ]
 NEXT = {"Link": f'<https://acme.myshopify.com{API}/orders.json?limit=50&page_info=abc>; rel="next"'}
 PAGES = [
