@@ -108,6 +108,11 @@ class Operation:
         }
 
     @cached_property
+    def plain_names(self) -> dict[str, str]:
+        """The params that tools of agents have under another name, by that name: `metafield_owner_id`."""
+        return {plain: name for name in self.action.params if (plain := plain_name(name)) != name}
+
+    @cached_property
     def validator(self) -> jsonschema_rs.Draft202012Validator:
         return jsonschema_rs.Draft202012Validator(self.schema, validate_formats=True)
 
@@ -215,6 +220,11 @@ class Operation:
 
 def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return {keyword: value for keyword, value in schema.items() if keyword not in PLACEMENT_KEYWORDS}
+
+
+def plain_name(param: str) -> str:
+    """The name of a param as tool formats accept it: `metafield[owner_id]` is `metafield_owner_id`."""
+    return re.sub(r"[^a-zA-Z0-9_.-]+", "_", param).strip("_")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ _FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026
 
 def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """The params with `limit` mapped and defaults filled in; raises InvalidParams with every fault."""
+    if operation.plain_names:
+        params = {operation.plain_names.get(name, name): value for name, value in params.items()}
     values = {name: _read(operation, operation.action.params.get(name, {}), value) for name, value in params.items()}
     if "limit" in values and operation.is_list:
         values = _with_limit_mapped(operation, values)

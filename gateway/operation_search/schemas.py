@@ -7,6 +7,7 @@ there is told as sentences; the gateway checks it in any case.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gateway.kinds.catalog import plain_name
 from gateway.operation_search.entries import OperationEntry
 
 _AT_THE_TOP = ("type", "properties", "required", "additionalProperties")
@@ -18,7 +19,8 @@ def tool_schema(entry: OperationEntry) -> dict[str, Any]:
     schema = entry.schema
     plain = {keyword: schema[keyword] for keyword in _AT_THE_TOP if keyword in schema}
     always = [name for part in schema.get("allOf", ()) for name in part.get("required", ())]
-    plain["required"] = [*dict.fromkeys([*schema.get("required", ()), *always])]
+    plain["required"] = [*dict.fromkeys(plain_name(name) for name in [*schema.get("required", ()), *always])]
+    plain["properties"] = {plain_name(name): param for name, param in schema.get("properties", {}).items()}
     used = _definitions_used(plain, schema.get("$defs", {}))
     return {**plain, **({"$defs": used} if used else {})}
 

@@ -221,7 +221,7 @@ class SpecApplication(Application):
     def answer(self, route: Route, call: Call) -> Reply | FileReply:
         """As any application; of several operations at one address the one that the document or constants choose."""
         chosen = [operation for operation in route.operations if _is_asked(operation, call)]
-        operation = next(iter(chosen), None)
+        operation = min(chosen, key=lambda each: _lacking(each, call), default=None)
         if operation is None or route.is_open:
             reply = super().answer(route, call)
         else:
@@ -337,6 +337,13 @@ def _chosen_fields(operation: Operation, document: str) -> str:
         if placement.where == "fragment":
             document = with_selection(document, placement.wire, ())
     return document
+
+
+def _lacking(operation: Operation, call: Call) -> tuple[int, int]:
+    """How many required members of the query a call lacks; the more it has, the better it fits."""
+    required = operation.action.required
+    needed = [each.wire for each in operation.placements if each.where == "query" and each.name in required]
+    return sum(name not in call.query for name in needed), -len(needed)
 
 
 def _is_asked(operation: Operation, call: Call) -> bool:

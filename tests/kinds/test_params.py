@@ -289,3 +289,9 @@ def test_a_further_page_has_the_defaults_that_its_request_may_repeat(params, sen
     operation = small_operation({"records": "things", "paging": "next", "params": listed}, paging=paging)
 
     assert validated(operation, params) == sent
+
+
+def test_a_param_may_be_given_under_the_name_that_tools_have_for_it():
+    operation = small_operation({"params": {"owner[id]": {"type": "integer"}, "name": {}}})
+
+    assert validated(operation, {"owner_id": "7", "name": "x"}) == {"owner[id]": 7, "name": "x"}
