@@ -8,7 +8,7 @@ from typing import Any
 from gateway.contract.kinds import Effect
 from gateway.errors import InvalidParams, UnknownAction
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.catalog import Catalog, Kind, plain_name
 from gateway.kinds.search_schema import search_example, search_params_schema
 from gateway.kinds.spec import Action, Entity
 from gateway.kinds.suggestions import did_you_mean, known_actions, singular
@@ -79,7 +79,7 @@ class OperationEntry:
     def example(self) -> dict[str, Any]:
         """The params of a typical call."""
         if self.action:
-            return self.action.example
+            return {plain_name(name): value for name, value in self.action.example.items()}
         assert self.entity.search is not None
         return search_example(self.entity.search)
 
