@@ -23,6 +23,8 @@ UNSEEN = {
     *("jira.issue_attachments.create", "jira.issue_attachments.delete"),
     *("jira.issue_watchers.create", "jira.issue_watchers.delete"),
     *("linear.attachments.create", "linear.issue_labels.create"),
+    *("shopify.inventory_adjust.create", "shopify.inventory_set.create"),
+    *("shopify.metafields.create", "shopify.metafields.delete"),
     *("gitlab.branches.create", "gitlab.branches.delete", "gitlab.jobs.retry", "gitlab.labels.create"),
     *("gitlab.files.create", "gitlab.files.update", "gitlab.files.delete", "gitlab.tags.create"),
     *("gitlab.issue_notes.create", "gitlab.issue_notes.update", "gitlab.issue_notes.delete"),
