@@ -109,7 +109,7 @@ class Operation:
 
     @cached_property
     def plain_names(self) -> dict[str, str]:
-        """The params that tools of agents have under another name, by that name: `metafield_owner_id`."""
+        """The params that tools of agents have under another name, by that name."""
         return {plain: name for name in self.action.params if (plain := plain_name(name)) != name}
 
     @cached_property
@@ -223,7 +223,7 @@ def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain_name(param: str) -> str:
-    """The name of a param as tool formats accept it: `metafield[owner_id]` is `metafield_owner_id`."""
+    """The name of a param as tool formats accept it: with underscores in place of brackets and the like."""
     return re.sub(r"[^a-zA-Z0-9_.-]+", "_", param).strip("_")
 
 
