@@ -7,14 +7,20 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from aiohttp import ClientSession
 from aiohttp.test_utils import TestClient, TestServer
 
 from gateway.client.webhooks import verify
 from gateway.errors import Unauthorized
 from gateway.events.signing import new_secret, signed_headers
+from tests.harness.processes import Program, free_port
 
 BODY = b'{"id":7,"type":"record.updated","at":"2026-03-01T09:00:00Z","data":{"entity":"tickets","record_id":"1"}}'
+HOW_TO = (Path(__file__).parents[2] / "docs" / "how-to" / "events.md").read_text("utf-8")
 RECEIVER = re.compile(r"```python receiver\n(.*?)```", re.DOTALL)
+TYPESCRIPT_RECEIVER = re.compile(r"```typescript receiver\n(.*?)```", re.DOTALL)
+#: where node 22 and the packages of TypeScript programs are: set by `.ci/run`
+NPM = os.environ.get("TYPESCRIPT_CLIENT")
 
 
 def signed(*secrets, at=None, body=BODY):
@@ -69,9 +75,8 @@ def test_an_old_or_future_delivery_is_refused(minutes):
 
 
 async def test_the_receiver_of_the_how_to_takes_signed_deliveries_only(capsys):
-    text = (Path(__file__).parents[2] / "docs" / "how-to" / "events.md").read_text("utf-8")
     names: dict = {}
-    exec(RECEIVER.search(text)[1], names)
+    exec(RECEIVER.search(HOW_TO)[1], names)
     secret = new_secret()
     with patch.dict(os.environ, {"WEBHOOK_SECRET": secret}):
         async with TestClient(TestServer(names["app"])) as client:
@@ -80,3 +85,32 @@ async def test_the_receiver_of_the_how_to_takes_signed_deliveries_only(capsys):
 
     assert (taken.status, refused.status) == (204, 401)
     assert "record.updated" in capsys.readouterr().out
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(NPM is None, reason="TYPESCRIPT_CLIENT names no folder with node 22 and standardwebhooks")
+async def test_the_receiver_in_typescript_takes_signed_deliveries_only(tmp_path):
+    (tmp_path / "receiver.mts").write_text(TYPESCRIPT_RECEIVER.search(HOW_TO)[1])
+    packages = Path(NPM) / "node_modules"
+    (tmp_path / "node_modules").symlink_to(packages)
+    secret, url = new_secret(), f"http://127.0.0.1:{(port := free_port())}/webhooks"
+    node = Program(
+        *(
+            str(packages / "node" / "bin" / "node"),
+            "--disable-warning=ExperimentalWarning",
+            str(tmp_path / "receiver.mts"),
+        ),
+        environment={**os.environ, "WEBHOOK_SECRET": secret, "PORT": str(port)},
+        log=tmp_path / "receiver.log",
+    )
+    await node.start()
+    try:
+        await node.answers(url)
+        async with ClientSession() as session:
+            taken = await session.post(url, data=BODY, headers=signed(secret))
+            refused = await session.post(url, data=BODY, headers=signed(new_secret()))
+    finally:
+        await node.kill()
+
+    assert (taken.status, refused.status) == (204, 401)
+    assert "record.updated" in (tmp_path / "receiver.log").read_text()

@@ -3,7 +3,7 @@
 Where the generators are installed is told by two variables, both set by `.ci/run`:
 
 - TYPESCRIPT_CLIENT, a folder in which `npm install node@22 openapi-typescript@7.13.0 openapi-fetch@0.17.0 typescript@5
-  @types/node@22` was run;
+  @types/node@22 standardwebhooks@1.0.0` was run;
 - OPENAPI_PYTHON_CLIENT, a virtual environment with openapi-python-client, whose dependencies are not ours.
 """
 
