@@ -18,6 +18,7 @@ UNSEEN = {
     *("team-chat.bookmarks.create", "team-chat.ephemeral_messages.create", "team-chat.pins.create"),
     *("team-chat.scheduled_messages.create", "work-management.task_stories.create"),
     "work-management.workspace_memberships.create",
+    *("stripe.prices.create", "stripe.checkout_sessions.create", "stripe.payment_method_attachments.create"),
     *("airtable.comments.create", "airtable.comments.update", "airtable.comments.delete"),
     *("sentry.comments.create", "sentry.comments.update", "sentry.comments.delete", "sentry.deploys.create"),
     *("jira.issue_attachments.create", "jira.issue_attachments.delete"),

@@ -122,6 +122,14 @@ STORIES = [
         {"subdomain": "acme"},
     ),
     Story(
+        "stripe",
+        {"api_key": "sk_test_1"},
+        ("customers", {"limit": 2}, "starting_after", "next"),
+        ("id", "id"),
+        ("customers", "get", {"id": "cus_0"}, "upstream_not_found"),
+        ("customers", "update", {"id": "{id}", "metadata": {"tier": "gold"}}, "metadata.tier", "gold"),
+    ),
+    Story(
         "airtable",
         {"personal_access_token": "token"},
         ("records", {**IN_TABLE, "pageSize": 2}, "offset", "offset"),

@@ -41,6 +41,7 @@ KINDS = (
     Kind("linear", "linear", {"api_key": "t"}),
     Kind("shopify", "shopify", {"api_key": "t"}, {"shop": "acme"}),
     Kind("sentry", "sentry", {"auth_token": "t"}),
+    Kind("stripe", "stripe", {"api_key": "t"}),
     Kind("freshdesk", "freshdesk", {"api_key": "t"}, {"subdomain": "acme"}),
 )
 SLUGS = {kind.name: kind.slug for kind in KINDS}

@@ -27,6 +27,7 @@ READS = [
     ("incident-management", "incidents", {"page_size": 2}, "id", "id"),
     ("gitlab", "issues", {"project_id": "acme/shop", "per_page": 2}, "issue_iid", "iid"),
     ("freshdesk", "tickets", {"per_page": 2}, "id", "id"),
+    ("stripe", "customers", {"limit": 2}, "id", "id"),
     ("airtable", "records", {"base_id": "app1", "table_id_or_name": "tbl1", "page_size": 2}, "record_id", "id"),
     ("linear", "issues", {"first": 2}, "id", "id"),
     ("shopify", "products", {"limit": 2}, "product_id", "id"),
@@ -159,6 +160,15 @@ async def test_a_product_is_made_and_put_on_sale(typed):
 
     assert made["userErrors"] == []
     assert changed["product"]["status"] == "ACTIVE"
+
+
+async def test_a_customer_is_made_changed_and_deleted(typed):
+    payments = typed("stripe")
+    made = await payments.customers.create(email="ada@example.com", metadata={"tier": "gold"})
+    changed = await payments.customers.update(id=made["id"], name="Ada")
+    await payments.customers.delete(id=made["id"])
+    assert made["metadata"] == {"tier": "gold"}
+    assert changed["name"] == "Ada"
 
 
 async def test_fields_are_picked_and_left_out(executor):
