@@ -228,6 +228,7 @@ ABOUT = {
                 [("contacts", "1246965"), ("deals", "7")]),
     "slack": ("team-chat", '{"type":"event_callback","event":{"type":"channel_rename"}}', [("channels", "")]),
     "slack user": ("team-chat", '{"event":{"type":"user_change","user":{"id":"U1"}}}', [("users", "U1")]),
+    "shopify refund": ("shopify", '{"id":9,"order_id":450789469}', [("orders", "450789469")]),
     "asana": ("work-management", '{"events":[{"resource":{"gid":"1","resource_type":"task"}}]}', [("tasks", "1")]),
     "asana story": ("work-management", '{"events":[{"resource":{"gid":"1","resource_type":"story"},'
                     '"parent":{"gid":"2","resource_type":"task"}}]}', [("tasks", "2")]),
@@ -248,5 +249,5 @@ ABOUT = {
 
 @pytest.mark.parametrize(("kind", "body", "changes"), ABOUT.values(), ids=ABOUT)
 def test_a_notice_is_about_the_entities_of_its_type_and_the_records_that_it_names(kind, body, changes):
-    headers = {"Sentry-Hook-Resource": "issue"}
+    headers = {"Sentry-Hook-Resource": "issue", "X-Shopify-Topic": "refunds/create"}
     assert changes_of(shipped(kind), Notice("POST", URL, headers, body.encode())) == changes
