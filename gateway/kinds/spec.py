@@ -363,7 +363,7 @@ class RequestSpec(Model):
     constant_query: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
     #: the type of the body, where it is not that of the kind
     content_type: ContentType | None = None
-    #: constant members of the body
+    #: constant members of the body; `{name}` is a param that the path has too
     constant_body: dict[str, Any] = Field(default_factory=dict)
     #: the param that is the whole body: a list or any JSON, else text or base64 (`contentEncoding`)
     request_body: str | None = None
@@ -413,6 +413,11 @@ class Action(RequestSpec):
     write_through: tuple[CopyUpdate, ...] | None = None
     #: fields of the record where they differ from the entity's
     fields: dict[str, str | JsonSchema] | None = None
+
+    def param_in(self, value: Any) -> str | None:
+        """The param that a text `{name}` stands for."""
+        name = value[1:-1] if isinstance(value, str) and re.fullmatch(r"{\w+}", value) else None
+        return name if name in self.params else None
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -661,6 +666,8 @@ class ConnectorSpec(Model):
     headers: dict[str, str] = Field(default_factory=dict)
     content_type: ContentType = "application/json"
     failure: Failure = Failure()
+    #: whether responses leave out lists without members, as Protocol Buffers in JSON do
+    omits_empty_lists: bool = False
     paging: dict[Identifier, Paging] = Field(default_factory=dict)
     rate_limit: RateLimit = RateLimit()
     webhooks: NoticeSpec | None = None

@@ -351,5 +351,12 @@ def _is_asked(operation: Operation, call: Call) -> bool:
     action = operation.action
     if action.graphql is not None:
         return _chosen_fields(operation, str(call.body.get("query"))) == _chosen_fields(operation, action.graphql)
-    in_query = all(name in call.query for name in action.constant_query)
-    return in_query and all(call.body.get(name, value) == value for name, value in action.constant_body.items())
+    chosen = [each.wire for each in operation.placements if each.where == "query" and each.name in _fixed(action)]
+    in_query = all(name in call.query for name in (*action.constant_query, *chosen))
+    constant = {name: value for name, value in action.constant_body.items() if action.param_in(value) is None}
+    return in_query and all(call.body.get(name, value) == value for name, value in constant.items())
+
+
+def _fixed(action: Action) -> list[str]:
+    """The params that are always sent with the one value that they may have."""
+    return [name for name, schema in action.params.items() if schema.get("enum") == [schema.get("default")]]

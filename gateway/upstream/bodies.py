@@ -29,14 +29,15 @@ def body_of(operation: Operation, params: Mapping[str, Any]) -> tuple[bytes, str
     if action.request_body is not None:
         return _whole_body(operation, params.get(action.request_body)), content_type
     placed = [each for each in operation.placements if each.where == "body" and each.name in params]
+    constant = _constants(operation, params)
     if action.graphql is not None:
         document = {"query": _document(operation, params), "variables": _nested({}, placed, params)}
-        return _ENCODER.encode({**document, **action.constant_body}), content_type
+        return _ENCODER.encode({**document, **constant}), content_type
     if is_form(content_type):
-        return form_of(action.constant_body, placed, params), content_type
-    members = _nested(action.constant_body, placed, params)
+        return form_of(constant, placed, params), content_type
+    members = _nested(constant, placed, params)
     if media_type(content_type) in MULTIPART:
-        return _multipart(operation, members)
+        return _multipart(operation, _with_files(operation, members, params))
     return _ENCODER.encode(members), content_type
 
 
@@ -47,6 +48,16 @@ def with_texts(operation: Operation, params: Mapping[str, Any]) -> Mapping[str, 
         return params
     words = {name: text_of(value) for name, value in params.items()}
     return {**params, **{name: text.format_map(words) for name, text in texts.items()}}
+
+
+def _constants(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The constant members; one that is `{name}` is a param that the path has too."""
+    constant = {}
+    for member, value in operation.action.constant_body.items():
+        name = operation.action.param_in(value)
+        if name is None or name in params:
+            constant[member] = value if name is None else params[name]
+    return constant
 
 
 def encoded_body(content_type: str, members: Mapping[str, Any]) -> bytes:
@@ -182,6 +193,19 @@ def _csv(records: Sequence[Mapping[str, Any]]) -> bytes:
     for record in records:
         writer.writerow(["" if record.get(name) is None else text_of(record[name]) for name in names])
     return written.getvalue().encode()
+
+
+def _with_files(operation: Operation, members: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a multipart body; a text in base64 becomes a file of the type that its schema names."""
+    found, types = dict(members), set[str]()
+    for placement in operation.placements:
+        schema, value = operation.action.params[placement.name], members.get(placement.wire)
+        if schema.get("contentEncoding") == "base64" and isinstance(value, str):
+            type_ = schema.get("contentMediaType")
+            name = operation.action.param_in(type_)
+            types |= {name} if name else set()
+            found[placement.wire] = {"content": value, "content_type": params.get(name) if name else type_}
+    return {name: value for name, value in found.items() if name not in types}
 
 
 def _multipart(operation: Operation, members: Mapping[str, Any]) -> tuple[bytes, str]:

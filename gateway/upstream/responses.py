@@ -119,6 +119,8 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         return OperationResult(_NO_RECORDS, meta)
     if raw is not None and begin == b"{" and operation.action.map_key is not None:
         raw = _listed(raw, operation.action.map_key)
+    elif raw is None and operation.spec.omits_empty_lists and not _is_list(response.body):
+        return OperationResult(_NO_RECORDS, meta)
     elif raw is None or begin != b"[":
         raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records")
     if operation.action.unwrap:

@@ -35,6 +35,37 @@ IN_PROJECT = {"project_id": "acme/shop"}
 IN_ORGANIZATION = {"organization_slug": "acme"}
 STORIES = [
     Story(
+        "confluence",
+        {"username": "ada@example.com", "password": "token"},
+        ("pages", {"limit": 2}, "cursor", "next"),
+        ("id", "id"),
+        ("pages", "get", {"id": "1"}, "upstream_not_found"),
+        (
+            "comments",
+            "create",
+            {"pageId": "{id}", "body": {"representation": "storage", "value": "<p>Hi</p>"}},
+            "body.value",
+            "<p>Hi</p>",
+        ),
+        {"subdomain": "acme"},
+    ),
+    Story(
+        "gmail",
+        {"refresh_token": "refresh", "access_token": "token"},
+        ("threads", {"maxResults": 2}, "pageToken", "nextPageToken"),
+        ("id", "threadId"),
+        ("threads", "get", {"threadId": "nothing"}, "upstream_not_found"),
+        ("labels", "create", {"name": "Bills"}, "name", "Bills"),
+    ),
+    Story(
+        "google-drive",
+        {"refresh_token": "refresh", "access_token": "token"},
+        ("files", {"pageSize": 2}, "pageToken", "nextPageToken"),
+        ("id", "fileId"),
+        ("files", "get", {"fileId": "nothing"}, "upstream_not_found"),
+        ("files", "update", {"fileId": "{id}", "name": "Plan"}, "name", "Plan"),
+    ),
+    Story(
         "jira",
         {"username": "ada@example.com", "password": "token"},
         ("users", {"maxResults": 2}, "startAt", "next"),

@@ -28,6 +28,9 @@ class Kind:
 
 
 KINDS = (
+    Kind("confluence", "confluence", {"username": "a@example.com", "password": "t"}, {"subdomain": "acme"}),
+    Kind("gmail", "gmail", {"refresh_token": "refresh", "access_token": "t"}),
+    Kind("google-drive", "google-drive", {"refresh_token": "refresh", "access_token": "t"}),
     Kind("jira", "jira", {"username": "a@example.com", "password": "t"}, {"subdomain": "acme"}),
     Kind("support-desk", "zendesk-support", {"email": "a@example.com", "api_token": "t"}, {"subdomain": "acme"}),
     Kind("crm-records", "hubspot", {"private_app_token": "t"}),

@@ -17,6 +17,9 @@ LISTS = [
 ]
 #: kind → an entity that can be listed by the typed class, its params, the param of get and the member it takes
 READS = [
+    ("confluence", "pages", {"limit": 2}, "id", "id"),
+    ("gmail", "threads", {"max_results": 2}, "thread_id", "id"),
+    ("google-drive", "files", {"page_size": 2}, "file_id", "id"),
     ("jira", "users", {"max_results": 2}, "account_id", "accountId"),
     ("support-desk", "tickets", {"per_page": 2}, "ticket_id", "id"),
     ("crm-records", "contacts", {"limit": 2}, "contact_id", "id"),
@@ -114,6 +117,26 @@ async def test_an_issue_is_created_and_commented_on(typed):
 
     assert created["id"]
     assert commented["body"] == text
+
+
+async def test_a_mail_is_sent_and_marked_as_read(typed):
+    mailbox = typed("gmail")
+
+    sent = await mailbox.messages.create(raw="VG86IGFkYUBleGFtcGxlLmNvbQ0KDQpIaQ")
+    read = await mailbox.messages.update(message_id=sent["id"], remove_label_ids=["UNREAD"])
+
+    assert read["id"] == sent["id"]
+
+
+async def test_a_file_is_uploaded_and_renamed(typed):
+    drive = typed("google-drive")
+
+    uploaded = await drive.files_upload.create(name="hi.txt", file_content="aGk=", file_mime_type="text/plain")
+    folder = await drive.files.create(name="Plans", mime_type="application/vnd.google-apps.folder")
+    renamed = await drive.files.update(file_id=folder["id"], name="Plans of 2027")
+
+    assert uploaded["id"]
+    assert renamed["name"] == "Plans of 2027"
 
 
 async def test_a_message_is_posted_edited_and_removed(typed):

@@ -229,6 +229,31 @@ def test_a_text_holds_params_that_are_not_sent_themselves(given, body):
     assert msgspec.json.decode(sent({"params": params}, given).body or b"") == body
 
 
+def test_a_constant_in_braces_is_the_param_of_the_path():
+    action = {"request": "PUT /things/{id}", "constant_body": {"id": "{id}", "kind": "thing", "note": "{other}"}}
+
+    request = sent(action, {"id": "7", "name": "a"})
+
+    assert request.body == b'{"id":"7","kind":"thing","note":"{other}","name":"a"}'
+
+
+def test_an_upload_has_the_type_that_another_param_names():
+    content = {"type": "string", "contentEncoding": "base64", "contentMediaType": "{type}"}
+    action = {
+        "request": "POST /files",
+        "content_type": "multipart/related",
+        "params": {"name": {}, "type": {}, "bytes": content},
+    }
+    operation = small_operation(action)
+
+    request = PreparedCall.of(operation, {"name": "a", "type": "text/csv", "bytes": "aGk="}).request(
+        "https://x.example.com"
+    )
+
+    assert b'{"name":"a"}' in (request.body or b"")
+    assert b"Content-Type: text/csv\r\n\r\nhi" in (request.body or b"")
+
+
 def test_a_connector_with_an_optional_variable_has_the_server_of_the_variable():
     spec = small_operation({}).spec.model_copy(update={"server_with": {"cloud": "https://api.example.com/{cloud}"}})
 

@@ -134,8 +134,11 @@ def _files(operation: Operation, in_body: Sequence[Placement]) -> Iterator[Place
         for name, schema in schemas.items()
         if "content" in schema.get("properties", {})
     }
-    if not contents:
-        yield ("content_type",), "an upload has no file: write a param that is an object with `content` and `filename`"
+    if not contents and not any("contentEncoding" in schema for schema in schemas.values()):
+        yield (
+            ("content_type",),
+            "an upload has no file: write a param that is an object with `content` and `filename`, or a text in base64",
+        )
     for name, content in contents.items():
         if content.get("contentEncoding") != "base64":
             yield ("params", name, "properties", "content"), "is sent as bytes: write `contentEncoding: base64`"

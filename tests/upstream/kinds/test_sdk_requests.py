@@ -118,7 +118,7 @@ async def sent_by_sdk(cases: Cases, call: Call) -> Any:
         )
         words = result.error
         if result.success:  # a download is sent when it is read
-            await anext(result.data)
+            await anext(aiter(result.data))
     except Exception as error:
         words = f"{type(error).__name__}: {error}"
     return recorder.sent or words

@@ -111,7 +111,6 @@ CALLS = [
         f"{API}/analytics/reports/{ID}/instances",
         {"includeDetails": "false"},
         "POST",
-        {},
     ),
 ]
 
