@@ -110,6 +110,8 @@ class Operations(World):
             return paging.portion(rows, 0, len(rows)), []
         asked = {**call.query, **{name: str(value) for name, value in call.body.items()}}
         name = wire_name(operation, style.param)
+        if style.param in operation.action.required and not paging.is_cursor(asked.get(name, "")):
+            del asked[name]  # a position that the application handed out elsewhere, such as the token of today
         size = self.size_of(operation, asked, self.usual_count)
         counted = style.model_copy(update={"style": PagingStyle.PAGE}) if _is_numbered(operation, style) else style
         page, follow = paging.page_in_style(counted, rows, asked.get(name), size, of=str(operation))

@@ -111,6 +111,15 @@ def position(token: object, of: str = "") -> int:
     return place
 
 
+def is_cursor(token: str) -> bool:
+    """Whether a token was made here."""
+    try:
+        parts(token)
+    except BadPage:
+        return False
+    return True
+
+
 def parts(token: str) -> tuple[str, int]:
     """What a cursor is of, and where it stands; raises BadPage."""
     try:

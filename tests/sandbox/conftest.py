@@ -11,6 +11,7 @@ from yarl import URL
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import load_kind
 from gateway.sandbox.app import create_sandbox
+from gateway.sandbox.kinds import APPLICATIONS
 from gateway.upstream.auth import StaticAuthorizer, headers_for
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.egress import EgressPolicy
@@ -71,7 +72,9 @@ async def connect(catalog: Catalog, origin: URL) -> AsyncIterator[Connect]:
             spec = catalog.kind(kind).spec
             methods = sorted(spec.authentication.values(), key=lambda method: method.scheme != "bearer")
             authorizer = StaticAuthorizer(headers_for(methods[0], dict.fromkeys(methods[0].credentials, token)))
-            upstreams, scope = Upstreams(transport, {kind: origin}), RateScope(f"{kind}:c-1", kind)
+            # one played from its spec may share paths with another; the others take theirs from the root
+            address = origin if kind in APPLICATIONS else origin / "_kinds" / kind
+            upstreams, scope = Upstreams(transport, {kind: address}), RateScope(f"{kind}:c-1", kind)
             return upstreams.connector(catalog.kind(kind), example_environment(spec), authorizer, scope)
 
         yield connected

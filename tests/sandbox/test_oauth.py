@@ -24,7 +24,8 @@ class Browser:
         self.kind, self.http, self.endpoints = kind, http, catalog.kind(kind).spec.oauth
 
     def path(self, address):
-        return URL(re.sub(r"{\w+}", "acme", address)).path
+        own = URL(re.sub(r"{\w+}", "acme", address)).path
+        return f"/_kinds/{self.kind}{own}"
 
     async def consent(self, button="allow", **asked):
         """Where the click leads, as the query of that address."""
