@@ -58,7 +58,7 @@ _FAIL = """
 """
 _IS_COMPLETED = "SELECT status = 'completed' FROM oauth_flows WHERE organization_id = $1 AND id = $2"
 _STATUS = """
-    SELECT id, status, connector_id, error, error_description, expires_at, used_at FROM oauth_flows
+    SELECT id, kind, status, connector_id, error, error_description, expires_at, used_at FROM oauth_flows
     WHERE organization_id = $1 AND id = $2
 """
 _PRUNE = """
@@ -75,6 +75,7 @@ class FlowState:
     """The state of a consent, for callers that poll it through the API."""
 
     id: UUID
+    kind: str
     status: FlowStatus
     connector_id: UUID | None
     error: str | None

@@ -188,7 +188,7 @@ async def test_a_person_connects_by_key_from_the_console(page):
 
     await page.click("button:has-text('Connect')")
 
-    await page.wait_for_selector("text=The application is connected")
+    await page.wait_for_selector("text=is connected")
     await page.goto("/console/connectors")
     assert workspace in await page.inner_text("main")
     await taken(page, "connectors")
@@ -204,7 +204,7 @@ async def test_a_person_connects_by_consent_from_the_console(page, work_manageme
 
     await page.click("#allow")
 
-    await page.wait_for_selector("text=The application is connected")
+    await page.wait_for_selector("text=is connected")
     await page.goto("/console/connectors")
     row = page.locator("tr", has_text=workspace)
     assert await row.locator(".status.active").count() == 1
@@ -235,7 +235,7 @@ async def test_the_connect_page_works_without_scripts(chromium, running, api):
 
     await page.click("button")
 
-    assert await page.locator("text=The application is connected").count() == 1
+    assert await page.locator("text=is connected").count() == 1
     await context.close()
 
 
@@ -249,7 +249,7 @@ async def test_consent_needs_no_scripts(chromium: Browser, api, work_management_
 
     await page.click("#allow")
 
-    await page.wait_for_selector("text=The application is connected")
+    await page.wait_for_selector("text=is connected")
     await context.close()
 
 

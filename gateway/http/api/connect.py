@@ -98,21 +98,22 @@ async def send_connect_form(request: web.Request) -> web.Response:
     except (InvalidParams, InvalidCredentials) as error:
         return _form(request, session, kind, method, values, error)
     await request.app[SERVICES].synchronization.begin(record, session.client_id)
-    return _done(request, session, "completed", record.id)
+    return _done(request, session, kind, record.id)
 
 
 async def finish_connect(request: web.Request) -> web.Response:
     """GET /connect/return: where a consent that a link began comes back to."""
     token = request.query.get("state", "")
     session, state = await request.app[SERVICES].connect_links.finish_consent(token)
+    kind = request.app[SERVICES].catalog.kind(state.kind)
     if state.status is FlowStatus.COMPLETED:
-        return _done(request, session, "completed", state.connector_id)
+        return _done(request, session, kind, state.connector_id)
     pages = request.app[PAGES]
     was_denied = state.error == "access_denied"
     html = pages.render(
         "connect/done.html",
         status="failed",
-        heading="You did not give consent" if was_denied else "It could not be connected",
+        heading="You did not give consent" if was_denied else f"{kind.spec.application} could not be connected",
         text="Nothing was connected."
         if was_denied
         else f"Nothing was connected: {state.error_description or state.error or 'the application gave no reason'}",
@@ -179,15 +180,15 @@ def _ended(request: web.Request, session: ConnectSession) -> web.Response:
     return html_response(pages.render("message.html", heading=heading, text=text), pages.headers(), 410)
 
 
-def _done(request: web.Request, session: ConnectSession, status: str, connector_id: UUID | None) -> web.Response:
+def _done(request: web.Request, session: ConnectSession, kind: Kind, connector_id: UUID | None) -> web.Response:
     pages, next_url = request.app[PAGES], None
     if session.redirect_url is not None:
         next_url = str(URL(session.redirect_url, encoded=True).update_query(connector_id=str(connector_id)))
     html = pages.render(
         "connect/done.html",
-        status=status,
+        status="completed",
         heading="Connected",
-        text="The application is connected.",
+        text=f"{kind.spec.application} is connected.",
         connector_id=str(connector_id),
         origin=_origin(session),
         next_url=next_url,

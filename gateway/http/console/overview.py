@@ -97,7 +97,7 @@ async def overview(request: web.Request) -> web.Response:
 
 
 async def _first_steps(request: web.Request, *, is_connected: bool) -> dict[str, bool] | None:
-    """The first steps and whether each is done; None once all are."""
+    """The first steps and whether each is done; None for an organization that has done them or has called much."""
     caller, services = request[CALLER], request.app[SERVICES]
     entries = await services.audit.find(
         caller.organization_id, EntryFilter(outcome="succeeded", workspaces=caller.client.workspaces), limit=_LOOKED_AT
@@ -108,7 +108,7 @@ async def _first_steps(request: web.Request, *, is_connected: bool) -> dict[str,
         "try": any(not entry.what.startswith(_ADMINISTRATION) for entry in entries),
         "agent": bool(grants),
     }
-    return None if steps["connect"] and steps["try"] else steps
+    return None if all(steps.values()) or len(entries) == _LOOKED_AT else steps
 
 
 async def health(request: web.Request) -> web.Response:
