@@ -83,12 +83,12 @@ class Operation:
 
     @cached_property
     def has_body(self) -> bool:
-        """Whether its requests have a body: not with GET, else where the spec places something in it."""
+        """Whether its requests have a body: always but with GET, and with DELETE where something is placed in it."""
         action = self.action
-        is_placed = any(placement.where == "body" for placement in self.placements)
-        return self.method != "GET" and (
-            is_placed or bool(action.constant_body or action.request_body or action.graphql)
-        )
+        if self.method == "DELETE":
+            is_placed = any(placement.where == "body" for placement in self.placements)
+            return is_placed or bool(action.constant_body or action.request_body)
+        return self.method != "GET" and not action.no_body
 
     @cached_property
     def constant_headers(self) -> dict[str, str]:

@@ -365,6 +365,8 @@ class RequestSpec(Model):
     content_type: ContentType | None = None
     #: constant members of the body; `{name}` is a param that the path has too
     constant_body: dict[str, Any] = Field(default_factory=dict)
+    #: whether the request has no body, though its method has one
+    no_body: bool = False
     #: the param that is the whole body: a list or any JSON, else text or base64 (`contentEncoding`)
     request_body: str | None = None
     #: a GraphQL document; params that go into the body are its variables

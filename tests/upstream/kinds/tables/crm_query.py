@@ -111,6 +111,7 @@ CALLS = [
         f"{API}/analytics/reports/{ID}/instances",
         {"includeDetails": "false"},
         "POST",
+        {},
     ),
 ]
 
