@@ -25,11 +25,12 @@ _LEADING = 5
 #: the rarity assumed for a word that the index does not have
 _UNKNOWN = 7.0
 #: the weights of what speaks against an answer
-_MISSING, _MISSING_NEW, _ELSEWHERE, _FOREIGN, _SPECIAL, _OTHER_THING, _UNKNOWN_WORDS = 8.0, 2.6, 2.1, 5.7, 4.3, 2.4, 1.0
+_MISSING, _MISSING_NEW, _ELSEWHERE, _FOREIGN = 7.8, 2.9, 2.3, 5.8
+_SPECIAL, _UNHEARD, _OTHER_THING, _UNKNOWN_WORDS = 3.4, 1.4, 2.2, 1.0
 #: the weights of what speaks for one
-_NAMED, _FIT, _STRENGTH = 1.2, 0.9, 0.43
+_NAMED, _FIT, _STRENGTH = 1.35, 0.9, 0.45
 #: the excess of reasons against over those for one from which none is given
-_DOUBT = 0.15
+_DOUBT = 0.2
 #: the strength of a question with so much of it beside the point is compared as if there were none of that
 _POWER = 1.1
 
@@ -70,7 +71,7 @@ def is_found(asked: Asked, found: Sequence[Evidence], corpus: Corpus) -> bool:
         (_MISSING if is_commanded(question) else _MISSING_NEW) * missing
         + _ELSEWHERE * _elsewhere(question, found, asked.named)
         + _FOREIGN * (asked.other_application is not None and not asked.named)
-        + _SPECIAL * _is_special(question, found, corpus)
+        + _unheard(question, found, corpus)
         + _OTHER_THING * _qualified_otherwise(question, first, corpus)
         + _UNKNOWN_WORDS * _unknown_words(question, corpus)
     )
@@ -126,11 +127,19 @@ def _elsewhere(question: Question, found: Sequence[Evidence], named: frozenset[s
     return 1 - there / max(each.plain for each in found)
 
 
-def _is_special(question: Question, found: Sequence[Evidence], corpus: Corpus) -> bool:
-    """Whether a verb commands that few operations do, and no leading operation is known by it."""
-    special = {stem for stem, verb in question.verbs.items() if verb.weight >= _COMMANDS} & SPECIAL
-    known = {verb for each in found[:_LEADING] for verb in each.known.verbs}
-    return bool(special) and special.isdisjoint(known | corpus.verbs_of[noun_of(found[0].known.owner)])
+def _unheard(question: Question, found: Sequence[Evidence], corpus: Corpus) -> float:
+    """The weight of commands to change something by whose verbs no leading operation is known that changes something.
+
+    Verbs that few APIs have an operation for count more.
+    """
+    commands = {stem for stem, verb in question.verbs.items() if verb.weight >= _COMMANDS}
+    changes = {stem for stem in commands if question.verbs[stem].meanings <= WRITES | {OTHER}}
+    heard = {verb for each in found[:_LEADING] if each.known.owner[2] in WRITES for verb in each.known.verbs}
+    heard |= corpus.verbs_of[noun_of(found[0].known.owner)]
+    special = commands & SPECIAL
+    return (_SPECIAL if special and special.isdisjoint(heard) else 0.0) + (
+        _UNHEARD if question.is_command and changes and changes.isdisjoint(heard) else 0.0
+    )
 
 
 def _qualified_otherwise(question: Question, first: Evidence, corpus: Corpus) -> float:

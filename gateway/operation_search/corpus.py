@@ -10,6 +10,7 @@ from typing import Any
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.operation_search.applications import Applications
 from gateway.operation_search.entries import OperationEntry, entries_of
+from gateway.operation_search.fitness import WRITES
 from gateway.operation_search.phrases import Owner, Phrases, groups_of
 from gateway.operation_search.references import EntityKey, entities_taken, nouns_of
 from gateway.operation_search.verbs import COMMANDS
@@ -25,6 +26,8 @@ class Known:
 
     entry: OperationEntry
     owner: Owner
+    #: the first two of its owner
+    entity: EntityKey
     #: the stems of its description, params and fields
     text: frozenset[str]
     #: the stems of the verbs that begin its phrases
@@ -41,7 +44,14 @@ class Corpus:
         self.applications = Applications(catalog)
         entries = tuple(entries_of(catalog))
         self.operations = tuple(
-            Known(entry, owner_of(entry), _text_of(entry), self._verbs_of(entry), entities_taken(entry))
+            Known(
+                entry,
+                owner_of(entry),
+                (entry.kind.name, entry.entity_id),
+                _text_of(entry),
+                self._verbs_of(entry),
+                entities_taken(entry),
+            )
             for entry in entries
         )
         self.phrases = Phrases(self._phrases(catalog, entries))
@@ -64,10 +74,11 @@ class Corpus:
         self.kind_phrases = [(owner[0], terms) for owner, terms in self.phrases if len(owner) == 1]
         self.shares = self._shares_of_kinds()
         self.names, self.vocabularies = self._names_of_entities(), self._vocabularies()
-        #: by the kind and the noun of an entity, the verbs that begin the phrases of its operations
+        #: by the kind and the noun of an entity, the verbs that begin the phrases of operations that change something
         self.verbs_of: dict[tuple[str, ...], set[str]] = defaultdict(set)
         for known in self.operations:
-            self.verbs_of[noun_of(known.owner)] |= known.verbs
+            if known.owner[2] in WRITES:
+                self.verbs_of[noun_of(known.owner)] |= known.verbs
         self.written = frozenset(self._words_as_written())
 
     def terms_of(self, owner: Owner) -> Set[str]:

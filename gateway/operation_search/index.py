@@ -29,7 +29,7 @@ from gateway.operation_search.verbs import ACTIONS_OF_VERB, affinity
 from gateway.operation_search.words import stem
 
 #: the fit is computed for this many operations, the strongest
-_CONSIDERED = 80
+_CONSIDERED = 60
 #: the least share of a question that is taken to be in the clauses that ask
 _LEAST_SHARE = 0.05
 
@@ -95,8 +95,10 @@ class OperationIndex:
         for term in question.terms.keys() & self._misspelt_applications.keys():
             named |= self._misspelt_applications[term]
         view = _View(self._corpus, self._weights, question, named, connected)
-        passing = [known for known in self._corpus.operations if passes(known.entry, kind, effect, among)]
-        found = view.evidence(passing, max(limit, _CONSIDERED))
+        operations: Iterable[Known] = self._corpus.operations
+        if kind is not None or effect is not None or among is not None:
+            operations = [known for known in operations if passes(known.entry, kind, effect, among)]
+        found = view.evidence(operations, max(limit, _CONSIDERED))
         found.sort(key=lambda each: -each.score)
         matches = [Match(each.known.entry, round(each.score, 4)) for each in found[:limit]]
         asked = Asked(question, named, self._corpus.applications.other_in(bare), view.share_of_asked())
@@ -131,17 +133,23 @@ class _View:
         connected: Collection[str] = (),
     ) -> None:
         self._corpus = corpus
-        self._connected = connected
         self._weights = weights
         self._question = question
         self._named = named
         self._closeness: Closeness = corpus.phrases.closeness(question.terms)
         self._siblings = _by_entity(self._closeness)
+        #: the entities that a phrase votes for
+        self._voted = {(owner[0], owner[1]) for owner in self._closeness.votes if len(owner) > 1}
         self._texts = self._text_scores()
-        self._kinds = _shares(corpus, question)
         terms = question.terms.keys()
         #: the kinds whose own words the question has, unless it names applications
         self._spoken_of = set() if named else {kind for kind, words in corpus.kind_phrases if words <= terms}
+        kinds, shares = corpus.catalog.kinds, _shares(corpus, question)
+        self._words_of_kind = {kind: weights.kind_words * shares.get(kind, 0) for kind in kinds}
+        self._preference = {
+            kind: weights.not_connected if connected and kind not in connected else 1.0 for kind in kinds
+        }
+        self._share = {kind: self._share_of_kind(kind) for kind in kinds}
         self._referred = self._entities_referred_to()
         noun = question.reference.noun if question.reference else None
         #: the stems asked for besides the noun before the id
@@ -149,10 +157,15 @@ class _View:
 
     def evidence(self, operations: Iterable[Known], most: int) -> list[Evidence]:
         """The evidence for the strongest operations, at most `most`."""
-        plain = ((known, self._strength(known) * self._preference(known.owner[0])) for known in operations)
-        strengths = [(known, each, each * self._share_of_kind(known.owner[0])) for known, each in plain if each]
+        near = self._voted | {(owner[0], owner[1]) for owner in self._texts}
+        bases = {entity: self._base(entity) for entity in near}
+        strengths = []
+        for known in operations:
+            if known.entity in bases and (strength := self._strength(known, bases[known.entity])):
+                plain = (strength + self._words_of_kind[known.owner[0]]) * self._preference[known.owner[0]]
+                strengths.append((known, plain, plain * self._share[known.owner[0]]))
         strongest = nlargest(most, strengths, key=lambda each: each[2])
-        return [self._evidence(known, each, strength) for known, each, strength in strongest]
+        return [self._evidence(known, plain, strength) for known, plain, strength in strongest]
 
     def share_of_asked(self) -> float:
         """How much of the question, as a vector, is in the clauses that ask; all where none does."""
@@ -168,17 +181,17 @@ class _View:
         score = strength * (1 - self._weights.fit + self._weights.fit * fit)
         return Evidence(known, plain, strength, fit, score)
 
-    def _strength(self, known: Known) -> float:
+    def _base(self, entity: EntityKey) -> float:
+        """What the operations of an entity have in common of their strength."""
+        votes = self._weights.entity * self._closeness.votes.get(entity, 0)
+        return votes + self._weights.siblings * self._siblings.get(entity, 0)
+
+    def _strength(self, known: Known, base: float) -> float:
         weights, votes, owner = self._weights, self._closeness.votes, known.owner
-        strength = (
-            votes.get(owner, 0)
-            + weights.entity * votes.get(owner[:2], 0)
-            + weights.siblings * self._siblings.get(owner[:2], 0)
-            + weights.text * self._texts.get(owner, 0)
-        )
+        strength = base + votes.get(owner, 0) + weights.text * self._texts.get(owner, 0)
         if owner[2] == SEARCH_ACTION:
             strength += weights.copy * max(votes.get((*owner[:2], action), 0) for action in ("list", "api_search"))
-        return strength + weights.kind_words * self._kinds.get(owner[0], 0) if strength else 0.0
+        return strength
 
     def _text_scores(self) -> dict[Owner, float]:
         """By operation, the words of its description, params and fields; those that few operations have count more."""
@@ -195,9 +208,6 @@ class _View:
         if owner[2] == SEARCH_ACTION:
             return max(closest, *(best.get((*owner[:2], action), 0.0) for action in ("list", "api_search")))
         return closest
-
-    def _preference(self, kind: str) -> float:
-        return self._weights.not_connected if self._connected and kind not in self._connected else 1.0
 
     def _share_of_kind(self, kind: str) -> float:
         if self._named:

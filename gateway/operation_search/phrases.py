@@ -23,7 +23,7 @@ _VERB, _GROUP = 0.8, 0.5
 #: the cosine below which a phrase does not vote
 _FAR = 0.1
 #: a vector keeps its largest components; further ones of a long question change little and cost time
-_COMPONENTS = 20
+_COMPONENTS = 12
 #: the power of a vote, and of the number of phrases that an owner's votes are divided by
 _VOTE, _CROWD = 2.2, 0.3
 
@@ -48,10 +48,13 @@ class Phrases:
         self._phrases = [(owner, terms) for owner, terms in listed if terms]
         self._counts = Counter(owner for owner, _ in self._phrases)
         self.rarity = self._rarities()
-        self._containing: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        #: by stem, the places of the phrases that have it, and its component in each
+        self._containing: dict[str, tuple[list[int], list[float]]] = defaultdict(lambda: ([], []))
         for place, (_, terms) in enumerate(self._phrases):
             for term, component in self._vector(dict.fromkeys(terms, 1.0)).items():
-                self._containing[term].append((place, component))
+                places, components = self._containing[term]
+                places.append(place)
+                components.append(component)
 
     def __iter__(self) -> Iterator[tuple[Owner, frozenset[str]]]:
         return iter(self._phrases)
@@ -60,12 +63,18 @@ class Phrases:
         """The similarity of a question, given as stems with weights, to each owner that shares a word with it."""
         vector = self._vector(terms)
         cosines = [0.0] * len(self._phrases)
+        touched: set[int] = set()
         for term, component in vector.items():
-            for place, other in self._containing.get(term, ()):
+            if term not in self._containing:
+                continue
+            places, components = self._containing[term]
+            touched.update(places)
+            for place, other in zip(places, components, strict=True):
                 cosines[place] += component * other
         votes: dict[Owner, float] = defaultdict(float)
         best: dict[Owner, float] = defaultdict(float)
-        close = [(place, cosine) for place, cosine in enumerate(cosines) if cosine > _FAR]
+        # In the order of the phrases, so that sums come out alike each time.
+        close = [(place, cosines[place]) for place in sorted(touched) if cosines[place] > _FAR]
         for place, cosine in close:
             owner = self._phrases[place][0]
             votes[owner] += cosine**_VOTE
