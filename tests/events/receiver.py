@@ -1,7 +1,8 @@
 """A receiver of webhooks that verifies every delivery with two libraries, and answers as it is told."""
 
+import inspect
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,8 +11,8 @@ from aiohttp import web
 from standardwebhooks.webhooks import Webhook
 from svix.webhooks import Webhook as SvixWebhook
 
-#: the status, or a response, for a delivery
-Answer = Callable[[dict[str, Any]], int | web.Response]
+#: the status, or a response, for a delivery; soon or after a while
+Answer = Callable[[dict[str, Any]], int | web.Response | Awaitable[web.Response]]
 
 
 class Receiver:
@@ -34,6 +35,8 @@ class Receiver:
         event = msgspec.json.decode(body)
         self.headers.append(headers)
         answered = self.answers.get(request.path, lambda _: 204)(event)
+        if inspect.isawaitable(answered):
+            answered = await answered
         response = answered if isinstance(answered, web.Response) else web.Response(status=answered, text="as told")
         self.ids[request.path].append(headers["webhook-id"])
         if 200 <= response.status < 300:

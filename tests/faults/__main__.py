@@ -11,7 +11,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.faults import agents, batches, exports, remembered_answers, rolling, schedules
+from tests.faults import agents, batches, event_storm, exports, remembered_answers, rolling, schedules
 from tests.faults.report import Report, document
 from tests.faults.storm import storm
 
@@ -41,6 +41,11 @@ _SCHEDULES = """## Schedules
 `python -m tests.faults.schedules`: slots of schedules come while everything is struck; each run creates a ticket. Lost
 is a slot without a job, doubled a slot with two jobs or a ticket that no job has created.
 """
+_EVENTS = """## Events
+
+`python -m tests.faults.event_storm`: records of two organizations change, and the changes are delivered to webhooks,
+while workers and the front end are killed and receivers answer 429, 500, 410, or later than a sender waits.
+"""
 _REMEMBERED = """## Remembered answers
 
 `python -m tests.faults.remembered_answers`: two front ends remember answers of a connector while it is written to and
@@ -65,6 +70,7 @@ def main() -> int:
         _BATCHES: asyncio.run(batches.batch_storm(batches.BATCHES, batches.OPERATIONS, batches.FAULTS)),
         _EXPORTS: asyncio.run(exports.export_storm(exports.EXPORTS, exports.RECORDS, exports.FAULTS)),
         _SCHEDULES: asyncio.run(schedules.schedule_storm(schedules.SCHEDULES, schedules.SLOTS, schedules.FAULTS)),
+        _EVENTS: asyncio.run(event_storm.storm(event_storm.CHANGES, event_storm.KILLS)),
         _ROLLING: asyncio.run(rolling.rolling(rolling.RATE)),
         _REMEMBERED: asyncio.run(remembered_answers.remembered_answers(remembered_answers.ROUNDS)),
     }

@@ -1,4 +1,4 @@
-"""Deliveries while workers are killed and receivers fail: `python -m tests.faults.event_storm --changes 20000`.
+"""Deliveries while processes are killed and receivers fail: `python -m tests.faults.event_storm --changes 50000`.
 
 Writers change records of two organizations. Each change must reach its organization's receivers at least once, in order
 for each record, under one `webhook-id`, and no receiver of the other organization.
@@ -10,6 +10,7 @@ import itertools
 import random
 import time
 from collections import Counter, defaultdict
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
@@ -18,6 +19,7 @@ from aiohttp import web
 
 from gateway.db.pool import Database
 from gateway.events.recording import add_record_events
+from gateway.events.sender import TIMEOUT
 from tests.events.receiver import Receiver, receiving
 from tests.faults.arena import Arena, arena
 from tests.harness.caller import Api
@@ -25,18 +27,22 @@ from tests.harness.clients import new_client_in
 from tests.harness.waiting import eventually
 
 RECORDS = 200
+#: seconds until a part of the changes must have arrived
+_PATIENCE = 2400
 #: changes of one transaction
 BATCH = 10
-#: of the first attempts of an event: the shares that are answered 500 and 429
-_FAILED, _LIMITED = 1 / 20, 1 / 400
+#: of the first attempts of an event: the shares that are answered 500, 429, and later than a sender waits
+_FAILED, _LIMITED, _LATE = 1 / 20, 1 / 400, 1 / 10_000
+CHANGES, KILLS = 50_000, 10
 
 
 @dataclass
 class Outcome:
     """What the receivers saw."""
 
+    #: of each of two organizations
     changes: int
-    kills: int
+    kills: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     deliveries: int = 0
     repeated: int = 0
@@ -45,10 +51,27 @@ class Outcome:
     foreign: int = 0
     ids_of_one_event: int = 1
     answers: Counter[int] = field(default_factory=Counter)
+    timeouts: int = 0
 
     @property
-    def is_kept(self) -> bool:
+    def is_clean(self) -> bool:
+        """Nothing lost, out of order, foreign, or delivered under two ids."""
         return not (self.missing or self.out_of_order or self.foreign) and self.ids_of_one_event == 1
+
+    def table(self) -> str:
+        """The report as lines of text."""
+        rows = {
+            "changes": f"2 × {self.changes:,}, each to 2 receivers, and to one that answers 410",
+            "kills": ", ".join(f"{count} {name}" for name, count in sorted(self.kills.items())),
+            "answers": ", ".join(f"{count:,} × {status}" for status, count in sorted(self.answers.items())),
+            "timeouts": str(self.timeouts),
+            "deliveries": f"{self.deliveries:,}, {self.repeated:,} of them again",
+            "missing": str(self.missing),
+            "records out of order": str(self.out_of_order),
+            "of another organization": str(self.foreign),
+            "took": f"{self.seconds:.0f} s",
+        }
+        return "\n".join(f"{name:<24}{value}" for name, value in rows.items())
 
 
 class Unreliable:
@@ -59,17 +82,25 @@ class Unreliable:
         self._random = random.Random(seed)
         self._tried: Counter[int] = Counter()
 
-    def __call__(self, event: dict[str, Any]) -> web.Response:
+    def __call__(self, event: dict[str, Any]) -> "web.Response | Awaitable[web.Response]":
         self._tried[event["id"]] += 1
         draw = self._random.random() if self._tried[event["id"]] == 1 else 1.0
+        if _FAILED + _LIMITED <= draw < _FAILED + _LIMITED + _LATE:
+            self._outcome.timeouts += 1
+            return self._late()
         status = 500 if draw < _FAILED else 429 if draw < _FAILED + _LIMITED else 204
         self._outcome.answers[status] += 1
         return web.Response(status=status, headers={"Retry-After": "1"} if status == 429 else {})
 
+    @staticmethod
+    async def _late() -> web.Response:
+        await asyncio.sleep(TIMEOUT + 1)
+        return web.Response(status=504)
+
 
 async def storm(changes: int, kills: int) -> Outcome:
     """Changes of each of two organizations, delivered to two receivers each by two workers of which one is killed."""
-    outcome = Outcome(changes, kills)
+    outcome = Outcome(changes)
     async with receiving() as receiver, arena(workers=2, GATEWAY_WEBHOOK_ORIGINS=receiver.url) as gateway:
         url = gateway.stores.postgres.url
         clients = {"ours": gateway.api_client, "theirs": await new_client_in(url)}
@@ -84,9 +115,9 @@ async def storm(changes: int, kills: int) -> Outcome:
         async with Database.open(url, size=8) as database, asyncio.TaskGroup() as group:
             for name, client in clients.items():
                 group.create_task(_write(database, UUID(str(client.organization_id)), name, changes))
-            group.create_task(_kill(gateway, receiver, changes, kills))
+            group.create_task(_kill(gateway, receiver, outcome, kills))
         paths = [f"/{name}/{each}" for name in clients for each in "ab"]
-        await eventually(lambda: all(len(_ids(receiver, path)) >= changes for path in paths), within=1200)
+        await eventually(lambda: all(len(_ids(receiver, path)) >= changes for path in paths), within=_PATIENCE)
         outcome.seconds = time.monotonic() - started
     for path in paths:
         _judge(outcome, receiver, path)
@@ -107,14 +138,16 @@ async def _write(database: Database, organization_id: UUID, name: str, changes: 
             await add_record_events(connection, organization_id, connector, "tickets", updated=ids)
 
 
-async def _kill(gateway: Arena, receiver: Receiver, changes: int, kills: int) -> None:
-    """Kill the oldest worker and start another, whenever a further part of the changes has arrived."""
+async def _kill(gateway: Arena, receiver: Receiver, outcome: Outcome, kills: int) -> None:
+    """Kill a worker, or now and then the front end, and start it again, whenever a further part has arrived."""
     for kill in range(1, kills + 1):
-        await eventually(
-            lambda kill=kill: len(receiver.received["/ours/a"]) >= kill * changes // (kills + 1), within=1200
-        )
-        await gateway.workers.pop(0).kill()
-        await gateway.worker()
+        part = kill * outcome.changes // (kills + 1)
+        await eventually(lambda part=part: len(receiver.received["/ours/a"]) >= part, within=_PATIENCE)
+        name = "front end" if kill % 4 == 0 else "worker"
+        program = gateway.front_ends[0] if kill % 4 == 0 else gateway.workers[kill % len(gateway.workers)]
+        await program.kill()
+        await program.start()
+        outcome.kills[name] += 1
 
 
 def _ids(receiver: Receiver, path: str) -> set[int]:
@@ -141,7 +174,7 @@ def _judge(outcome: Outcome, receiver: Receiver, path: str) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--changes", type=int, default=20_000)
-    parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--changes", type=int, default=CHANGES)
+    parser.add_argument("--kills", type=int, default=KILLS)
     arguments = parser.parse_args()
-    print(asyncio.run(storm(arguments.changes, arguments.kills)))
+    print(asyncio.run(storm(arguments.changes, arguments.kills)).table())

@@ -1,6 +1,6 @@
 """The features of a server: tools, resources, prompts, completions, tasks and subscriptions."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -117,6 +117,31 @@ class Subscriptions(Protocol):
 
     def notifications(self, context: Context, honored: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Notifications as they come, until the server stops."""
+
+
+@dataclass(frozen=True)
+class EventSubscription:
+    """An event type with arguments, from a cursor on; without a cursor from now on."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    cursor: str | None
+    #: events older than this are left out
+    max_age_ms: int | None
+
+
+class Events(Protocol):
+    """Events that clients poll or stream."""
+
+    async def listed(self, context: Context) -> Sequence[Mapping[str, Any]]:
+        """The event types."""
+
+    async def poll(self, context: Context, subscription: EventSubscription, max_events: int | None) -> Result:
+        """`{events, cursor, truncated, hasMore, nextPollMs}`; raises RpcError."""
+
+    def stream(self, context: Context, subscription: EventSubscription) -> AsyncGenerator[dict[str, Any], None]:
+        """Notifications until the server stops, the first of them `notifications/events/active`; raises RpcError
+        before it."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ VERSIONS = (LATEST_MODERN_VERSION, "2025-11-25", "2025-06-18")
 HANDSHAKE_VERSIONS = tuple(version for version in VERSIONS if version not in MODERN_PROTOCOL_VERSIONS)
 #: the extension by which long calls go on in the background
 TASKS = "io.modelcontextprotocol/tasks"
+#: the extension by which clients poll or stream events (SEP-3415), and its error codes
+EVENTS = "io.modelcontextprotocol/events"
+NOT_FOUND, FORBIDDEN = -32023, -32024
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 
 #: JSON-RPC error code → HTTP status; all others are sent with 200

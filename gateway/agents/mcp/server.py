@@ -1,7 +1,7 @@
 """A server of the protocol: its methods, and what each revision makes of their results."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -11,8 +11,19 @@ from pydantic import ValidationError
 
 from gateway.agents.mcp import headers as header_rules
 from gateway.agents.mcp.context import Context
-from gateway.agents.mcp.features import Completions, ListPage, Prompts, Resources, Subscriptions, Tasks, Tools
+from gateway.agents.mcp.features import (
+    Completions,
+    Events,
+    EventSubscription,
+    ListPage,
+    Prompts,
+    Resources,
+    Subscriptions,
+    Tasks,
+    Tools,
+)
 from gateway.agents.mcp.messages import (
+    EVENTS,
     HANDSHAKE_VERSIONS,
     SUBSCRIPTION_ID,
     TASKS,
@@ -56,6 +67,7 @@ class Server:
         completions: Completions | None = None,
         tasks: Tasks | None = None,
         subscriptions: Subscriptions | None = None,
+        events: Events | None = None,
     ) -> None:
         info = {"name": name, "version": version}
         self._info = info if title is None else {**info, "title": title}
@@ -66,6 +78,7 @@ class Server:
         self._completions = completions
         self._tasks = tasks
         self._subscriptions = subscriptions
+        self._events = events
         self._methods = self._all_methods()
 
     def _all_methods(self) -> dict[str, Method]:
@@ -94,6 +107,12 @@ class Server:
             }
         if self._subscriptions:
             methods["subscriptions/listen"] = self._listen
+        if self._events:
+            methods |= {
+                "events/list": self._list_events,
+                "events/poll": self._poll_events,
+                "events/stream": self._stream_events,
+            }
         return methods
 
     async def serve(self, context: Context) -> Result:
@@ -113,8 +132,9 @@ class Server:
     def _method(self, context: Context) -> Method:
         name, is_handshake = context.message.method, context.version in HANDSHAKE_VERSIONS
         method = self._methods.get(name)
-        # The extension for tasks has methods of its own; all others are in the registry of the revisions.
-        is_known = (name, context.version) in CLIENT_REQUESTS or (name.startswith("tasks/") and not is_handshake)
+        # Extensions have methods of their own; all others are in the registry of the revisions.
+        is_extension = name.startswith(("tasks/", "events/"))
+        is_known = (name, context.version) in CLIENT_REQUESTS or (is_extension and not is_handshake)
         if method is None or not is_known:
             raise RpcError(types.METHOD_NOT_FOUND, f"there is no method {name}")
         return method
@@ -141,7 +161,9 @@ class Server:
             return capabilities
         if self._subscriptions:
             capabilities |= {name: dict(members) for name, members in self._subscriptions.capabilities.items()}
-        return {**capabilities, "extensions": {TASKS: {}}} if self._tasks else capabilities
+        optional = {TASKS: self._tasks, EVENTS: self._events}
+        extensions: dict[str, Any] = {name: {} for name, feature in optional.items() if feature}
+        return {**capabilities, "extensions": extensions} if extensions else capabilities
 
     async def _discover(self, context: Context) -> Result:
         return {
@@ -241,10 +263,23 @@ class Server:
         honored = self._subscriptions.honored(context, context.message.params["notifications"])
         acknowledgment = {"_meta": meta, "notifications": honored}
         await context.send(notification("notifications/subscriptions/acknowledged", acknowledgment))
-        async with aclosing(self._subscriptions.notifications(context, honored)) as notifications:  # type: ignore[type-var]
-            async for each in notifications:
-                tagged = {**each["params"], "_meta": {**each["params"].get("_meta", {}), **meta}}
-                await context.send({**each, "params": tagged})
+        await _send_all(context, self._subscriptions.notifications(context, honored), meta)
+        return {"_meta": meta}
+
+    # --- events ---
+
+    async def _list_events(self, context: Context) -> Result:
+        assert self._events
+        return {"events": list(await self._events.listed(context))}
+
+    async def _poll_events(self, context: Context) -> Result:
+        assert self._events
+        return await self._events.poll(context, _subscription(context), _count(context, "maxEvents", 1))
+
+    async def _stream_events(self, context: Context) -> Result:
+        assert self._events
+        meta = {SUBSCRIPTION_ID: context.message.id}
+        await _send_all(context, self._events.stream(context, _subscription(context)), meta)
         return {"_meta": meta}
 
 
@@ -264,6 +299,34 @@ def _check_shape(context: Context) -> None:
 
 def _page(member: str, listing: ListPage) -> Result:
     return page(member, listing.items, ttl_ms=listing.ttl_ms, scope=listing.scope, next_cursor=listing.next_cursor)
+
+
+async def _send_all(context: Context, notifications: AsyncIterator[dict[str, Any]], meta: Mapping[str, Any]) -> None:
+    """Send each notification with the id of its subscription."""
+    async with aclosing(notifications) as each_in_turn:  # type: ignore[type-var]
+        async for each in each_in_turn:
+            tagged = {**each["params"], "_meta": {**each["params"].get("_meta", {}), **meta}}
+            await context.send({**each, "params": tagged})
+
+
+def _subscription(context: Context) -> EventSubscription:
+    """The event type, its arguments and the cursor that a request names."""
+    params = context.message.params
+    name, cursor, arguments = params.get("name"), params.get("cursor"), params.get("arguments")
+    if not isinstance(name, str):
+        raise invalid_params("name must be a string: an event type of events/list")
+    if not isinstance(cursor, str | None):
+        raise invalid_params("cursor must be a string or null")
+    if not isinstance(arguments, Mapping | None):
+        raise invalid_params("arguments must be an object")
+    return EventSubscription(name, arguments or {}, cursor, _count(context, "maxAgeMs", 0))
+
+
+def _count(context: Context, name: str, least: int) -> int | None:
+    value = context.message.params.get(name)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+        raise invalid_params(f"{name} must be an integer of at least {least}")
+    return value
 
 
 def _task_id(context: Context) -> str:

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -19,6 +19,8 @@ from gateway.connectors.model import ConnectorRecord
 from gateway.contract.connectors import ConnectorStatus, SessionStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, NotFound
+from gateway.events.feed import FeedPage
+from gateway.events.model import EventFilter
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
@@ -226,6 +228,32 @@ class HostedJobs:
                 await asyncio.sleep(_POLL_INTERVAL)
             session = await links.get(caller.caller, UUID(link_id))
         return session.status is SessionStatus.COMPLETED
+
+
+class HostedEvents:
+    """The feed of the caller's organization, as far as the client sees its workspaces."""
+
+    def __init__(self, services: Services) -> None:
+        self._feed = services.feed
+
+    async def read(self, caller: HostedCaller, filter_: EventFilter, after: int | None, limit: int) -> FeedPage:
+        caller.caller.require(Scope.READ)
+        return await self._feed.read(caller.organization_id, _seen(caller, filter_), after, limit)
+
+    async def follow(
+        self, caller: HostedCaller, filter_: EventFilter, after: int, seconds: float
+    ) -> AsyncGenerator[FeedPage, None]:
+        pages = self._feed.follow(caller.organization_id, _seen(caller, filter_), after, seconds)
+        async with aclosing(pages):
+            with caller.suspended():
+                async for page in pages:
+                    yield page
+
+
+def _seen(caller: HostedCaller, filter_: EventFilter) -> EventFilter:
+    """The filter, for the workspaces that the client sees."""
+    workspaces = caller.caller.client.workspaces
+    return replace(filter_, workspaces=None if workspaces is None else sorted(workspaces))
 
 
 def _job_id(text: str) -> UUID:

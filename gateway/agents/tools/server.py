@@ -10,6 +10,7 @@ from gateway.agents.tools.backend import Backend, JobsBackend
 from gateway.agents.tools.calls import Calls
 from gateway.agents.tools.confirmation import RetryConfirmation
 from gateway.agents.tools.consent import PendingConsents
+from gateway.agents.tools.events import EventsBackend, FeedEvents
 from gateway.agents.tools.flat import FlatTools
 from gateway.agents.tools.resources import ResultResources
 from gateway.agents.tools.six import SixTools
@@ -26,10 +27,15 @@ class Servers:
     """The server with six tools, and those with a tool for each operation."""
 
     def __init__(
-        self, backend: Backend, jobs: JobsBackend | None = None, states: "RequestStates | None" = None
+        self,
+        backend: Backend,
+        jobs: JobsBackend | None = None,
+        states: "RequestStates | None" = None,
+        events: EventsBackend | None = None,
     ) -> None:
         self._backend = backend
         self._jobs = jobs
+        self._events = None if events is None else FeedEvents(events)
         self._calls = Calls(backend, jobs)
         consent = PendingConsents(jobs, states) if jobs is not None and states is not None else None
         confirmation = None if states is None else RetryConfirmation(states)
@@ -51,4 +57,5 @@ class Servers:
             resources=ResultResources(self._backend),
             tasks=JobTasks(self._calls) if has_tasks else None,
             subscriptions=TaskSubscriptions(self._calls) if has_tasks else None,
+            events=self._events,
         )

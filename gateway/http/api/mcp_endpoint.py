@@ -5,7 +5,7 @@ from aiohttp import web
 
 from gateway.agents.mcp import http
 from gateway.agents.mcp.request_state import RequestStates
-from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedJobs
+from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedEvents, HostedJobs
 from gateway.agents.tools.server import Servers
 from gateway.http.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID
 from gateway.operation_search.index import OperationIndex
@@ -18,7 +18,9 @@ class McpEndpoint:
 
     def __init__(self, services: Services, operations: OperationIndex) -> None:
         states = RequestStates(services.request_seals)
-        self._servers = Servers(HostedBackend(services, operations), HostedJobs(services), states)
+        self._servers = Servers(
+            HostedBackend(services, operations), HostedJobs(services), states, HostedEvents(services)
+        )
 
     async def answer(self, request: web.Request, patterns: tuple[str, ...] | None) -> web.StreamResponse:
         """The answer to one POST: of the six tools, or of one for each operation that fits one of the patterns."""

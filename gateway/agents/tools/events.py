@@ -1,0 +1,231 @@
+"""The organization's events for clients that poll or stream them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+from uuid import UUID
+
+import jsonschema_rs
+
+from gateway.agents.mcp.context import Context
+from gateway.agents.mcp.features import EventSubscription
+from gateway.agents.mcp.messages import FORBIDDEN, NOT_FOUND, RpcError, invalid_params, notification
+from gateway.agents.mcp.results import Result
+from gateway.aio.clock import CLOCK
+from gateway.contract.events import EventType
+from gateway.errors import CursorExpired, InsufficientScope, NotFound, Unavailable
+from gateway.events.feed import FeedPage
+from gateway.events.model import Event, EventFilter
+
+#: events of a poll without `maxEvents`, and at most; milliseconds until the next poll of a client that has all
+_PAGE, _MAX_PAGE, _NEXT_POLL = 100, 1000, 5000
+#: seconds between two heartbeats of a stream without events, and until the next attempt while PostgreSQL is away
+_HEARTBEAT, _RETRY_INTERVAL = 25.0, 1.0
+
+_TEXT = {"type": "string"}
+_NULLABLE = {"type": ["string", "null"]}
+_CONNECTOR = {"connector_id": {"type": "string", "description": "Only events of this connector."}}
+_ENTITY = {"entity": {"type": "string", "description": "Only records of this entity, such as tickets."}}
+
+
+@dataclass(frozen=True)
+class EventGroup:
+    """What event types with the same prefix have in common."""
+
+    arguments: Mapping[str, Any]
+    data: Mapping[str, Any]
+
+
+_JOB = EventGroup(
+    _CONNECTOR,
+    {
+        "job_id": _TEXT,
+        "status": _TEXT,
+        "entity": _NULLABLE,
+        "action": _NULLABLE,
+        "workspace_name": _NULLABLE,
+        "labels": {"type": ["object", "null"]},
+        "connector_id": _TEXT,
+    },
+)
+_STATE = {"name": _TEXT, "kind": _TEXT, "workspace_name": _NULLABLE, "status": _TEXT, "status_reason": _NULLABLE}
+_GROUPS: Mapping[str, EventGroup] = {
+    "job": _JOB,
+    "connector": EventGroup(_CONNECTOR, {"connector_id": _TEXT, **_STATE}),
+    "record": EventGroup({**_CONNECTOR, **_ENTITY}, {"connector_id": _TEXT, "entity": _TEXT, "record_id": _TEXT}),
+    "schedule": EventGroup(_CONNECTOR, {"schedule_id": _TEXT, "name": _TEXT, "slot": _TEXT, "reason": _TEXT}),
+    "webhook": EventGroup({}, {"webhook_id": _TEXT, "url": _TEXT, "reason": _TEXT}),
+}
+_DESCRIPTIONS: Mapping[EventType, str] = {
+    EventType.JOB_SUCCEEDED: "A job of the organization succeeded.",
+    EventType.JOB_FAILED: "A job of the organization failed.",
+    EventType.JOB_CANCELED: "A job of the organization was canceled.",
+    EventType.JOB_UNKNOWN: "A job ended although the response to a write was lost; the write may have happened.",
+    EventType.CONNECTOR_CREATED: "An application was connected.",
+    EventType.CONNECTOR_NEEDS_REAUTH: "An application refuses a connector's credentials; it must be authorized again.",
+    EventType.CONNECTOR_DELETED: "The deletion of a connector began.",
+    EventType.RECORD_CREATED: "A record is new in the synchronized copy of an application.",
+    EventType.RECORD_UPDATED: "A record of the synchronized copy of an application changed.",
+    EventType.RECORD_DELETED: "A record of the synchronized copy of an application was deleted.",
+    EventType.SCHEDULE_MISSED: "A slot of a schedule was not run.",
+    EventType.WEBHOOK_DISABLED: "The gateway stopped delivering to a webhook.",
+}
+
+
+class EventsBackend(Protocol):
+    """The feed of the caller's organization, as far as the caller sees it."""
+
+    async def read(self, caller: Any, filter_: EventFilter, after: int | None, limit: int) -> FeedPage:
+        """A page of the feed; raises as `Feed.read` does, and InsufficientScope."""
+
+    def follow(self, caller: Any, filter_: EventFilter, after: int, seconds: float) -> AsyncGenerator[FeedPage, None]:
+        """Pages as they come, an empty one after `seconds` without events."""
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A subscription that is valid."""
+
+    filter: EventFilter
+    #: None is from now on
+    after: int | None
+    #: older events are left out
+    floor: datetime | None
+
+    def is_too_old(self, event: Event) -> bool:
+        return self.floor is not None and event.at < self.floor
+
+
+class FeedEvents:
+    """The types of the organization's feed as event types of the protocol."""
+
+    def __init__(self, backend: EventsBackend) -> None:
+        self._backend = backend
+
+    async def listed(self, context: Context) -> Sequence[Mapping[str, Any]]:
+        """All of them, in a fixed order."""
+        return [_described(each) for each in EventType]
+
+    async def poll(self, context: Context, subscription: EventSubscription, max_events: int | None) -> Result:
+        """The events after the cursor; raises RpcError."""
+        wanted = _wanted(subscription)
+        limit = 1 if wanted.after is None else min(max_events or _PAGE, _MAX_PAGE)
+        page, begin = await self._page(context, wanted, limit)
+        if wanted.after is None:
+            return _polled([], page.latest_id, is_truncated=False, has_more=False)
+        events = [event for event in page.events if not wanted.is_too_old(event)]
+        is_truncated = begin != wanted.after or len(events) < len(page.events)
+        has_more = page.next_after < page.latest_id
+        return _polled(events, page.next_after, is_truncated=is_truncated, has_more=has_more)
+
+    async def stream(self, context: Context, subscription: EventSubscription) -> AsyncGenerator[dict[str, Any], None]:
+        """Notifications of events until the process stops; raises RpcError before the first of them."""
+        wanted = _wanted(subscription)
+        page, begin = await self._page(context, wanted, 1)
+        after, is_truncated = page.latest_id, False
+        if wanted.after is not None:
+            after, is_truncated = begin, begin != wanted.after or any(map(wanted.is_too_old, page.events))
+        yield _active(after, is_truncated=is_truncated)
+        while True:
+            try:
+                async with aclosing(self._backend.follow(context.caller, wanted.filter, after, _HEARTBEAT)) as pages:
+                    async for page in pages:
+                        for event in page.events:
+                            if not wanted.is_too_old(event):
+                                cursor = {"cursor": str(event.id)}
+                                yield notification("notifications/events/event", _occurrence(event) | cursor)
+                        after = page.next_after
+                        if not page.events:
+                            yield notification("notifications/events/heartbeat", {"cursor": str(after)})
+                return
+            except CursorExpired as expired:
+                after = int(expired.extra["begins_after"])
+                yield _active(after, is_truncated=True)
+            except NotFound:
+                error = RpcError(FORBIDDEN, "Forbidden", {"reason": "the organization is disabled"})
+                yield notification("notifications/events/terminated", {"error": error.as_document()})
+                return
+            except Unavailable as error:
+                document = {"code": -32603, "message": error.title, "data": {"reason": error.detail}}
+                yield notification("notifications/events/error", {"error": document})
+                await asyncio.sleep(_RETRY_INTERVAL)
+
+    async def _page(self, context: Context, wanted: _Wanted, limit: int) -> tuple[FeedPage, int]:
+        """A page of events, and the id after which it begins: later than the cursor if events after it are deleted."""
+        begin = wanted.after
+        try:
+            try:
+                page = await self._backend.read(context.caller, wanted.filter, begin, limit)
+            except CursorExpired as expired:
+                begin = int(expired.extra["begins_after"])
+                page = await self._backend.read(context.caller, wanted.filter, begin, limit)
+        except InsufficientScope as error:
+            raise RpcError(FORBIDDEN, "Forbidden", {"reason": error.detail}) from error
+        return page, begin or 0
+
+
+def _described(type_: EventType) -> dict[str, Any]:
+    group = _GROUPS[type_.partition(".")[0]]
+    return {
+        "name": type_.value,
+        "description": _DESCRIPTIONS[type_],
+        "delivery": ["poll", "push"],
+        "inputSchema": _schema(group.arguments) | {"additionalProperties": False},
+        "payloadSchema": _schema(group.data),
+    }
+
+
+def _schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(properties)}
+
+
+def _wanted(subscription: EventSubscription) -> _Wanted:
+    """The subscription, checked; raises RpcError."""
+    if subscription.name not in set(EventType):
+        raise RpcError(NOT_FOUND, "NotFound", {"kind": "event"})
+    type_, arguments = EventType(subscription.name), subscription.arguments
+    validator = jsonschema_rs.Draft202012Validator(_described(type_)["inputSchema"])
+    faults = [error.message for error in validator.iter_errors(dict(arguments))]
+    if faults:
+        raise invalid_params("; ".join(faults))
+    floor = None
+    if subscription.max_age_ms is not None:
+        floor = CLOCK.now() - timedelta(milliseconds=min(subscription.max_age_ms, 10**12))
+    connector_id = arguments.get("connector_id")
+    filter_ = EventFilter([type_], None if connector_id is None else _uuid(connector_id), arguments.get("entity"))
+    return _Wanted(filter_, None if subscription.cursor is None else _id(subscription.cursor), floor)
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise invalid_params("connector_id must be a UUID") from None
+
+
+def _id(cursor: str) -> int:
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
+        raise invalid_params("cursor is not one that this server made; null begins with the events from now on")
+    return int(cursor)
+
+
+def _occurrence(event: Event) -> dict[str, Any]:
+    connector = {} if event.connector_id is None else {"connector_id": str(event.connector_id)}
+    return {"eventId": str(event.id), "name": event.type, "timestamp": event.at, "data": {**event.data, **connector}}
+
+
+def _polled(events: Sequence[Event], after: int, *, is_truncated: bool, has_more: bool) -> Result:
+    return {
+        "events": [_occurrence(event) for event in events],
+        "cursor": str(after),
+        "truncated": is_truncated,
+        "hasMore": has_more,
+        "nextPollMs": _NEXT_POLL,
+    }
+
+
+def _active(after: int, *, is_truncated: bool) -> dict[str, Any]:
+    return notification("notifications/events/active", {"cursor": str(after), "truncated": is_truncated})
