@@ -29,6 +29,9 @@ SECTIONS = {
         Lazy("logs", "gateway.cli.logs:logs", "List or follow the HTTP requests to applications."),
         Lazy("grants", "gateway.cli.api:grants", "List and revoke what people allowed agents' hosts to do."),
         Lazy("api", "gateway.cli.api:api", "Send one request to the gateway: gateway api GET jobs"),
+        Lazy("login", "gateway.cli.profiles:login", "Sign in to a gateway and keep it as a profile."),
+        Lazy("logout", "gateway.cli.profiles:logout", "Forget a profile and end its sign-in."),
+        Lazy("profiles", "gateway.cli.profiles:profiles", "List the profiles and choose the current one."),
         Lazy("token", "gateway.cli.api:token", "Print a bearer token."),
         Lazy("completion", "gateway.cli.completion:completion", "Print the completion script of a shell."),
     ),
@@ -51,7 +54,8 @@ SECTIONS = {
 
 EPILOG = f"""\b
 Commands that call the gateway read GATEWAY_URL, GATEWAY_CLIENT_ID, GATEWAY_CLIENT_SECRET,
-GATEWAY_WORKSPACE and GATEWAY_ORGANIZATION_ID. In the folder of a running `gateway up` they need none of them.
+GATEWAY_WORKSPACE and GATEWAY_ORGANIZATION_ID. In the folder of a running `gateway up`, and after `gateway login`, they
+need none of them.
 
 {EXIT_CODES}"""
 

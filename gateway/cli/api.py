@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from gateway.cli.arguments import read_pairs
-from gateway.cli.client_session import gateway_options, run
+from gateway.cli.client_session import chosen_profile, gateway_options, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, output_option, write
 from gateway.client.retries import RetryPolicy
@@ -21,7 +21,8 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 
 def _session(url: str | None, workspace: str | None, organization: str | None) -> Session:
-    return Session(client_settings(url, workspace_name=workspace, organization_id=organization), RetryPolicy())
+    settings = client_settings(url, workspace_name=workspace, organization_id=organization, profile=chosen_profile())
+    return Session(settings, RetryPolicy())
 
 
 @click.command(epilog=EXIT_CODES)

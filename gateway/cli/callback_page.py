@@ -1,9 +1,10 @@
 """A local page that receives the browser after consent (loopback redirect, RFC 8252 §7.3)."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from urllib.parse import parse_qs, urlsplit
+from functools import partial
+from urllib.parse import parse_qsl, urlsplit
 
 _PAGE = b"""<!doctype html><meta charset=utf-8><title>Gateway</title>
 <p style="font:1.2em sans-serif;margin:4em">%s You may close this page and go back to the terminal.</p>"""
@@ -17,26 +18,38 @@ _TIMEOUT = 10
 
 
 @asynccontextmanager
-async def callback_page() -> AsyncIterator[str]:
-    """The page's address for as long as the block lasts; it says whether consent was given."""
-    server = await asyncio.start_server(_greet, "127.0.0.1", 0)
+async def callback_page(answered: asyncio.Future[Mapping[str, str]] | None = None) -> AsyncIterator[str]:
+    """The page's address for as long as the block lasts; it says whether consent was given.
+
+    `answered` gets the query that the browser brings first.
+    """
+    server = await asyncio.start_server(partial(_greet, answered), "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
 
 
-def _answer(head: bytes) -> bytes:
+def _query(head: bytes) -> dict[str, str]:
+    target = head.partition(b" ")[2].partition(b" ")[0].decode("ascii", "replace")
+    return dict(parse_qsl(urlsplit(target).query))
+
+
+def _answer(query: Mapping[str, str]) -> bytes:
     """The page for a request; a query with `error` (RFC 6749 §4.1.2.1) tells of a refusal."""
-    query = urlsplit(head.partition(b" ")[2].partition(b" ")[0]).query
-    page = _PAGE % (_REFUSED if b"error" in parse_qs(query) else _CONNECTED)
+    page = _PAGE % (_REFUSED if "error" in query else _CONNECTED)
     return _HEAD % len(page) + page
 
 
-async def _greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _greet(
+    answered: asyncio.Future[Mapping[str, str]] | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     try:
         async with asyncio.timeout(_TIMEOUT):
             head = await reader.readuntil(b"\r\n\r\n")
-        writer.write(_answer(head))
+        query = _query(head)
+        writer.write(_answer(query))
         await writer.drain()
+        if answered is not None and "state" in query and not answered.done():
+            answered.set_result(query)
     except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         return
     finally:

@@ -15,13 +15,21 @@ from gateway.client import Connector, Gateway, RetryPolicy
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_PROFILE = "gateway.profile"
 #: short pauses, so that a person soon sees that the gateway does not answer
 _TIMEOUT = RetryPolicy(retries=3, first_pause=0.1)
 
 
 def gateway_options(command: Command) -> Command:
-    """`--url`, `--workspace` and `--organization`; they override the environment."""
+    """`--url`, `--workspace`, `--organization` and `--profile`; they override the environment."""
     for option in (
+        click.option(
+            "--profile",
+            metavar="NAME",
+            expose_value=False,
+            callback=_store_profile,
+            help="Profile that `gateway login` made.  [env: GATEWAY_PROFILE]",
+        ),
         click.option("--organization", metavar="ID", help="Organization id.  [env: GATEWAY_ORGANIZATION_ID]"),
         click.option(
             "-w", "--workspace", metavar="NAME", help="Workspace.  [env: GATEWAY_WORKSPACE; default: default]"
@@ -34,6 +42,16 @@ def gateway_options(command: Command) -> Command:
     return command
 
 
+def _store_profile(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
+    ctx.meta[_PROFILE] = name
+
+
+def chosen_profile() -> str | None:
+    """The profile that the command names."""
+    ctx = click.get_current_context(silent=True)
+    return None if ctx is None else ctx.meta.get(_PROFILE)
+
+
 def connector_option(meaning: str) -> Callable[[Command], Command]:
     """`-c`, `--connector`: a name or an id, which shells complete."""
     return click.option("-c", "--connector", metavar="NAME|ID", shell_complete=complete_connector, help=meaning)
@@ -43,6 +61,7 @@ def connector_option(meaning: str) -> Callable[[Command], Command]:
 async def open_gateway(url: str | None, workspace: str | None, organization: str | None) -> AsyncIterator[Gateway]:
     """A client of the gateway that the options name."""
     where = {"workspace_name": workspace, "organization_id": organization}
+    where["profile"] = chosen_profile()
     async with Gateway(url, **where, retry_policy=_TIMEOUT) as gateway:
         yield gateway
 

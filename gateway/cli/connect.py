@@ -131,12 +131,12 @@ async def _consented(
         consent = await gateway.connectors.connect(kind, callback, name=name, environment=variables, connector=existing)
         note("open this URL and give consent; waiting (Ctrl-C stops)")
         click.echo(consent.url, err=True)
-        if not no_browser and _has_browser():
+        if not no_browser and has_browser():
             click.launch(consent.url)
         return await consent.wait()
 
 
-def _has_browser() -> bool:
+def has_browser() -> bool:
     """Whether a person at this terminal would see a browser open."""
     return sys.stderr.isatty() and (sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ)
 

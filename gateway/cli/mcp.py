@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import click
 
-from gateway.cli.client_session import gateway_options, run
+from gateway.cli.client_session import chosen_profile, gateway_options, run
 from gateway.cli.failures import EXIT_CODES
 from gateway.cli.shell_completion import complete_kind
 
@@ -69,7 +69,7 @@ async def _bridge(
     from gateway.client.session import ApiRequest, Session
     from gateway.client.settings import client_settings
 
-    settings = client_settings(url, organization_id=organization)
+    settings = client_settings(url, organization_id=organization, profile=chosen_profile())
     session = await stack.enter_async_context(Session(settings, RetryPolicy()))
     if kind is not None:  # a wrong name fails at the start, where a person sees it
         await session.fetch(ApiRequest("GET", f"/api/v1/integrations/connector-types/{quote(kind, safe='')}"))

@@ -45,7 +45,8 @@ class Gateway:
     """A gateway and a workspace on it; a connector is named by its id, its name, or its kind where there is one.
 
     Settings that are not given come from `GATEWAY_URL`, `GATEWAY_CLIENT_ID`, `GATEWAY_CLIENT_SECRET`,
-    `GATEWAY_WORKSPACE` and `GATEWAY_ORGANIZATION_ID`. Every method raises the errors of `gateway.errors`.
+    `GATEWAY_WORKSPACE` and `GATEWAY_ORGANIZATION_ID`, or from a profile of `gateway login`. Every method raises the
+    errors of `gateway.errors`.
     """
 
     def __init__(
@@ -56,9 +57,10 @@ class Gateway:
         workspace_name: str | None = None,
         organization_id: str | None = None,
         *,
+        profile: str | None = None,
         retry_policy: RetryPolicy | None = None,
     ) -> None:
-        settings = client_settings(base_url, client_id, client_secret, workspace_name, organization_id)
+        settings = client_settings(base_url, client_id, client_secret, workspace_name, organization_id, profile=profile)
         self.settings: ClientSettings = settings
         self._session = Session(settings, retry_policy or RetryPolicy())
         self._types: dict[str, dict[str, Any]] = {}

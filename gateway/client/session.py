@@ -12,14 +12,19 @@ from typing import Any, Self, TypeVar
 import aiohttp
 import msgspec
 
+from gateway.aio.clock import CLOCK
+from gateway.client.browser_sign_in import StoredTokens, is_good, refresh_form, with_tokens
 from gateway.client.problems import error_of
+from gateway.client.profiles import Profiles
 from gateway.client.retries import RetryPolicy
 from gateway.client.settings import ClientSettings
-from gateway.errors import GatewayError, Unauthorized, Unavailable
+from gateway.errors import GatewayError, RequestError, Unauthorized, Unavailable
 
 T = TypeVar("T")
 Model = TypeVar("Model")
 
+#: the token endpoint of RFC 6749
+TOKEN_ENDPOINT = "/oauth/token"
 _TOKEN_PATH = "/api/v1/account/applications/token"
 #: a token is renewed this many seconds before it ends
 _SKEW = 30.0
@@ -45,6 +50,8 @@ class ApiRequest:
     is_read: bool = False
     #: a body of one JSON document a line, in place of `body`
     lines: bytes | None = None
+    #: the fields of a form, in place of `body`
+    form: Mapping[str, str] | None = None
 
     @property
     def is_safe(self) -> bool:
@@ -145,20 +152,47 @@ class Session:
         """A bearer token; callers that find none good together ask for one together."""
         async with self._renewal:
             if self._token is None or not self._token.is_good or self._token.value == refused:
-                self._token = await self._new_token()
+                self._token = await self._new_token(refused)
             return self._token.value
 
-    async def _new_token(self) -> _Token:
+    async def _new_token(self, refused: str | None) -> _Token:
+        if self.settings.tokens_of is not None:
+            return await self._renewed(self.settings.tokens_of, refused)
+        issued = await self.issued(_token_call(self.settings))
+        return _Token(issued["access_token"], time.monotonic() + issued.get("expires_in", 900))
+
+    async def _renewed(self, name: str, refused: str | None) -> _Token:
+        """The access token of a profile, renewed if it has ended; raises Unauthorized when the sign-in has ended."""
+        async with (tokens := StoredTokens(Profiles(), name)) as profile:
+            if not is_good(profile, refused):
+                try:
+                    issued = await self.issued(ApiRequest("POST", TOKEN_ENDPOINT, form=refresh_form(profile)))
+                except RequestError as error:
+                    login = f"gateway login {profile.base_url} --profile {name}"
+                    raise Unauthorized(f"the sign-in of the profile {name!r} has ended; run `{login}`") from error
+                profile = with_tokens(profile, issued)
+                tokens.store(profile)
+        assert profile.access_token is not None
+        assert profile.access_token_ends_at is not None
+        seconds = (profile.access_token_ends_at - CLOCK.now()).total_seconds()
+        return _Token(profile.access_token, time.monotonic() + seconds)
+
+    async def sent(self, call: ApiRequest) -> aiohttp.ClientResponse:
+        """The answer to a request without a token, whatever its status; the caller closes it."""
+        return await self._send(call)
+
+    async def issued(self, call: ApiRequest) -> dict[str, Any]:
+        """What a token endpoint answers; nothing of the caller's own call has left when it fails."""
         try:
-            async with await _judged(await self._send(_token_call(self.settings))) as response:
-                issued = msgspec.json.decode(await response.read())
+            async with await _judged(await self._send(call)) as response:
+                issued: dict[str, Any] = msgspec.json.decode(await response.read())
         except (aiohttp.ClientError, OSError) as error:
             raise connection_lost(error, is_sent=False) from error
         except Unavailable as error:
             # the call itself has not left yet, so it may be tried again whatever it is
             error.extra["sent"] = False
             raise
-        return _Token(issued["access_token"], time.monotonic() + issued.get("expires_in", 900))
+        return issued
 
     async def _send(self, call: ApiRequest, token: str | None = None) -> aiohttp.ClientResponse:
         try:
@@ -207,8 +241,10 @@ class Session:
         return self._http
 
 
-def _data(call: ApiRequest) -> BytesIO | bytes | None:
+def _data(call: ApiRequest) -> Mapping[str, str] | BytesIO | bytes | None:
     """The body; lines as a file, which aiohttp sends in pieces."""
+    if call.form is not None:
+        return call.form
     if call.lines is not None:
         return BytesIO(call.lines)
     return None if call.body is None else msgspec.json.encode(call.body)

@@ -1,4 +1,4 @@
-"""Where the gateway is and who we are: arguments first, then the environment, then what `gateway up` left here."""
+"""Where the gateway is and who we are: arguments, a profile, the environment, or what `gateway up` left here."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from yarl import URL
 
+from gateway.client.profiles import Profile, Profiles
 from gateway.errors import MalformedRequest, Unauthorized
 
 #: where `gateway up` listens unless told otherwise
@@ -29,6 +30,8 @@ class ClientSettings:
     client_secret: str = field(repr=False)
     workspace_name: str = DEFAULT_WORKSPACE
     organization_id: str | None = None
+    #: the profile that holds the tokens, where a person signed in by a browser
+    tokens_of: str | None = None
 
 
 def client_settings(
@@ -38,8 +41,16 @@ def client_settings(
     workspace_name: str | None = None,
     organization_id: str | None = None,
     environ: Mapping[str, str] = os.environ,
+    profile: str | None = None,
 ) -> ClientSettings:
-    """Settings from arguments, `GATEWAY_…` variables and a local `gateway up`, in this order; raises RequestError."""
+    """Settings from arguments, a profile that is named, `GATEWAY_…` variables, a local `gateway up` and the current
+    profile, in this order; raises RequestError.
+    """
+    name = profile or environ.get("GATEWAY_PROFILE") or None
+    if name is None and not (base_url or client_id or _is_told(environ)):
+        name = Profiles(environ).current()
+    if name is not None:
+        return _of_profile(name, Profiles(environ).get(name), base_url, workspace_name, organization_id, environ)
     data_dir = Path(environ.get("GATEWAY_DATA_DIR") or ".gateway")
     url = _gateway_url(base_url or environ.get("GATEWAY_URL") or _local_address(data_dir) or DEFAULT_URL)
     client_id = client_id or environ.get("GATEWAY_CLIENT_ID")
@@ -48,13 +59,45 @@ def client_settings(
         client_id, client_secret = _first_client(data_dir)
     if not client_id or not client_secret:
         missing = "client_secret (GATEWAY_CLIENT_SECRET)" if client_id else "client_id (GATEWAY_CLIENT_ID)"
-        raise Unauthorized(f"{missing} is not set; `gateway up` shows a first client, `gateway admin` makes more")
+        raise Unauthorized(
+            f"{missing} is not set; `gateway login URL` signs in, `gateway up` shows a first client, `gateway admin` "
+            "makes more"
+        )
     return ClientSettings(
         url,
         client_id,
         client_secret,
         workspace_name or environ.get("GATEWAY_WORKSPACE") or DEFAULT_WORKSPACE,
         organization_id or environ.get("GATEWAY_ORGANIZATION_ID") or None,
+    )
+
+
+def _is_told(environ: Mapping[str, str]) -> bool:
+    """Whether the environment, or a `gateway up` in this folder, says where the gateway is or who calls."""
+    names = ("GATEWAY_URL", "GATEWAY_CLIENT_ID", "GATEWAY_CLIENT_SECRET")
+    data_dir = Path(environ.get("GATEWAY_DATA_DIR") or ".gateway")
+    return any(environ.get(name) for name in names) or _local_address(data_dir) is not None
+
+
+def _of_profile(
+    name: str,
+    profile: Profile,
+    base_url: str | None,
+    workspace_name: str | None,
+    organization_id: str | None,
+    environ: Mapping[str, str],
+) -> ClientSettings:
+    """The settings of a profile; its secrets go to its own gateway only."""
+    url = _gateway_url(profile.base_url)
+    if base_url is not None and _gateway_url(base_url) != url:
+        raise MalformedRequest(f"the profile {name!r} is of {url}, not of {base_url}; leave out --url or the profile")
+    return ClientSettings(
+        url,
+        profile.client_id,
+        profile.client_secret or "",
+        workspace_name or profile.workspace_name or environ.get("GATEWAY_WORKSPACE") or DEFAULT_WORKSPACE,
+        organization_id or profile.organization_id or environ.get("GATEWAY_ORGANIZATION_ID") or None,
+        tokens_of=None if profile.client_secret else name,
     )
 
 

@@ -510,7 +510,8 @@ class SyncGateway(Synchronous[Gateway]):
     """A gateway and a workspace on it; a connector is named by its id, its name, or its kind where there is one.
 
     Settings that are not given come from `GATEWAY_URL`, `GATEWAY_CLIENT_ID`, `GATEWAY_CLIENT_SECRET`,
-    `GATEWAY_WORKSPACE` and `GATEWAY_ORGANIZATION_ID`. Every method raises the errors of `gateway.errors`.
+    `GATEWAY_WORKSPACE` and `GATEWAY_ORGANIZATION_ID`, or from a profile of `gateway login`. Every method raises the
+    errors of `gateway.errors`.
     """
 
     def __init__(
@@ -521,11 +522,20 @@ class SyncGateway(Synchronous[Gateway]):
         workspace_name: str | None = None,
         organization_id: str | None = None,
         *,
+        profile: str | None = None,
         retry_policy: RetryPolicy | None = None,
     ) -> None:
         loop = LoopThread()
         super().__init__(
-            Gateway(base_url, client_id, client_secret, workspace_name, organization_id, retry_policy=retry_policy),
+            Gateway(
+                base_url,
+                client_id,
+                client_secret,
+                workspace_name,
+                organization_id,
+                profile=profile,
+                retry_policy=retry_policy,
+            ),
             loop,
         )
         self.settings = self._target.settings

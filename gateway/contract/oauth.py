@@ -12,6 +12,12 @@ _CALLBACK = "http://127.0.0.1:33418/callback"
 _TOKEN = "2YotnFZFEjr1zCsicMWpAA"
 
 
+#: the client id of `gateway login`, which every gateway knows (a public client: it keeps no secret)
+COMMAND_LINE = "gateway-cli"
+#: the path of the resource that its tokens are for (RFC 8707)
+API_RESOURCE = "/api"
+
+
 class FlowStatus(StrEnum):
     """The state of a consent."""
 

@@ -9,6 +9,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from gateway.contract.oauth import COMMAND_LINE
 from gateway.identity.attempts import Attempts
 from gateway.identity.model import id_of
 from gateway.oauth_server.model import Host, OAuthError
@@ -16,6 +17,8 @@ from gateway.oauth_server.requests import is_redirect_uri
 from gateway.oauth_server.store import AuthorizationStore
 from gateway.upstream.egress import EgressConnector, EgressPolicy
 
+#: the gateway's own command line, a native application on the person's machine (RFC 8252)
+_COMMAND_LINE = Host(COMMAND_LINE, "The gateway's command line", ("http://127.0.0.1/",))
 #: bytes of a document, seconds to get it, seconds that it is remembered, and how many are
 _MAX_BYTES, _TIMEOUT, _TRUST, _REMEMBERED = 16 << 10, 5.0, 300.0, 1000
 _MAX_NAME, _MAX_REDIRECTS = 200, 20
@@ -32,6 +35,8 @@ class Hosts:
 
     async def host(self, client_id: str, address: str) -> Host:
         """The host of that client id; raises OAuthError `invalid_client`, and RateLimited by the caller's address."""
+        if client_id == COMMAND_LINE:
+            return _COMMAND_LINE
         if client_id.startswith("https://"):
             return await self._by_document(client_id, address)
         try:
@@ -45,7 +50,11 @@ class Hosts:
     async def is_host(self, client_id: str) -> bool:
         """Whether the id is a host's, which has no secret; nothing is fetched."""
         id_ = id_of(client_id)
-        return client_id.startswith("https://") or (id_ is not None and await self._store.host(id_) is not None)
+        return (
+            client_id == COMMAND_LINE
+            or client_id.startswith("https://")
+            or (id_ is not None and await self._store.host(id_) is not None)
+        )
 
     async def _by_document(self, client_id: str, address: str) -> Host:
         until, cached = self._cache.get(client_id, (0.0, None))

@@ -75,7 +75,9 @@ async def run(quick: bool = False) -> Report:
         upstream = await stack.enter_async_context(application())
         bare = await stack.enter_async_context(relay("aiohttp", upstream.url))
         other = await stack.enter_async_context(relay("starlette", upstream.url))
-        gateway = await own_gateway(stack, free_port(), upstream.url)
+        stores = await opened_stores(stack, upstream.url)
+        gateway = await front_end(stack, stores, free_port())
+        unlogged = await front_end(stack, stores.changed(GATEWAY_REQUEST_LOG_RETENTION="0"), free_port())
         targets = {"relay": Target(bare, "/", {}), "starlette": Target(other, "/", {}), "gateway": gateway}
         stack.enter_context(beside_the_server())
         loads: dict[str, dict[str, list[Load]]] = {size: {name: [] for name in targets} for size in SIZES}
@@ -84,6 +86,11 @@ async def run(quick: bool = False) -> Report:
                 for name, target in targets.items():
                     loads[size][name].append(await target.load(records, CONNECTIONS, seconds))
             report.figures += _figures(size, loads[size])
+        logs: dict[str, list[Load]] = {"with": [], "without": []}
+        for _ in range(rounds):
+            logs["with"].append(await gateway.load(SMALL, CONNECTIONS, seconds))
+            logs["without"].append(await unlogged.load(SMALL, CONNECTIONS, seconds))
+        report.figures.append(_cost_of_log(logs))
         alone = {name: await target.load(SMALL, 1, seconds) for name, target in targets.items()}
         report.figures.append(_added_latency(alone["gateway"], alone["relay"]))
     report.figures.append(await _in_process(seconds))
@@ -124,6 +131,14 @@ def _figures(size: str, loads: dict[str, list[Load]]) -> list[Figure]:
     ]  # fmt: skip
 
 
+def _cost_of_log(logs: dict[str, list[Load]]) -> Figure:
+    """What the log of requests to applications costs the front end, beside `GATEWAY_REQUEST_LOG_RETENTION=0`."""
+    logged, unlogged = paired(logs["with"], logs["without"], _cost)
+    return Figure(
+        "2 KB: processor time of a call, beside one without the request log", logged.cpu_us, unlogged.cpu_us, "µs"
+    )
+
+
 def _added_latency(gateway: Load, relay: Load) -> Figure:
     """Held to one millisecond: the baseline is the bound."""
     return Figure(
@@ -148,6 +163,10 @@ class Stores:
 
     environment: dict[str, str]
     client: NewClient
+
+    def changed(self, **settings: str) -> "Stores":
+        """The same stores, for a process with other settings."""
+        return Stores({**self.environment, **settings}, self.client)
 
 
 async def opened_stores(stack: contextlib.AsyncExitStack, upstream: str) -> Stores:

@@ -12,7 +12,13 @@ from aiohttp import web
 from multidict import MultiDict
 
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
-from gateway.contract.oauth import RegisteredHostView, ResourceMetadataView, ServerMetadataView
+from gateway.contract.oauth import (
+    API_RESOURCE,
+    COMMAND_LINE,
+    RegisteredHostView,
+    ResourceMetadataView,
+    ServerMetadataView,
+)
 from gateway.contract.problems import OAuthErrorView
 from gateway.errors import GatewayError, MalformedRequest, NotFound, RateLimited, Unauthorized, Unavailable
 from gateway.http.bodies import read_json
@@ -117,7 +123,9 @@ async def authorize(request: web.Request) -> web.Response:
     except OAuthError as error:
         return _refusal(request, error.description)
     try:
-        authorization_request = request_of(query, host, redirect_uri, resources_of(services))
+        # The command line alone calls the API; agents' hosts get tools.
+        own = {services.settings.base_url + API_RESOURCE: API_RESOURCE} if host.id == COMMAND_LINE else {}
+        authorization_request = request_of(query, host, redirect_uri, {**own, **resources_of(services)})
     except OAuthError as error:
         back = server.refused(redirect_uri, query.get("state"), error)
         return _refusal(request, error.description, back, host.name)

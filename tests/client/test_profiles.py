@@ -1,0 +1,145 @@
+"""Profiles: where they are kept, who can read them, and when a client uses them."""
+
+import stat
+from datetime import timedelta
+
+import pytest
+
+from gateway import errors
+from gateway.aio.clock import CLOCK
+from gateway.client.browser_sign_in import SignInRequest, is_good
+from gateway.client.profiles import Profile, Profiles
+from gateway.client.settings import client_settings
+
+STAGING = Profile("https://staging.example", "id", client_secret="s3cret", workspace_name="acme")
+PERSON = Profile("https://gateway.example", "gateway-cli", refresh_token="refresh")
+
+
+@pytest.fixture
+def environ(tmp_path):
+    return {"XDG_CONFIG_HOME": str(tmp_path / "config"), "GATEWAY_DATA_DIR": str(tmp_path)}
+
+
+@pytest.fixture
+def profiles(environ):
+    kept = Profiles(environ)
+    kept.save("staging", STAGING)
+    kept.save("production", PERSON)
+    return kept
+
+
+def test_no_other_user_can_read_the_file(profiles):
+    profiles.remove("production")
+
+    assert stat.S_IMODE(profiles.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(profiles.folder.stat().st_mode) == 0o700
+
+
+def test_a_file_that_others_can_read_is_not_used(profiles, environ):
+    profiles.path.chmod(0o644)
+
+    with pytest.raises(errors.MalformedRequest, match="chmod 600"):
+        client_settings(environ=environ)
+
+
+def test_a_damaged_file_is_named(profiles):
+    profiles.path.write_text("{")
+
+    with pytest.raises(errors.MalformedRequest, match="correct or remove it"):
+        profiles.all()
+
+
+def test_the_last_sign_in_is_the_current_profile_until_another_is_chosen(profiles):
+    before = profiles.current()
+    profiles.use("staging")
+    after = profiles.current()
+    profiles.remove("staging")
+
+    assert (before, after, profiles.current()) == ("production", "staging", None)
+    assert list(profiles.all()) == ["production"]
+
+
+def test_an_unknown_profile_is_told_with_the_nearest(profiles):
+    with pytest.raises(errors.NotFound, match="did you mean staging"):
+        profiles.get("stagin")
+
+
+def test_secrets_are_not_shown():
+    assert "s3cret" not in repr(STAGING)
+    assert "refresh" not in repr(PERSON)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "url"),
+    [
+        ({}, {}, "https://gateway.example"),
+        ({"profile": "staging"}, {}, "https://staging.example"),
+        ({}, {"GATEWAY_PROFILE": "staging"}, "https://staging.example"),
+        (
+            {"profile": "staging"},
+            {"GATEWAY_URL": "https://other.example", "GATEWAY_CLIENT_ID": "a", "GATEWAY_CLIENT_SECRET": "b"},
+            "https://staging.example",
+        ),
+        (
+            {},
+            {"GATEWAY_URL": "https://other.example", "GATEWAY_CLIENT_ID": "a", "GATEWAY_CLIENT_SECRET": "b"},
+            "https://other.example",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("profiles")
+def test_a_named_profile_goes_before_the_environment_which_goes_before_the_current_one(
+    environ, arguments, variables, url
+):
+    found = client_settings(environ={**environ, **variables}, **arguments)
+
+    assert str(found.base_url) == url
+
+
+@pytest.mark.usefixtures("profiles")
+def test_a_profile_brings_its_workspace_which_an_argument_overrides(environ):
+    kept = client_settings(environ=environ, profile="staging")
+    given = client_settings(workspace_name="mine", environ=environ, profile="staging")
+
+    assert (kept.workspace_name, given.workspace_name) == ("acme", "mine")
+    assert (kept.client_secret, kept.tokens_of) == ("s3cret", None)
+
+
+@pytest.mark.usefixtures("profiles")
+def test_the_secret_of_a_profile_never_goes_to_another_gateway(environ):
+    with pytest.raises(errors.MalformedRequest, match=r"not of https://evil\.example"):
+        client_settings("https://evil.example", environ=environ, profile="staging")
+
+
+@pytest.mark.usefixtures("profiles")
+def test_a_gateway_that_runs_in_the_folder_goes_before_the_current_profile(environ, tmp_path):
+    (tmp_path / "address").write_text("http://127.0.0.1:45678\n")
+    (tmp_path / "first-client.json").write_text('{"client_id": "first", "client_secret": "own"}')
+
+    assert client_settings(environ=environ).client_id == "first"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "refused", "good"), [(600, None, True), (600, "token", False), (10, None, False), (-5, None, False)]
+)
+def test_a_stored_access_token_is_used_while_it_lasts_and_is_not_refused(seconds, refused, good):
+    ends_at = CLOCK.now() + timedelta(seconds=seconds)
+    profile = Profile("https://g.example", "gateway-cli", access_token="token", access_token_ends_at=ends_at)
+
+    assert is_good(profile, refused) is good
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"code": "c", "state": "another", "iss": "https://g.example"}, "another sign-in"),
+        ({"code": "c", "state": "state", "iss": "https://evil.example"}, "another sign-in"),
+        ({"code": "c"}, "another sign-in"),
+        ({"error": "access_denied", "state": "state", "iss": "https://g.example"}, "refused: access_denied"),
+    ],
+)
+def test_an_answer_to_another_sign_in_and_a_refusal_bring_no_token(answer, said):
+    request = SignInRequest("https://g.example", "https://g.example/oauth/authorize", "http://127.0.0.1:1/", "state")
+
+    with pytest.raises(errors.Unauthorized, match=said):
+        request.code_form(answer)
