@@ -107,6 +107,8 @@ class LongRunResults(Model):
     requests: tuple[ResultRequest, ...] = ()
     #: what the results say of each item
     items: ItemResults | None = None
+    #: the member of the record that gets the id of what was started, where the response has none
+    id_field: str | None = None
 
 
 class Split(Model):

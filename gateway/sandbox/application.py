@@ -250,9 +250,7 @@ def body_schema(operation: Operation) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
-            placement.wire: {
-                word: value for word, value in schemas[placement.name].items() if word not in PLACEMENT_KEYWORDS
-            }
+            placement.wire: _traced(operation, placement.name, schemas[placement.name])
             for placement in placed
             if "." not in placement.wire
         },
@@ -261,3 +259,18 @@ def body_schema(operation: Operation) -> dict[str, Any]:
         ),
         "$defs": operation.spec.definitions,
     }
+
+
+def _traced(operation: Operation, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a param as it goes out: the gateway numbers the items of long operations."""
+    how = operation.action.long_running
+    plain = {word: value for word, value in schema.items() if word not in PLACEMENT_KEYWORDS}
+    if (
+        how is None
+        or how.split is None
+        or how.split.param != name
+        or not (how.results.items and how.results.items.trace)
+    ):
+        return plain
+    items = plain["items"]
+    return {**plain, "items": {**items, "properties": {**items["properties"], how.results.items.trace: {}}}}

@@ -17,7 +17,7 @@ from gateway.sandbox.store import Row
 
 
 @dataclass(slots=True)
-class _Job:
+class LongJob:
     """One run in the application."""
 
     id: str
@@ -46,7 +46,7 @@ class LongJobs:
     def __init__(self, application: Operations, job_seconds: float) -> None:
         self._application = application
         self._job_seconds = job_seconds
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, LongJob] = {}
 
     def reset(self) -> None:
         self._jobs.clear()
@@ -62,12 +62,12 @@ class LongJobs:
         assert how is not None
         items = [] if how.upload is not None else _items(how, operation, call)
         self._admit(how, len(items))
-        job = _Job(uuid.uuid4().hex, operation, call, items, call.now, how.close is not None)
+        job = LongJob(uuid.uuid4().hex, operation, call, items, call.now, how.close is not None)
         if how.status is None:
             self._work_off(job, len(items), call.now)
-            return Reply(_document(job))
+            return Reply(self.document(job))
         self._jobs[job.id] = job
-        return Reply(_document(job))
+        return Reply(self.document(job))
 
     def _admit(self, how: LongRunning, items: int) -> None:
         if how.split is not None and how.upload is None and not items:
@@ -91,16 +91,44 @@ class LongJobs:
             if how.close is not None:
                 found[how.close.request] = self._close
             if how.status is not None:
-                found[how.status.request] = lambda call: Reply(_document(self._job(call)))
+                found[how.status.request] = self._status
             for request in how.results.requests:
                 found[request.request] = self._reader(request)
         return found
 
-    def _job(self, call: Call) -> _Job:
-        job = self._jobs.get(call.params[RUN_ID])
+    def find(self, run_id: str) -> LongJob | None:
+        return self._jobs.get(run_id)
+
+    def _job(self, call: Call) -> LongJob:
+        job = self.find(call.params[RUN_ID])
         if job is None:
             raise Refusal(404, message=f"there is no run {call.params[RUN_ID]}")
         return job
+
+    def _status(self, call: Call) -> Reply:
+        return Reply(self.document(self._job(call)))
+
+    def document(self, job: LongJob) -> Any:
+        """The state of a run, in the places that the spec names."""
+        status, start, items = job.how.status, job.how.start, job.how.results.items
+        document: Any = {}
+        if job.outcome:
+            document = nested(job.operation.action.record or (), dict(job.outcome))
+        if start is not None and status is not None:
+            put(document, start.id, job.id)
+            put(document, status.path, _state(job))
+            if status.progress is not None:
+                put(document, status.progress, len(job.entries))
+        if job.operation.action.records is not None and not job.how.results.requests and job.is_done:
+            put(document, job.operation.action.records, self._application.long_records(job.operation, job.call))
+        if items is not None and not job.how.results.requests and job.is_done:
+            for path in items.path:
+                put(document, path, [])
+            for entry in job.entries:
+                is_error = any(_has(entry, path) for path in items.error)
+                place = items.path[-1] if is_error else items.path[0]
+                _list_at(document, place).append(entry)
+        return document
 
     def _upload(self, call: Call) -> Reply:
         job = self._job(call)
@@ -114,7 +142,7 @@ class LongJobs:
         if not job.is_open:
             raise Refusal(400, message="the run is closed already")
         job.is_open, job.started = False, call.now
-        return Reply(_document(job))
+        return Reply(self.document(job))
 
     def _reader(self, request: ResultRequest) -> Handler:
         return lambda call: self._read(request, call)
@@ -149,7 +177,7 @@ class LongJobs:
             is_changed = self._work_off(job, int(len(job.items) * share), now, is_over=share >= 1.0) or is_changed
         return is_changed
 
-    def _work_off(self, job: _Job, due: int, now: float, *, is_over: bool = True) -> bool:
+    def _work_off(self, job: LongJob, due: int, now: float, *, is_over: bool = True) -> bool:
         first = len(job.entries)
         for index in range(first, due):
             job.entries.append(self._entry(job, index, now))
@@ -157,7 +185,7 @@ class LongJobs:
             job.outcome = {} if job.items else self._application.long_outcome(job.operation, job.call, now)
         return is_over or due > first
 
-    def _entry(self, job: _Job, index: int, now: float) -> Record:
+    def _entry(self, job: LongJob, index: int, now: float) -> Record:
         """Work on one item, and report on it as the spec says that the application does."""
         how, item = job.how.results.items or ItemResults(), job.items[index]
         try:
@@ -204,28 +232,7 @@ def _items(how: LongRunning, operation: Operation, call: Call) -> list[Any]:
     return list(value) if isinstance(value, list) else [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _document(job: _Job) -> Any:
-    """The state of a run, in the places that the spec names."""
-    status, start, items = job.how.status, job.how.start, job.how.results.items
-    document: Any = {}
-    if job.outcome:
-        document = nested(job.operation.action.record or (), dict(job.outcome))
-    if start is not None and status is not None:
-        put(document, start.id, job.id)
-        put(document, status.path, _state(job))
-        if status.progress is not None:
-            put(document, status.progress, len(job.entries))
-    if items is not None and not job.how.results.requests and job.is_done:
-        for path in items.path:
-            put(document, path, [])
-        for entry in job.entries:
-            is_error = any(_has(entry, path) for path in items.error)
-            place = items.path[-1] if is_error else items.path[0]
-            _list_at(document, place).append(entry)
-    return document
-
-
-def _state(job: _Job) -> str | bool:
+def _state(job: LongJob) -> str | bool:
     status = job.how.status
     assert status is not None
     if job.is_open:
@@ -248,7 +255,7 @@ def _list_at(document: Any, path: JsonPath) -> list[Any]:
     return found
 
 
-def _entries_for(request: ResultRequest, job: _Job) -> list[Record]:
+def _entries_for(request: ResultRequest, job: LongJob) -> list[Record]:
     """The entries of the first of the requests that reads entries of this sort."""
     items = job.how.results.items
     assert items is not None

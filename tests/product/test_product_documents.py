@@ -39,6 +39,13 @@ ADDED_OPERATIONS = {
         ("tickets", "list_changes"),
     },
     "crm-query": {("bulk_queries", "run"), ("bulk_writes", "run")},
+    "crm-records": {
+        ("objects", "batch_read"),
+        ("objects", "batch_create"),
+        ("objects", "batch_update"),
+        ("exports", "create"),
+        ("exports", "download"),
+    },
 }
 #: params of ours that the documents do not know: each has its reason
 ADDED = {

@@ -5,13 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from gateway.sandbox import filters, paging, records
-from gateway.sandbox.application import Application
-from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
+from gateway.kinds.catalog import Operation
+from gateway.sandbox import files, filters, paging, records
+from gateway.sandbox.application import Application, Route
+from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply
 from gateway.sandbox.kinds.crm_search import is_found
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
+#: where the files of exports lie
+_EXPORTED = "/_sandbox/exported/crm-records.csv"
 #: object type → its properties; those before the bar are shown unless others are asked for
 _PROPERTIES: Mapping[str, str] = {
     "contacts": "createdate email firstname hs_object_id lastmodifieddate lastname"
@@ -123,7 +126,55 @@ class CrmRecords(Application):
                 operation = self.kind.operations.get((entity, action))
                 if operation is not None:
                     special[operation.action.request] = handler
+        special["GET /crm/exports/2026-03/export/async/tasks/{export_id}/status"] = self.export
         return special
+
+    def files(self) -> list[Route]:
+        """The files of exports need no credentials: their address is the permission."""
+        return [Route("GET", _EXPORTED, lambda call: FileReply(files.number_for(5000), "export.csv"), is_open=True)]
+
+    # Long operations
+
+    def export(self, call: Call) -> Reply:
+        """The state of an export; one of which nothing is known has ended long ago."""
+        job = self.long_jobs.find(call.params["export_id"])
+        return Reply({"status": "COMPLETE", **self._exported(call)} if job is None else self.long_jobs.document(job))
+
+    @staticmethod
+    def _exported(call: Call) -> Record:
+        return {"result": f"{call.origin}{_EXPORTED}", "completedAt": records.iso_time(call.now)}
+
+    def long_outcome(self, operation: Operation, call: Call, now: float) -> Record:
+        return self._exported(call)
+
+    def long_records(self, operation: Operation, call: Call) -> Sequence[Any]:
+        """The records of a batch that are there, with the properties that were asked for."""
+        table = self._type(_segment(call, 4))
+        asked = {"properties": ",".join(call.body.get("properties", ()))}
+        found = (self._row_of(table, {**call.body, **item}) for item in call.body["inputs"])
+        return [self._view(table, row, asked) for row in found if row is not None]
+
+    def work_on(self, operation: Operation, call: Call, item: Any, now: float) -> Row:
+        """One record of a batch."""
+        table = self._type(_segment(call, 4))
+        properties = item.get("properties", {})
+        if "id" not in item:
+            moment = self.time(now)
+            return self.born(
+                table, {"properties": properties, "createdAt": moment, "updatedAt": moment, "archived": False}, now
+            )
+        row = self._row_of(table, {**call.body, **item})
+        if row is None:
+            raise Refusal(404, message=f"there is no {item['id']}")
+        self.change(row, {"properties": {**row.record["properties"], **properties}}, now)
+        return row
+
+    def _row_of(self, table: str, named: Mapping[str, Any]) -> Row | None:
+        """The row of an id, or of a value of `idProperty`."""
+        member, wanted = named.get("idProperty"), named["id"]
+        if not member:
+            return self.store.table(table).get(wanted)
+        return next((row for row in self.store.table(table) if row.record["properties"].get(member) == wanted), None)
 
     def schema(self, call: Call) -> Reply:
         if self._type(call.params["objectType"]) != _OWN_TYPE:

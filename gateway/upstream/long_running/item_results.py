@@ -28,7 +28,13 @@ def item_lines(
     places: dict[str | None, list[int]] = {}
     for index, item in enumerate(items):
         places.setdefault(_text(_id_of(item)), []).append(index)
-    reported = {index: entry for entry in entries for index in _positions(how, entry, places, len(items))}
+    reported: dict[int, Any] = {}
+    for entry in entries:
+        found = _positions(how, entry, places, len(items))
+        reported |= dict.fromkeys(found, entry)
+        if isinstance(entry, Mapping) and not _names_item(how, entry) and (words := _error(how, entry)):
+            # Which item it is about is not known, so that none is taken for done without an entry of its own.
+            reason = reason or f"the application names no item for its error: {words}"
     return [_line(how, item, reported.get(index), reason, secrets) for index, item in enumerate(items)]
 
 
@@ -54,6 +60,11 @@ def _positions(how: ItemResults, entry: Any, places: Mapping[str | None, list[in
     return [index for index in found if 0 <= index < count]
 
 
+def _names_item(how: ItemResults, entry: Mapping[str, Any]) -> bool:
+    index = value_at(entry, how.index) if how.index is not None else None
+    return index is not None or bool(_texts_at(entry, how.trace_path) or _texts_at(entry, how.id))
+
+
 def _line(how: ItemResults, item: Any, entry: Mapping[str, Any] | None, reason: str | None, secrets: Secrets) -> Line:
     item_id = _id_of(item)
     if item_id is None:
@@ -63,7 +74,7 @@ def _line(how: ItemResults, item: Any, entry: Mapping[str, Any] | None, reason: 
         if how.record is not None and entry is not None:
             line["record"] = value_at(entry, how.record)
         return line
-    words = next((value for path in how.error if (value := value_at(entry, path))), None) or reason or _NO_REASON
+    words = _error(how, entry) or reason or _NO_REASON
     return {"id": item_id, "success": False, "error": secrets.masked(str(words))}
 
 
@@ -72,7 +83,12 @@ def _is_done(how: ItemResults, entry: Mapping[str, Any] | None, reason: str | No
     if not entry:
         return reason is None
     told = value_at(entry, how.success) if how.success is not None else None
-    return bool(told) if told is not None else not any(value_at(entry, path) for path in how.error)
+    return bool(told) if told is not None else not _error(how, entry)
+
+
+def _error(how: ItemResults, entry: Any) -> Any:
+    """What went wrong with the item of an entry; None where nothing did."""
+    return next((value for path in how.error if (value := value_at(entry, path))), None)
 
 
 def _first(entry: Any, paths: Sequence[JsonPath]) -> Any:

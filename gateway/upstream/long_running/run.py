@@ -203,9 +203,16 @@ class LongRun:
         elif action.records is not None:
             await self._store_records(number, answer)
         else:
-            self._record = OperationResult(raw_at(answer.result, action.record or ()) or NULL)
+            self._record = self._record_of(number, raw_at(answer.result, action.record or ()) or NULL)
             self._under_way.pop(number, None)
         await self._progress()
+
+    def _record_of(self, number: int, record: msgspec.Raw) -> OperationResult:
+        name = self._how.results.id_field
+        if name is None:
+            return OperationResult(record)
+        document = {**msgspec.json.decode(record), name: self._started.get(number)}
+        return OperationResult(msgspec.Raw(msgspec.json.encode(document)))
 
     async def _lines(self, number: int, answer: OperationResult, reason: str | None, how: ItemResults) -> list[Line]:
         """A line for each item of a portion that has ended."""

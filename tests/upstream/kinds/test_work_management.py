@@ -57,7 +57,9 @@ def test_only_what_adds_something_is_a_write():
     assert {name for name, effect in effects.items() if effect is Effect.READ} == {case[0] for case in READS}
     assert {name for name, effect in effects.items() if effect is Effect.WRITE} == {
         "tasks.create",
+        "tasks.duplicate",
         "projects.create",
+        "projects.duplicate",
         "project_sections.create",
         "task_stories.create",
         "workspace_tags.create",

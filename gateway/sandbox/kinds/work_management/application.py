@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from gateway.kinds.catalog import Operation
+from gateway.kinds.suggestions import singular
 from gateway.sandbox import paging, records
 from gateway.sandbox.application import Route
 from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply
@@ -99,6 +100,14 @@ class WorkManagement(WorkWorld):
             offset = paging.cursor(page.end, call.path)
             following = {"offset": offset, "path": uri.removeprefix(call.origin + self.prefix), "uri": uri}
         return Reply({"data": [self.shown(operation, row, call) for row in page.items], "next_page": following})
+
+    def long_outcome(self, operation: Operation, call: Call, now: float) -> Record:
+        """The copy that a duplication makes."""
+        table = operation.entity_id
+        original = self.require_row(table, next(iter(call.params.values())))
+        members = {name: value for name, value in original.record.items() if name not in ("gid", "created_at")}
+        copied = self.born(table, {**members, "name": call.body["data"]["name"]}, now)
+        return {"resource_type": "job", f"new_{singular(table)}": compact(copied)}
 
     def body_of(self, operation: Operation, call: Call) -> Record:
         """The members in `data`, with what belongs to a new record of the kind."""

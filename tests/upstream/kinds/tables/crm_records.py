@@ -97,6 +97,47 @@ CALLS = [
     ),
     Call("deals.api_search", {}, f"{OBJECTS}/deals/search", {}, "POST", {"limit": 25}),
     Call(
+        "objects.batch_read",
+        {"objectType": "contacts", "inputs": [{"id": "1"}], "properties": ["email"], "idProperty": "email"},
+        f"{OBJECTS}/contacts/batch/read",
+        method="POST",
+        body={"inputs": [{"id": "1"}], "properties": ["email"], "idProperty": "email"},
+    ),
+    Call(
+        "objects.batch_create",
+        {"objectType": "contacts", "inputs": [{"properties": {"email": "a@b.c"}}, {"properties": {}}]},
+        f"{OBJECTS}/contacts/batch/create",
+        method="POST",
+        body={
+            "inputs": [
+                {"properties": {"email": "a@b.c"}, "objectWriteTraceId": "0"},
+                {"properties": {}, "objectWriteTraceId": "1"},
+            ]
+        },
+    ),
+    Call(
+        "objects.batch_update",
+        {"objectType": "deals", "inputs": [{"id": "7", "properties": {"dealstage": "won"}}]},
+        f"{OBJECTS}/deals/batch/update",
+        method="POST",
+        body={"inputs": [{"id": "7", "properties": {"dealstage": "won"}, "objectWriteTraceId": "0"}]},
+    ),
+    Call(
+        "exports.create",
+        {"objectType": "CONTACT", "exportName": "all", "objectProperties": ["email"]},
+        "/crm/exports/2026-03/export/async",
+        method="POST",
+        body={
+            "objectType": "CONTACT",
+            "exportName": "all",
+            "objectProperties": ["email"],
+            "format": "CSV",
+            "exportType": "VIEW",
+            "language": "EN",
+        },
+    ),
+    Call("exports.download", {"export_id": "9"}, "/crm/exports/2026-03/export/async/tasks/9/status"),
+    Call(
         "objects.list",
         {"objectType": "2-3444025", **READING},
         f"{OBJECTS}/2-3444025",

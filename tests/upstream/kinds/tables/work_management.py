@@ -222,6 +222,20 @@ CALLS = [
         )
         for action, place, data, line in WRITES
     ),
+    Call(
+        "tasks.duplicate",
+        {"task_gid": GID, "name": "Again", "include": ["notes", "dates"]},
+        f"/tasks/{GID}/duplicate",
+        method="POST",
+        body={"data": {"name": "Again", "include": "notes,dates"}},
+    ),
+    Call(
+        "projects.duplicate",
+        {"project_gid": GID, "name": "Again", "team": "7", "schedule_dates": {"should_skip_weekends": True}},
+        f"/projects/{GID}/duplicate",
+        method="POST",
+        body={"data": {"name": "Again", "team": "7", "schedule_dates": {"should_skip_weekends": True}}},
+    ),
 ]
 REFUSED = [
     Refused("tasks.list", {}, "", f"{ONE_FILTER}none"),
