@@ -31,6 +31,7 @@ class Story:
 
 
 IN_TABLE = {"base_id": "app1", "table_id_or_name": "tbl1"}
+IN_REPOSITORY = {"owner": "acme", "repo": "shop"}
 IN_PROJECT = {"project_id": "acme/shop"}
 IN_ORGANIZATION = {"organization_slug": "acme"}
 STORIES = [
@@ -133,6 +134,15 @@ STORIES = [
         ("incidents", {"page_size": 2}, "after", "next_cursor"),
         ("id", "id"),
         ("incidents", "get", {"id": "nothing"}, "upstream_not_found"),
+    ),
+    Story(
+        "github",
+        {"token": "token"},
+        ("issues", {**IN_REPOSITORY, "per_page": 2}, "after", "endCursor"),
+        ("number", "number"),
+        ("releases", "update", {**IN_REPOSITORY, "release_id": 10**9, "draft": False}, "upstream_not_found"),
+        ("issues", "create", {**IN_REPOSITORY, "title": "Login fails"}, "title", "Login fails"),
+        place=IN_REPOSITORY,
     ),
     Story(
         "gitlab",

@@ -39,6 +39,7 @@ KINDS = (
     Kind("team-chat", "slack", {"bot_key": "t"}),
     Kind("work-management", "asana", {"token": "t"}),
     Kind("incident-management", "incident-io", {"api_key": "t"}),
+    Kind("github", "github", {"token": "t"}),
     Kind("gitlab", "gitlab", {"access_token": "t"}),
     Kind("airtable", "airtable", {"personal_access_token": "t"}),
     Kind("linear", "linear", {"api_key": "t"}),

@@ -28,6 +28,7 @@ READS = [
     ("team-chat", "channels", {"limit": 2}, "channel", "id"),
     ("work-management", "projects", {"limit": 2}, "project_gid", "gid"),
     ("incident-management", "incidents", {"page_size": 2}, "id", "id"),
+    ("github", "users", {"org": "acme", "per_page": 2}, "username", "login"),
     ("gitlab", "issues", {"project_id": "acme/shop", "per_page": 2}, "issue_iid", "iid"),
     ("freshdesk", "tickets", {"per_page": 2}, "id", "id"),
     ("stripe", "customers", {"limit": 2}, "id", "id"),
