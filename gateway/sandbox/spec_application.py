@@ -81,10 +81,14 @@ class SpecApplication(Application):
         return self._id_members.get(table, self.id_member)
 
     def _found_id_member(self, entity_id: str) -> str:
-        """The member by which `get` finds a record: the param's own name, its last word, or the copy's key."""
+        """The member by which `get` finds a record: the param's own name, its last word, or the copy's key.
+
+        In GraphQL the param is the last one required.
+        """
         entity, fields = self.kind.spec.entities[entity_id], self.fields_of(entity_id)
         get = entity.actions.get("get")
-        names = re.findall(r"{(\w+)}", get.request)[-1:] if get else []
+        named = (re.findall(r"{(\w+)}", get.request) or (get.required if get.graphql else ())) if get else ()
+        names = named[-1:]
         words = [word for name in names for word in (name, name.rpartition("_")[2])]
         candidates = [*words, *([entity.search.primary_key] if entity.search else []), self.id_member]
         return next((name for name in candidates if name in fields), self.id_member)
@@ -111,7 +115,8 @@ class SpecApplication(Application):
         table = self.table_of(operation)
         if not call.params:
             return self.one(operation, next(iter(self.store.table(table))), call)
-        return self.one(operation, self.require_row(table, last_param(operation, call)), call)
+        row = self._row_named(operation, call)
+        return self.one(operation, row or self.require_row(table, last_param(operation, call)), call)
 
     def create_record(self, operation: Operation, call: Call) -> Reply:
         """A new record, a change of the one that the path names, or what a POST reads."""
@@ -138,6 +143,8 @@ class SpecApplication(Application):
 
     def update_record(self, operation: Operation, call: Call) -> Reply:
         row = self._row_named(operation, call)
+        if row is None and operation.action_id == "create":
+            return self.create_record(operation, call)
         if row is None:
             raise Refusal(404, message=f"there is no {last_param(operation, call)}")
         self.change(row, self.body_of(operation, call), call.now)
@@ -145,15 +152,25 @@ class SpecApplication(Application):
 
     def delete_record(self, operation: Operation, call: Call) -> Reply:
         """The record is gone; several that the body or the query names likewise."""
-        if last_param(operation, call):
+        row = self._row_named(operation, call)
+        if row is not None:
+            self.store.table(self.table_of(operation)).remove(row.id)
+        elif last_param(operation, call):
             super().delete_record(operation, call)
         return _NO_CONTENT
 
     def _row_named(self, operation: Operation, call: Call) -> Row | None:
-        """The record that a path or, in GraphQL, a variable names."""
-        table = self.store.table(self.table_of(operation))
-        named = [last_param(operation, call), *(_ids(call.body) if operation.action.graphql else [call.body.get("id")])]
-        return next((row for name in named if name and (row := table.get(name)) is not None), None)
+        """The record that a path or, in GraphQL, a variable names, by its id or by an id of another form.
+
+        The id in the action's example has a record even if it is none of them.
+        """
+        table, last = self.store.table(self.table_of(operation)), last_param(operation, call)
+        named = [last, *(_ids(call.body) if operation.action.graphql else [call.body.get("id")])]
+        row = next((row for name in named if name and (row := table.get(name)) is not None), None)
+        if row is None and last and operation.action_id != "create":
+            row = next((row for row in table if last in _other_ids(row.record)), None)
+        is_example = bool(last) and last in map(str, operation.action.example.values())
+        return next(iter(table), None) if row is None and is_example and operation.action_id != "create" else row
 
     def _row_with(self, members: Mapping[str, Any], table: str) -> Row:
         """The first record with one of these members, else the first of all."""
@@ -329,6 +346,11 @@ def _of_payload(declared: records.FieldType, record: Record, row: Row) -> Any:
 def _lies_below(row: Row, call: Call) -> bool:
     """Whether a record that was written below other records belongs to those that a path names."""
     return all(str(row.refs.get(name, value)) == value for name, value in call.params.items())
+
+
+def _other_ids(record: Record) -> list[str]:
+    """The ids of a record beside its own, such as a `databaseId`."""
+    return [str(value) for name, value in record.items() if name.endswith(("Id", "_id")) and value is not None]
 
 
 def _chosen_fields(operation: Operation, document: str) -> str:
