@@ -81,9 +81,9 @@ BOTH = "the SDK does not tell issues from pull requests, which come as records w
 SEARCHES = [("issues.api_search", "is:issue"), ("pull_requests.api_search", "is:pr")]
 
 
-def written(action, params, path, body=None, method="POST", **members):
+def written(action, params, path, body, method="POST", **members):
     """A write whose other params are its body."""
-    return Call(action, {**params, **(body or {})}, path, method=method, body=body or {}, **members)
+    return Call(action, {**params, **body}, path, method=method, body=body, **members)
 
 
 TITLE = {"title": "Login fails"}
@@ -171,7 +171,7 @@ CALLS = [
     written(
         "workflow_runs.rerun", {**REPO, "run_id": 8}, f"{OF_REPO}/actions/runs/8/rerun", {"enable_debug_logging": True}
     ),
-    written("workflow_runs.cancel", {**REPO, "run_id": 8}, f"{OF_REPO}/actions/runs/8/cancel"),
+    Call("workflow_runs.cancel", {**REPO, "run_id": 8}, f"{OF_REPO}/actions/runs/8/cancel", method="POST"),
 ]
 REFUSED = [
     Refused("issues.list", {**REPO, "states": ["open"]}, "states.0", "allowed: OPEN, CLOSED"),

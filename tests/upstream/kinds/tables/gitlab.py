@@ -138,8 +138,8 @@ CALLS = [
         f"{OF_PROJECT}/pipeline",
         {"ref": "main", "variables": [{"key": "A", "value": "1"}]},
     ),
-    Call("pipelines.retry", BUILD, f"{OF_PROJECT}/pipelines/46/retry", method="POST", body={}),
-    Call("pipelines.cancel", BUILD, f"{OF_PROJECT}/pipelines/46/cancel", method="POST", body={}),
+    Call("pipelines.retry", BUILD, f"{OF_PROJECT}/pipelines/46/retry", method="POST"),
+    Call("pipelines.cancel", BUILD, f"{OF_PROJECT}/pipelines/46/cancel", method="POST"),
     Call(
         "jobs.list",
         {**BUILD, "scope": ["failed", "canceled"]},
@@ -148,7 +148,7 @@ CALLS = [
     ),
     Call("jobs.get", {**PROJECT, "job_id": 8}, f"{OF_PROJECT}/jobs/8"),
     Call("jobs.download", {**PROJECT, "job_id": 8}, f"{OF_PROJECT}/jobs/8/trace"),
-    Call("jobs.retry", {**PROJECT, "job_id": 8}, f"{OF_PROJECT}/jobs/8/retry", method="POST", body={}),
+    Call("jobs.retry", {**PROJECT, "job_id": 8}, f"{OF_PROJECT}/jobs/8/retry", method="POST"),
     written("releases.create", PROJECT, f"{OF_PROJECT}/releases", {"tag_name": "v1.1", "ref": "main"}),
     written(
         "releases.update", {**PROJECT, "tag_name": "v1.0"}, f"{OF_PROJECT}/releases/v1.0", {"milestones": []}, "PUT"
