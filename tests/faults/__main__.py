@@ -1,6 +1,6 @@
 """Storms and agents in full, each with its report: `make faults`.
 
-    python -m tests.faults [--seeds 1,2,3] [--jobs 2000] [--faults 45]
+    python -m tests.faults [--seeds 1,2,3] [--jobs 2000] [--faults 45] [--only events]
 
 Writes REPORT.md beside this file when the storms have their full size, and ends with 1 when one of them lost, doubled
 or invented something, or left the jobs of a dead worker waiting.
@@ -9,7 +9,9 @@ or invented something, or left the jobs of a dead worker waiting.
 import argparse
 import asyncio
 import sys
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.faults import agents, batches, event_storm, exports, remembered_answers, rolling, schedules
 from tests.faults.report import Report, document
@@ -53,34 +55,63 @@ processes are struck. An answer is stale when it is older than a write that the 
 """
 
 
+#: name → the head of its section, and what runs it
+_OTHERS: Mapping[str, tuple[str, Callable[[], Coroutine[Any, Any, Any]]]] = {
+    "agents": (_AGENTS, lambda: agents.agents(agents.TASKS, agents.KILLS)),
+    "batches": (_BATCHES, lambda: batches.batch_storm(batches.BATCHES, batches.OPERATIONS, batches.FAULTS)),
+    "exports": (_EXPORTS, lambda: exports.export_storm(exports.EXPORTS, exports.RECORDS, exports.FAULTS)),
+    "schedules": (_SCHEDULES, lambda: schedules.schedule_storm(schedules.SCHEDULES, schedules.SLOTS, schedules.FAULTS)),
+    "events": (_EVENTS, lambda: event_storm.storm(event_storm.CHANGES, event_storm.KILLS)),
+    "rolling": (_ROLLING, lambda: rolling.rolling(rolling.RATE)),
+    "remembered_answers": (_REMEMBERED, lambda: remembered_answers.remembered_answers(remembered_answers.ROUNDS)),
+}
+
+
 def main() -> int:
     """The exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="1,2,3", help="one storm for each, separated by commas")
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--faults", type=int, default=FAULTS)
+    parser.add_argument(
+        "--only", choices=_OTHERS, help="one of the storms beside those of jobs; the others' sections stay"
+    )
     options = parser.parse_args()
+    if options.only:
+        head, report = _OTHERS[options.only][0], _reported(options.only)
+        REPORT.write_text(replaced(REPORT.read_text(), _section(head, report)))
+        return 0 if report.is_clean else 1
     reports: dict[int, Report] = {}
     for seed in map(int, options.seeds.split(",")):
         print(f"storm of seed {seed} …", file=sys.stderr, flush=True)
         reports[seed] = asyncio.run(storm(options.jobs, options.faults, seed))
         print(reports[seed].table(), flush=True)
-    others = {
-        _AGENTS: asyncio.run(agents.agents(agents.TASKS, agents.KILLS)),
-        _BATCHES: asyncio.run(batches.batch_storm(batches.BATCHES, batches.OPERATIONS, batches.FAULTS)),
-        _EXPORTS: asyncio.run(exports.export_storm(exports.EXPORTS, exports.RECORDS, exports.FAULTS)),
-        _SCHEDULES: asyncio.run(schedules.schedule_storm(schedules.SCHEDULES, schedules.SLOTS, schedules.FAULTS)),
-        _EVENTS: asyncio.run(event_storm.storm(event_storm.CHANGES, event_storm.KILLS)),
-        _ROLLING: asyncio.run(rolling.rolling(rolling.RATE)),
-        _REMEMBERED: asyncio.run(remembered_answers.remembered_answers(remembered_answers.ROUNDS)),
-    }
-    for report in others.values():
-        print(report.table(), flush=True)
+    others = {name: _reported(name) for name in _OTHERS}
     if (options.jobs, options.faults) == (JOBS, FAULTS):
-        sections = (f"{head}\n```\n{report.table()}\n```\n" for head, report in others.items())
+        sections = (_section(_OTHERS[name][0], report) for name, report in others.items())
         REPORT.write_text("\n".join([document(reports), *sections]))
     are_good = all(each.is_clean and each.is_quick for each in reports.values())
     return 0 if are_good and all(report.is_clean for report in others.values()) else 1
+
+
+def _reported(name: str) -> Any:
+    report = asyncio.run(_OTHERS[name][1]())
+    print(report.table(), flush=True)
+    return report
+
+
+def _section(head: str, report: Any) -> str:
+    return f"{head}\n```\n{report.table()}\n```\n"
+
+
+def replaced(text: str, section: str) -> str:
+    """The report with this section in the place of the one of the same heading, or at the end."""
+    heading = section.partition("\n")[0]
+    before, found, after = text.partition(f"{heading}\n")
+    if not found:
+        return f"{text.rstrip()}\n\n{section}"
+    rest = after.partition("\n## ")
+    return before + section + (f"\n## {rest[2]}" if rest[1] else "")
 
 
 if __name__ == "__main__":
