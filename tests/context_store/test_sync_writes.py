@@ -19,6 +19,8 @@ UNSEEN = {
     *("team-chat.scheduled_messages.create", "work-management.task_stories.create"),
     "work-management.workspace_memberships.create",
     *("stripe.prices.create", "stripe.checkout_sessions.create", "stripe.payment_method_attachments.create"),
+    *("intercom.tags.create", "intercom.tags.delete", "intercom.internal_articles.create"),
+    *("intercom.internal_articles.update", "intercom.internal_articles.delete"),
     *("airtable.comments.create", "airtable.comments.update", "airtable.comments.delete"),
     *("sentry.comments.create", "sentry.comments.update", "sentry.comments.delete", "sentry.deploys.create"),
     *("jira.issue_attachments.create", "jira.issue_attachments.delete"),

@@ -171,6 +171,14 @@ STORIES = [
         ("customers", "update", {"id": "{id}", "metadata": {"tier": "gold"}}, "metadata.tier", "gold"),
     ),
     Story(
+        "intercom",
+        {"access_token": "token"},
+        ("contacts", {"per_page": 2}, "starting_after", "next_page"),
+        ("id", "id"),
+        ("contacts", "get", {"id": "nobody"}, "upstream_not_found"),
+        ("contacts", "update", {"id": "{id}", "name": "Ada"}, "name", "Ada"),
+    ),
+    Story(
         "airtable",
         {"personal_access_token": "token"},
         ("records", {**IN_TABLE, "pageSize": 2}, "offset", "offset"),

@@ -46,6 +46,7 @@ KINDS = (
     Kind("shopify", "shopify", {"api_key": "t"}, {"shop": "acme"}),
     Kind("sentry", "sentry", {"auth_token": "t"}),
     Kind("stripe", "stripe", {"api_key": "t"}),
+    Kind("intercom", "intercom", {"access_token": "t"}),
     Kind("freshdesk", "freshdesk", {"api_key": "t"}, {"subdomain": "acme"}),
 )
 SLUGS = {kind.name: kind.slug for kind in KINDS}

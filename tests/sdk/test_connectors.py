@@ -32,6 +32,7 @@ READS = [
     ("gitlab", "issues", {"project_id": "acme/shop", "per_page": 2}, "issue_iid", "iid"),
     ("freshdesk", "tickets", {"per_page": 2}, "id", "id"),
     ("stripe", "customers", {"limit": 2}, "id", "id"),
+    ("intercom", "contacts", {"per_page": 2}, "id", "id"),
     ("airtable", "records", {"base_id": "app1", "table_id_or_name": "tbl1", "page_size": 2}, "record_id", "id"),
     ("linear", "issues", {"first": 2}, "id", "id"),
     ("shopify", "products", {"limit": 2}, "product_id", "id"),
@@ -193,6 +194,16 @@ async def test_a_customer_is_made_changed_and_deleted(typed):
     await payments.customers.delete(id=made["id"])
     assert made["metadata"] == {"tier": "gold"}
     assert changed["name"] == "Ada"
+
+
+async def test_a_contact_is_made_and_noted(typed):
+    messenger = typed("intercom")
+
+    made = await messenger.contacts.create(role="user", email="ada@example.com")
+    note = await messenger.notes.create(contact_id=made["id"], body="Called.")
+
+    assert made["email"] == "ada@example.com"
+    assert note["body"] == "Called."
 
 
 async def test_fields_are_picked_and_left_out(executor):

@@ -216,7 +216,7 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
                 yield place, f"needs {{{name}}}, which comes only with the first token"
         if not re.match(r"https://|{", address):
             yield place, "must be an https URL, or begin with a variable that is one"
-        host = re.match(r"https://((?!{\w+}/)[^/]+)", address)
+        host = re.match(r"https://((?!{\w+}(?:/|$))[^/]+)", address)
         is_shown_credentials = place[-1] not in ("authorization_url", "issuer")
         if host and is_shown_credentials and not host_matches(re.sub(r"{\w+}", "x", host[1]), spec.hosts):
             yield place, f"{host[1]} is not among the hosts that may see credentials; add it to `hosts`"
