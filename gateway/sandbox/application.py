@@ -18,6 +18,8 @@ from gateway.sandbox.long_jobs import LongJobs
 from gateway.sandbox.oauth import AuthorizationServer, TokenStyle, authorization_lines
 from gateway.sandbox.operations import Operations
 
+#: the id that every refused request has
+_REQUEST_ID = "sandbox-request"
 #: list answers cached, encoded, until the next write
 _CACHED_ANSWERS = 256
 
@@ -40,6 +42,8 @@ class Route:
 class Application(Operations):
     """The stand-in for one kind, complete when the kind is simple: lists, gets and writes come from the spec."""
 
+    #: status → the application's own code of a refusal that names none
+    codes: ClassVar[Mapping[int, str]] = {}
     #: headers of every answer
     standing_headers: ClassVar[Mapping[str, str]] = {}
     #: how the kind's authorization server gives out tokens
@@ -73,15 +77,18 @@ class Application(Operations):
         self._cache.clear()
 
     def refused(self, refusal: Refusal) -> Reply:
-        """An error in the shape that the spec says it has."""
+        """An error in the shape that the spec says it has, in the application's own words."""
         failure = self.kind.spec.failure
-        first = [path[0] for path in (*failure.message[:1], *failure.code[:1]) if path]
-        document: Any = [] if first and first[0].isdigit() else {} if failure.ok is None else {failure.ok: False}
-        if failure.message:
-            put(document, failure.message[0], refusal.message or f"refused with {refusal.status}")
-        if failure.code:
-            put(document, failure.code[0], refusal.code or f"error_{refusal.status}")
-        return Reply(document, refusal.status, refusal.headers)
+        code = refusal.code or self.codes.get(refusal.status) or f"error_{refusal.status}"
+        message = refusal.message or code.replace("_", " ").lower()
+        parts = ((failure.message, message), (failure.code, code), (failure.request_id, _REQUEST_ID))
+        named = {places[0]: text for places, text in parts if places}
+        is_list = any(place[0].isdigit() for place in named)
+        document: Any = [] if is_list else {} if failure.ok is None else {failure.ok: False}
+        for place, text in named.items():
+            put(document, place, text)
+        usual = {"Retry-After": "1"} if refusal.status == 429 else {}
+        return Reply(document, refusal.status, {**usual, **refusal.headers})
 
     # What a call goes through
 

@@ -17,15 +17,19 @@ _COMPARISONS = {
 def matching(rows: Iterable[Row], query: Mapping[str, str], ignored: Collection[str] = ()) -> list[Row]:
     """Rows that agree with every member of the query that names a member of theirs.
 
-    `name=value` compares for equality, `name[gte]=value` and its kin in order, `name[one_of]=value` by membership.
+    `name=value` compares for equality, `name[gte]=value` and its kin in order, `name[one_of]=value` by membership. If a
+    member is repeated, a row agrees with one of its values.
     """
-    kept = list(rows)
+    values: dict[str, list[str]] = {}
     for key, wanted in query.items():
+        values.setdefault(key, []).append(wanted)
+    kept = list(rows)
+    for key, alternatives in values.items():
         found = re.fullmatch(r"([^\[\]]+)(?:\[(\w+)\])?", key)
         if found is None or found[1] in ignored:
             continue
         name, comparison = found.groups()
-        kept = [row for row in kept if not _has(row, name) or _agrees(row.value(name), comparison, wanted)]
+        kept = [row for row in kept if not _has(row, name) or _agrees_any(row.value(name), comparison, alternatives)]
     return kept
 
 
@@ -48,6 +52,10 @@ def sort_key(value: Any) -> tuple[int, Any]:
 
 def _has(row: Row, name: str) -> bool:
     return name in row.record or name in row.refs
+
+
+def _agrees_any(value: Any, comparison: str | None, alternatives: Iterable[str]) -> bool:
+    return any(_agrees(value, comparison, wanted) for wanted in alternatives)
 
 
 def _agrees(value: Any, comparison: str | None, wanted: str) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+from multidict import MultiDict
+
 from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.graphql_documents import with_selection
@@ -38,7 +40,7 @@ _NO_CONTENT = Reply(None, 204)
 
 
 class SpecApplication(Application):
-    """The stand-in for a kind that has nothing of its own here."""
+    """The stand-in for a kind, or the base of one that adds little of its own."""
 
     usual_count: ClassVar[int] = 40
 
@@ -106,9 +108,11 @@ class SpecApplication(Application):
             return self.listed(operation, [], call)
         turning = operation.paging.request_params if operation.paging else ()
         ignored = {wire_name(operation, name) for name in turning}
-        query = {name: value for name, value in call.query.items() if value.lower() not in _UNFILTERING}
-        rows = [row for row in self.store.table(self.table_of(operation)) if _lies_below(row, call)]
-        return self.listed(operation, filters.matching(rows, query, ignored), call)
+        query = MultiDict((name, value) for name, value in call.query.items() if value.lower() not in _UNFILTERING)
+        return self.listed(operation, filters.matching(self.related(operation, call), query, ignored), call)
+
+    def related(self, operation: Operation, call: Call) -> Iterable[Row]:
+        return [row for row in self.store.table(self.table_of(operation)) if _lies_below(row, call)]
 
     def get_record(self, operation: Operation, call: Call) -> Reply:
         """The record that the path names; a path without a param has one record, such as the user who calls."""

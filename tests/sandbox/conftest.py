@@ -28,11 +28,19 @@ def catalog() -> Catalog:
     return shipped_catalog()
 
 
-@pytest.fixture
-async def origin(catalog: Catalog) -> AsyncIterator[URL]:
-    """The address of a sandbox of its own, whose jobs end soon."""
+@pytest.fixture(scope="session")
+async def shared(catalog: Catalog) -> AsyncIterator[URL]:
+    """The address of one sandbox for all tests, whose jobs end soon: to make one takes longer than most tests."""
     async with TestServer(create_sandbox(catalog, seed=7, job_seconds=0.2)) as server:
         yield server.make_url("/").origin()
+
+
+@pytest.fixture
+async def origin(shared: URL) -> URL:
+    """The address of a sandbox as it is at the start."""
+    async with aiohttp.ClientSession() as http, http.delete(shared / "_sandbox" / "state") as answer:
+        assert answer.status == 204
+    return shared
 
 
 @pytest.fixture

@@ -189,7 +189,7 @@ async def test_incidents_are_found_by_their_last_change(http):
     found = await read(http, "/v2/incidents", page_size=250, **{"updated_at[gte]": bound})
 
     assert all(incident["updated_at"] >= bound for incident in found["incidents"])
-    assert found["pagination_meta"]["total_record_count"] == len(everything["incidents"]) - 50 == 200
+    assert len(found["incidents"]) == len(everything["incidents"]) - 50 == 200
 
 
 async def test_what_an_incident_application_leaves_out_unasked_is_in_its_lists(http, connect):
@@ -201,7 +201,7 @@ async def test_what_an_incident_application_leaves_out_unasked_is_in_its_lists(h
     assert modes == {"standard", "retrospective", "test", "tutorial"}
     assert len(users) == 60
     assert {each["mode"] for each in (await read(http, "/v2/incidents"))["incidents"]} == {"standard"}
-    assert (await read(http, "/v2/users", page_size=100))["pagination_meta"]["total_record_count"] == 57
+    assert len((await read(http, "/v2/users", page_size=100))["users"]) == 57
 
 
 async def test_a_record_may_be_changed_made_and_removed_as_by_the_applications_own_users(http, connect):

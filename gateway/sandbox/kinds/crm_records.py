@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -42,14 +43,6 @@ _CHOICES: Mapping[str, Sequence[str]] = {
     "dealtype": ("newbusiness", "existingbusiness"),
 }
 _MAX_LISTED, _MOST_WITH_HISTORY, _MAX_SEARCHED, _DEEPEST = 100, 50, 200, 10_000
-_CATEGORIES: Mapping[int, str] = {
-    400: "VALIDATION_ERROR",
-    401: "INVALID_AUTHENTICATION",
-    403: "MISSING_SCOPES",
-    404: "OBJECT_NOT_FOUND",
-    409: "CONFLICT",
-    429: "RATE_LIMITS",
-}
 
 
 class CrmRecords(Application):
@@ -58,6 +51,14 @@ class CrmRecords(Application):
     counts: ClassVar = {"contacts": 420, "companies": 180, "deals": 260, "tickets": 240, "cars": 35, "schemas": 1}
     shared_tables: ClassVar = {"objects": _OWN_TYPE}
     references: ClassVar = {"associatedcompanyid": "companies", "hubspot_owner_id": "owners"}
+    codes: ClassVar = {
+        400: "VALIDATION_ERROR",
+        401: "INVALID_AUTHENTICATION",
+        403: "MISSING_SCOPES",
+        404: "OBJECT_NOT_FOUND",
+        409: "CONFLICT",
+        429: "RATE_LIMITS",
+    }
     tokens: ClassVar = TokenStyle(lifetime=1800)
     standing_headers: ClassVar = {"X-HubSpot-RateLimit-Max": "100000", "X-HubSpot-RateLimit-Remaining": "99999"}
 
@@ -102,17 +103,12 @@ class CrmRecords(Application):
         return Row("3444025", record)
 
     def refused(self, refusal: Refusal) -> Reply:
-        category = refusal.code or _CATEGORIES.get(refusal.status, "INTERNAL_ERROR")
-        document: dict[str, Any] = {
-            "status": "error",
-            "message": refusal.message or category.replace("_", " ").lower(),
-            "correlationId": "0b6f3c1e-0000-4000-8000-5a9db0c50001",
-            "category": category,
-        }
+        """The limit of ten seconds has a name in place of a category."""
+        reply = super().refused(refusal)
         if refusal.status == 429:
-            del document["category"]
-            document |= {"errorType": "RATE_LIMIT", "policyName": "TEN_SECONDLY_ROLLING"}
-        return Reply(document, refusal.status, refusal.headers)
+            limit = {"errorType": "RATE_LIMIT", "policyName": "TEN_SECONDLY_ROLLING"}
+            reply = replace(reply, body={**reply.body, "category": None, **limit})
+        return reply
 
     def handlers(self) -> dict[str, Handler]:
         special: dict[str, Handler] = {

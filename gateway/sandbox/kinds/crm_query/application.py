@@ -1,7 +1,8 @@
 """CRM by query: SOQL pages behind locators, SOSL, records by id, files, and errors in an array."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from gateway.kinds.catalog import Operation
@@ -17,14 +18,6 @@ from gateway.sandbox.store import Row
 _BATCH, _SMALLEST_BATCH = 2000, 200
 #: answers that can still be paged; the oldest are forgotten
 _LOCATORS = 200
-_CODES: Mapping[int, str] = {
-    400: "MALFORMED_QUERY",
-    401: "INVALID_SESSION_ID",
-    403: "INSUFFICIENT_ACCESS",
-    404: "NOT_FOUND",
-    414: "URI_TOO_LONG",
-    503: "SERVER_UNAVAILABLE",
-}
 
 
 class CrmQuery(CrmWorld):
@@ -43,6 +36,16 @@ class CrmQuery(CrmWorld):
         },
     )
 
+    codes: ClassVar = {
+        400: "MALFORMED_QUERY",
+        401: "INVALID_SESSION_ID",
+        403: "INSUFFICIENT_ACCESS",
+        404: "NOT_FOUND",
+        414: "URI_TOO_LONG",
+        429: "REQUEST_LIMIT_EXCEEDED",
+        503: "SERVER_UNAVAILABLE",
+    }
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.reports = Reports([str(self.id_of("reports", number)) for number in range(1, 7)], self.job_seconds)
@@ -54,12 +57,9 @@ class CrmQuery(CrmWorld):
         self._locators.clear()
 
     def refused(self, refusal: Refusal) -> Reply:
-        """A list with one error; the daily limit is a 403."""
-        status = 403 if refusal.status == 429 else refusal.status
-        code = refusal.code or (
-            "REQUEST_LIMIT_EXCEEDED" if refusal.status == 429 else _CODES.get(status, "UNKNOWN_EXCEPTION")
-        )
-        return Reply([{"message": refusal.message or code, "errorCode": code}], status, refusal.headers)
+        """The daily limit is a 403."""
+        reply = super().refused(refusal)
+        return replace(reply, status=403) if reply.status == 429 else reply
 
     def handlers(self) -> dict[str, Handler]:
         special: dict[str, Handler] = {

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from gateway.sandbox import words
 from gateway.sandbox.application import Route
-from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
+from gateway.sandbox.calls import Call, Handler, Refusal, Reply
 from gateway.sandbox.kinds.team_chat.arguments import required
 from gateway.sandbox.kinds.team_chat.channels import Channels
 from gateway.sandbox.kinds.team_chat.messages import Messages
@@ -15,13 +15,6 @@ from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
 _LETTERS: Mapping[str, str] = {"users": "U", "channels": "C", "bookmarks": "Bk", "scheduled_messages": "Q"}
-_CODES: Mapping[int, str] = {
-    400: "invalid_arguments",
-    401: "invalid_auth",
-    403: "missing_scope",
-    404: "channel_not_found",
-    429: "ratelimited",
-}
 
 
 class TeamChat(Workspace):
@@ -29,6 +22,16 @@ class TeamChat(Workspace):
 
     counts: ClassVar = {"users": 240, "channels": 40}
     references: ClassVar = {"creator": "users"}
+    codes: ClassVar = {
+        400: "invalid_arguments",
+        401: "invalid_auth",
+        403: "missing_scope",
+        404: "channel_not_found",
+        422: "invalid_arguments",
+        429: "ratelimited",
+        500: "internal_error",
+        503: "internal_error",
+    }
     tokens: ClassVar = TokenStyle(
         lifetime=43_200,
         rotates=True,
@@ -72,15 +75,9 @@ class TeamChat(Workspace):
     # How it talks
 
     def refused(self, refusal: Refusal) -> Reply:
-        usual = "internal_error" if refusal.status >= 500 else "invalid_arguments"
-        code = refusal.code or _CODES.get(refusal.status, usual)
-        document: Record = {"ok": False, "error": code}
-        if refusal.message:
-            document["response_metadata"] = {"messages": [f"[ERROR] {refusal.message}"]}
-        headers = {"Retry-After": "1"} if refusal.status == 429 else {}
-        # Only the rate limit and the application's own trouble show in the status.
-        status = refusal.status if refusal.status == 429 or refusal.status >= 500 else 200
-        return Reply(document, status, {**headers, **refusal.headers})
+        """Only the rate limit and the application's own trouble show in the status."""
+        reply = super().refused(refusal)
+        return reply if reply.status == 429 or reply.status >= 500 else replace(reply, status=200)
 
     def authorize(self, call: Call) -> None:
         if not call.headers.get("authorization"):

@@ -29,14 +29,6 @@ _BELOW: Mapping[str, tuple[str, str, str]] = {
     "workspace_teams": ("workspaces", "teams", "organization"),
     "workspace_users": ("workspaces", "users", "workspaces"),
 }
-_PHRASES: Mapping[int, str] = {
-    400: "Bad request",
-    401: "Not Authorized",
-    402: "Payment required",
-    403: "Forbidden",
-    404: "Not found",
-    429: "You have made too many requests recently. Please, be chill.",
-}
 
 
 class WorkManagement(WorkWorld):
@@ -51,15 +43,6 @@ class WorkManagement(WorkWorld):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._writes = Writes(self)
-
-    def refused(self, refusal: Refusal) -> Reply:
-        error: Record = {"message": refusal.message or _PHRASES.get(refusal.status, "Server Error")}
-        if refusal.status >= 500:
-            error["phrase"] = "6 sad squid snuggle softly"
-        else:
-            error["help"] = "For more information on API status codes and how to handle them, read the docs."
-        headers = {"Retry-After": "1"} if refusal.status == 429 else {}
-        return Reply({"errors": [error]}, refusal.status, {**headers, **refusal.headers})
 
     def shown(self, operation: Operation, row: Row, call: Call) -> Record:
         """The whole record, or what `opt_fields` names; a list is compact without it."""

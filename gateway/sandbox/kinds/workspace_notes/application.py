@@ -13,16 +13,6 @@ from gateway.sandbox.store import Row
 
 _VERSION = "2025-09-03"
 _REQUEST_ID = "5a9db0c5-0000-4000-8000-000000000001"
-_CODES: Mapping[int, str] = {
-    400: "validation_error",
-    401: "unauthorized",
-    403: "restricted_resource",
-    404: "object_not_found",
-    409: "conflict_error",
-    429: "rate_limited",
-    503: "service_unavailable",
-    529: "service_overload",
-}
 #: results that a search reaches
 _DEEPEST = 10_000
 #: the tables that a search filter means
@@ -51,18 +41,22 @@ class WorkspaceNotes(NotesWorld):
         },
     )
 
+    codes: ClassVar = {
+        400: "validation_error",
+        401: "unauthorized",
+        403: "restricted_resource",
+        404: "object_not_found",
+        409: "conflict_error",
+        429: "rate_limited",
+        503: "service_unavailable",
+        529: "service_overload",
+    }
+
     def admit(self, call: Call) -> None:
         if "notion-version" not in call.headers:
             raise Refusal(400, "missing_version", "Notion-Version header should be defined")
         if call.headers["notion-version"] != _VERSION:
             raise Refusal(400, "invalid_request", f"the sandbox speaks version {_VERSION} only")
-
-    def refused(self, refusal: Refusal) -> Reply:
-        code = refusal.code or _CODES.get(refusal.status, "internal_server_error")
-        headers = {"Retry-After": "1"} if refusal.status == 429 else {}
-        document: Record = {"object": "error", "status": refusal.status, "code": code}
-        message = {"message": refusal.message or code.replace("_", " "), "request_id": _REQUEST_ID}
-        return Reply({**document, **message}, refusal.status, {**headers, **refusal.headers})
 
     def one(self, operation: Operation, row: Row, call: Call) -> Reply:
         return Reply({**row.record, "request_id": _REQUEST_ID})
