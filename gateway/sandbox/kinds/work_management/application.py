@@ -72,17 +72,7 @@ class WorkManagement(WorkWorld):
         """Everything at once, or pages when the caller sets a limit."""
         if "limit" not in call.query:
             return Reply({"data": [self.shown(operation, row, call) for row in rows]})
-        size = paging.size_asked(call.query, "limit", 100, 100)
-        try:
-            page = paging.portion(rows, paging.position(call.query.get("offset"), call.path), size)
-        except paging.BadPage as error:
-            raise Refusal(400, message="offset: Your pagination token is invalid.") from error
-        following = None
-        if page.has_more:
-            uri = paging.address(call, offset=paging.cursor(page.end, call.path))
-            offset = paging.cursor(page.end, call.path)
-            following = {"offset": offset, "path": uri.removeprefix(call.origin + self.prefix), "uri": uri}
-        return Reply({"data": [self.shown(operation, row, call) for row in page.items], "next_page": following})
+        return super().listed(operation, rows, call)
 
     def long_outcome(self, operation: Operation, call: Call, now: float) -> Record:
         """The copy that a duplication makes."""
