@@ -29,7 +29,9 @@ from gateway.operation_search.verbs import ACTIONS_OF_VERB, affinity
 from gateway.operation_search.words import stem
 
 #: the fit is computed for this many operations, the strongest
-_CONSIDERED = 60
+_CONSIDERED = 45
+#: the entities whose operations are considered, the most promising: a larger catalog takes little longer
+_ENTITIES = 50
 #: the least share of a question that is taken to be in the clauses that ask
 _LEAST_SHARE = 0.05
 
@@ -136,7 +138,7 @@ class _View:
         self._weights = weights
         self._question = question
         self._named = named
-        self._closeness: Closeness = corpus.phrases.closeness(question.terms)
+        self._closeness: Closeness = corpus.phrases.closeness(question.terms, frozenset(connected))
         self._siblings = _by_entity(self._closeness)
         #: the entities that a phrase votes for
         self._voted = {(owner[0], owner[1]) for owner in self._closeness.votes if len(owner) > 1}
@@ -157,13 +159,15 @@ class _View:
 
     def evidence(self, operations: Iterable[Known], most: int) -> list[Evidence]:
         """The evidence for the strongest operations, at most `most`."""
-        near = self._voted | {(owner[0], owner[1]) for owner in self._texts}
-        bases = {entity: self._base(entity) for entity in near}
+        near = self._voted or {(owner[0], owner[1]) for owner in self._texts}
+        bases = {entity: self._base(entity) for entity in nlargest(_ENTITIES, sorted(near), key=self._promise)}
         strengths = []
         for known in operations:
-            if known.entity in bases and (strength := self._strength(known, bases[known.entity])):
-                plain = (strength + self._words_of_kind[known.owner[0]]) * self._preference[known.owner[0]]
-                strengths.append((known, plain, plain * self._share[known.owner[0]]))
+            base = bases.get(known.entity)
+            if base is not None and (strength := self._strength(known, base)):
+                kind = known.owner[0]
+                plain = (strength + self._words_of_kind[kind]) * self._preference[kind]
+                strengths.append((known, plain, plain * self._share[kind]))
         strongest = nlargest(most, strengths, key=lambda each: each[2])
         return [self._evidence(known, plain, strength) for known, plain, strength in strongest]
 
@@ -185,6 +189,11 @@ class _View:
         """What the operations of an entity have in common of their strength."""
         votes = self._weights.entity * self._closeness.votes.get(entity, 0)
         return votes + self._weights.siblings * self._siblings.get(entity, 0)
+
+    def _promise(self, entity: EntityKey) -> float:
+        """How strong the operations of an entity may be."""
+        votes = self._weights.entity * self._closeness.votes.get(entity, 0) + self._siblings.get(entity, 0)
+        return votes * self._preference[entity[0]] * self._share[entity[0]]
 
     def _strength(self, known: Known, base: float) -> float:
         weights, votes, owner = self._weights, self._closeness.votes, known.owner

@@ -9,6 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import nlargest
 
 from gateway.operation_search.everyday import GROUPS
@@ -26,6 +27,8 @@ _FAR = 0.1
 _COMPONENTS = 12
 #: the power of a vote, and of the number of phrases that an owner's votes are divided by
 _VOTE, _CROWD = 2.2, 0.3
+#: rarities that are remembered for the kinds that callers have connected
+_REMEMBERED = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,12 @@ class Phrases:
         listed = [(owner, frozenset(stems(text))) for owner, text in phrases]
         self._phrases = [(owner, terms) for owner, terms in listed if terms]
         self._counts = Counter(owner for owner, _ in self._phrases)
-        self.rarity = self._rarities()
+        #: by stem and by group of everyday words, the phrases of each kind that have it; by kind, its phrases
+        self._uses = self._uses_by_kind()
+        self._sizes = Counter(owner[0] for owner, _ in self._phrases)
+        self._rarity_among = lru_cache(_REMEMBERED)(self._rarity)
+        kinds = frozenset(self._sizes)
+        self.rarity = {term: self._rarity(term, kinds) for term in self._uses}
         #: by stem, the places of the phrases that have it, and its component in each
         self._containing: dict[str, tuple[list[int], list[float]]] = defaultdict(lambda: ([], []))
         for place, (_, terms) in enumerate(self._phrases):
@@ -59,9 +67,12 @@ class Phrases:
     def __iter__(self) -> Iterator[tuple[Owner, frozenset[str]]]:
         return iter(self._phrases)
 
-    def closeness(self, terms: Mapping[str, float]) -> Closeness:
-        """The similarity of a question, given as stems with weights, to each owner that shares a word with it."""
-        vector = self._vector(terms)
+    def closeness(self, terms: Mapping[str, float], kinds: frozenset[str] = frozenset()) -> Closeness:
+        """The similarity of a question, given as stems with weights, to each owner that shares a word with it.
+
+        What is rare among `kinds` counts; without kinds, among all.
+        """
+        vector = self._vector(terms, kinds)
         cosines = [0.0] * len(self._phrases)
         touched: set[int] = set()
         for term, component in vector.items():
@@ -82,20 +93,30 @@ class Phrases:
         shares = {owner: vote / self._counts[owner] ** _CROWD for owner, vote in votes.items()}
         return Closeness(shares, best, vector)
 
-    def _rarities(self) -> dict[str, float]:
-        """How rare each stem, and each group of everyday words, is among the phrases."""
-        stems_of = Counter(term for _, terms in self._phrases for term in terms)
-        in_groups = Counter(group for _, terms in self._phrases for group in groups_of(terms))
-        count = len(self._phrases)
-        rarity = {term: math.log(1 + count / n) * _weight(term) for term, n in stems_of.items()}
-        return rarity | {group: math.log(1 + count / n) * _GROUP for group, n in in_groups.items()}
+    def _rarity(self, term: str, kinds: frozenset[str]) -> float:
+        """How rare a stem or a group of everyday words is among the phrases of these kinds; if they have none, of all.
 
-    def _vector(self, terms: Mapping[str, float]) -> dict[str, float]:
+        So the kinds that are not connected change little in how those that are connected are found.
+        """
+        uses = self._uses[term]
+        n = sum(uses[kind] for kind in kinds)
+        count = sum(self._sizes[kind] for kind in kinds) if n else self._sizes.total()
+        return math.log(1 + count / (n or uses.total())) * _weight(term)
+
+    def _uses_by_kind(self) -> dict[str, Counter[str]]:
+        uses: dict[str, Counter[str]] = defaultdict(Counter)
+        for owner, terms in self._phrases:
+            for term in terms | groups_of(terms):
+                uses[term][owner[0]] += 1
+        return uses
+
+    def _vector(self, terms: Mapping[str, float], kinds: frozenset[str] = frozenset()) -> dict[str, float]:
         vector: dict[str, float] = {}
         for term, weight in terms.items():
             for component in (term, *GROUPS.get(term, ())):
                 if component in self.rarity:
-                    vector[component] = max(vector.get(component, 0.0), weight * self.rarity[component])
+                    rarity = self._rarity_among(component, kinds) if kinds else self.rarity[component]
+                    vector[component] = max(vector.get(component, 0.0), weight * rarity)
         vector = dict(nlargest(_COMPONENTS, vector.items(), key=lambda each: each[1]))
         length = math.sqrt(sum(component * component for component in vector.values())) or 1.0
         return {term: component / length for term, component in vector.items()}
@@ -107,4 +128,6 @@ def groups_of(terms: Iterable[str]) -> set[str]:
 
 
 def _weight(term: str) -> float:
+    if term.startswith("~"):
+        return _GROUP
     return _VERB if term in ACTIONS_OF_VERB else 1.0
