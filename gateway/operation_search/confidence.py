@@ -30,7 +30,7 @@ _SPECIAL, _UNHEARD, _OTHER_THING, _UNKNOWN_WORDS = 3.4, 1.4, 2.2, 1.0
 #: the weights of what speaks for one
 _NAMED, _FIT, _STRENGTH = 1.35, 0.9, 0.45
 #: the excess of reasons against over those for one from which none is given
-_DOUBT = 0.2
+_DOUBT = 0.8
 #: the strength of a question with so much of it beside the point is compared as if there were none of that
 _POWER = 1.1
 
