@@ -21,7 +21,16 @@ from gateway.http.docs_site.kind_reference import kind_reference
 from tests.harness.catalog import shipped_catalog
 
 NPM, PYTHON = os.environ.get("TYPESCRIPT_CLIENT"), os.environ.get("OPENAPI_PYTHON_CLIENT")
-DOCUMENT = (Path(__file__).parents[2] / "docs/how-to/typescript.md").read_text("utf-8")
+HOW_TO = Path(__file__).parents[2] / "docs/how-to"
+DOCUMENT = (HOW_TO / "typescript.md").read_text("utf-8")
+#: what the program of the document has at hand where other documents show a call
+PRELUDE = """import createClient from "openapi-fetch";
+import type { paths } from "./gateway.d.ts";
+
+const gateway = createClient<paths>({ baseUrl: process.env.GATEWAY_URL });
+const path = { connector_id: process.env.CONNECTOR! };
+const ids = [1, 2, 3];
+"""
 [PROGRAM] = re.findall(r"^```ts\n(.*?)^```", DOCUMENT, flags=re.MULTILINE | re.DOTALL)
 COMPILER = ("tsc", "--noEmit", "--strict", "--module", "nodenext", "--target", "es2023", "--allowImportingTsExtensions")
 
@@ -128,6 +137,24 @@ async def test_every_sample_in_typescript_fits_the_types_of_the_document(api, ty
     await node(typescript, *COMPILER, *files)
 
     assert len(samples) > 100
+
+
+@needs_npm
+async def test_the_examples_in_typescript_of_every_document_fit_the_types(typescript):
+    blocks = {
+        f"{page.stem}-{number}.ts": PRELUDE + source
+        for page in sorted(HOW_TO.glob("*.md"))
+        if page.stem != "typescript"
+        for number, source in enumerate(
+            re.findall(r"^```ts\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        )
+    }
+    for file, source in blocks.items():
+        (typescript / file).write_text(source)
+
+    await node(typescript, *COMPILER, *blocks)
+
+    assert {"call-0.ts", "files-0.ts", "jobs-0.ts"} <= blocks.keys()
 
 
 @needs_python

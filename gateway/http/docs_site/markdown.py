@@ -42,7 +42,7 @@ class _Renderer(RendererHTML):
     """The rules in which the site differs from plain HTML; methods are named for the types of tokens."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        return code_html(tokens[idx].content, tokens[idx].info.strip())
+        return code_html(tokens[idx].content, tokens[idx].info.partition(" ")[0])
 
     def tabs(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         return tabs_html(
