@@ -12,6 +12,8 @@ from gateway.operation_search.signatures import signature_of
 
 #: what is described instead of an operation
 QUERY_LANGUAGE = "query-language"
+#: characters of the fields of a search
+_FIELDS_CHARACTERS = 900
 #: the params of every search of a copy
 _SEARCH_PARAMS: Mapping[str, Any] = {
     "type": "object",
@@ -57,7 +59,7 @@ def describe(entry: OperationEntry) -> dict[str, Any]:
         "params": _SEARCH_PARAMS if is_search else tool_schema(entry),
         "constraints": constraint_sentences(entry),
         "example": entry.example,
-        "fields": _by_type(entry.fields) if is_search else entry.fields,
+        "fields": _by_type(entry) if is_search else entry.fields,
         "paging": _paging(entry),
         "runs": entry.action.runs if entry.action else "inline",
     }
@@ -79,12 +81,15 @@ def query_language() -> dict[str, Any]:
     }
 
 
-def _by_type(fields: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The names of fields by their types, which are few."""
-    names: dict[str, list[str]] = {}
-    for name, type_ in fields.items():
+def _by_type(entry: OperationEntry) -> dict[str, Any]:
+    """The names of fields by their types, which are few; of many fields those that fit, and where the others are."""
+    names: dict[str, Any] = {}
+    left, characters = list(entry.fields.items()), _FIELDS_CHARACTERS
+    while left and (characters := characters - len(left[0][0]) - 3) > 0:
+        name, type_ = left.pop(0)
         names.setdefault(str(type_), []).append(name)
-    return names
+    whole = next((each for each in ("get", "list", "api_search") if each in entry.entity.actions), None)
+    return {**names, "more": f"{len(left)}: describe {entry.entity_id}.{whole}"} if left else names
 
 
 def _paging(entry: OperationEntry) -> dict[str, Any] | None:
