@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.faults import agents, batches, event_storm, exports, remembered_answers, rolling, schedules
+from tests.faults import agents, batches, event_storm, exports, long_operations, remembered_answers, rolling, schedules
 from tests.faults.report import Report, document
 from tests.faults.storm import storm
 
@@ -38,6 +38,12 @@ _EXPORTS = """## Exports
 `python -m tests.faults.exports`: lists are exported while everything is struck, and the files are read at once.
 Lost is an export without a file, untrue a complete response that is not exactly the application's records.
 """
+_LONG = """## Long operations
+
+`python -m tests.faults.long_operations`: tickets are created and updated in portions that the application runs in the
+background, while everything is struck. Lost is an operation without an end or without a line for each ticket, doubled a
+ticket that was created twice, untrue a line or an end that the application denies.
+"""
 _SCHEDULES = """## Schedules
 
 `python -m tests.faults.schedules`: slots of schedules come while everything is struck; each run creates a ticket. Lost
@@ -60,6 +66,10 @@ _OTHERS: Mapping[str, tuple[str, Callable[[], Coroutine[Any, Any, Any]]]] = {
     "agents": (_AGENTS, lambda: agents.agents(agents.TASKS, agents.KILLS)),
     "batches": (_BATCHES, lambda: batches.batch_storm(batches.BATCHES, batches.OPERATIONS, batches.FAULTS)),
     "exports": (_EXPORTS, lambda: exports.export_storm(exports.EXPORTS, exports.RECORDS, exports.FAULTS)),
+    "long_operations": (
+        _LONG,
+        lambda: long_operations.long_storm(long_operations.OPERATIONS, long_operations.TICKETS, long_operations.FAULTS),
+    ),
     "schedules": (_SCHEDULES, lambda: schedules.schedule_storm(schedules.SCHEDULES, schedules.SLOTS, schedules.FAULTS)),
     "events": (_EVENTS, lambda: event_storm.storm(event_storm.CHANGES, event_storm.KILLS)),
     "rolling": (_ROLLING, lambda: rolling.rolling(rolling.RATE)),

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.faults.arena import Arena, arena
+from tests.faults.arena import Arena, arena, ticket
+from tests.faults.long_operations import long_storm
 from tests.harness.waiting import eventually
 
 TICKETS, BATCH = 3000, 100
@@ -21,6 +22,7 @@ async def gateway() -> AsyncIterator[Arena]:
 @pytest.fixture(autouse=True)
 def no_batches_left(gateway: Arena) -> None:
     gateway.upstream.updated.clear()
+    gateway.upstream.created.clear()
 
 
 async def test_batches_run_side_by_side_as_far_as_the_application_takes_them(gateway: Arena):
@@ -62,6 +64,36 @@ async def test_a_bulk_update_canceled_in_the_middle_counts_what_was_done(gateway
     assert f"{done} of {TICKETS} tickets updated" in ended["message"]
     assert (ended["known"]["items_done"], len(result.json()["result"]["results"])) == (done, done)
     assert 0 < done < TICKETS
+
+
+async def test_tickets_that_were_being_created_when_the_worker_was_killed_are_followed_and_not_created_again(
+    gateway: Arena,
+):
+    tickets = [ticket(f"many-{number}")["ticket"] for number in range(500)]
+    async with gateway.desk() as desk:
+        job = await desk.submit("tickets", "create_many", {"tickets": tickets})
+        await eventually(lambda: _is_saved(gateway, job["id"], portions=5))
+        await gateway.workers.pop().kill()
+        await gateway.worker()
+        ended = await desk.api.ended_job(job)
+        result = (await desk.api.get(f"/api/v1/jobs/{job['id']}/result")).json()["result"]
+
+    assert (ended["status"], ended["message"]) == ("succeeded", "500 of 500 tickets created")
+    assert [gateway.upstream.created[each["external_id"]] for each in tickets] == [1] * 500
+    assert len({each["id"] for each in result["results"]}) == 500
+
+
+async def test_a_storm_over_long_operations_loses_doubles_and_invents_nothing():
+    report = await long_storm(operations=4, size=300, faults=2)
+
+    assert report.is_clean, report.table()
+    assert report.operations == 4
+
+
+async def _is_saved(gateway: Arena, job_id: str, portions: int) -> bool:
+    """Whether so many portions of tickets were taken, and the gateway has stored their ids."""
+    is_saved = await gateway.stores.value("SELECT in_flight_since IS NULL FROM jobs WHERE id = $1::text::uuid", job_id)
+    return bool(is_saved) and sum(gateway.upstream.created.values()) == portions * BATCH
 
 
 async def _all_started(gateway: Arena, job_id: str) -> bool:

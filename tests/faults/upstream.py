@@ -24,7 +24,7 @@ class Upstream:
         self.updated: Counter[str] = Counter()
         #: when, by the clock of the machine
         self.updated_at: defaultdict[str, list[float]] = defaultdict(list)
-        self._batches: list[str] = []
+        self._batches: list[list[int]] = []
         #: seconds that a batch takes, how many run at a time, and the most that did; when each batch ends
         self.batch_seconds, self.room, self.most_batches = 0.0, 30, 0
         self._ends: list[float] = []
@@ -57,6 +57,7 @@ class Upstream:
         app.add_routes(
             [
                 web.put("/api/v2/tickets/update_many.json", self._update_many),
+                web.post("/api/v2/tickets/create_many.json", self._create_many),
                 web.get("/api/v2/job_statuses/{id}.json", self._job_status),
                 web.get("/api/v2/tickets.json", self._list),
                 web.post("/api/v2/tickets.json", self._create),
@@ -122,14 +123,28 @@ class Upstream:
 
     async def _update_many(self, request: web.Request) -> web.Response:
         await self._taken()
-        running = sum(end > time.monotonic() for end in self._ends)
-        if running >= self.room:
+        if not self._has_room():
             return web.json_response({"error": "TooManyJobs"}, status=429)
-        self.most_batches = max(self.most_batches, running + 1)
         self.updated[request.query["ids"]] += 1
         self.updated_at[request.query["ids"]].append(time.time())
-        self._batches.append(request.query["ids"])
+        return self._started([int(each) for each in request.query["ids"].split(",")])
+
+    async def _create_many(self, request: web.Request) -> web.Response:
+        tickets = (await request.json())["tickets"]
+        await self._taken()
+        if not self._has_room():
+            return web.json_response({"error": "TooManyJobs"}, status=429)
+        first = len(self.created) + 1
+        self.created.update(ticket["external_id"] for ticket in tickets)
+        return self._started(list(range(first, first + len(tickets))))
+
+    def _has_room(self) -> bool:
+        return sum(end > time.monotonic() for end in self._ends) < self.room
+
+    def _started(self, ids: list[int]) -> web.Response:
+        self._batches.append(ids)
         self._ends.append(time.monotonic() + self.batch_seconds)
+        self.most_batches = max(self.most_batches, sum(end > time.monotonic() for end in self._ends))
         return web.json_response({"job_status": self._batch(len(self._batches) - 1, "queued")})
 
     async def _job_status(self, request: web.Request) -> web.Response:
@@ -139,8 +154,8 @@ class Upstream:
         return web.json_response({"job_status": self._batch(number, status)})
 
     def _batch(self, number: int, status: str) -> dict[str, object]:
-        ids = self._batches[number].split(",")
-        results = [{"id": int(each), "index": place, "success": True} for place, each in enumerate(ids)]
+        ids = self._batches[number]
+        results = [{"id": each, "index": place, "success": True} for place, each in enumerate(ids)]
         url = f"{self.url}/api/v2/job_statuses/{number}.json"
         members = {"id": str(number), "url": url, "status": status, "total": len(ids), "message": None}
         return {
