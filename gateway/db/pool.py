@@ -236,7 +236,11 @@ class Database:
             except BaseException as error:
                 if isinstance(error, CANNOT_SERVE) and not isinstance(error, PASSING):
                     connection.terminate()  # a server that became read-only is not the one to go on with
+                # asyncpg fails by an AttributeError where a connection is lost between preparing and executing.
+                is_lost = isinstance(error, AttributeError) and connection.is_closed()
                 await self._release(connection, tenant)
+                if is_lost:
+                    raise self._unavailable(error, was_sent=was_sent) from error
                 raise
             else:
                 try:

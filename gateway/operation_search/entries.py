@@ -58,8 +58,8 @@ class OperationEntry:
     def title(self) -> str:
         """A few words for people: `Update ticket`."""
         verb = _OF_MANY.get(self.action_id)
-        noun = self.entity_id if verb else singular(self.entity_id)
-        return f"{verb or self.action_id.capitalize()} {noun.replace('_', ' ')}"
+        noun = self.entity_id if verb or self.action_id.endswith("_many") else singular(self.entity_id)
+        return f"{verb or self.action_id.capitalize()} {noun}".replace("_", " ")
 
     @property
     def description(self) -> str:

@@ -115,6 +115,17 @@ async def test_a_connection_that_is_cut_while_used_is_unavailable(database: Data
         assert await connection.fetchval("SELECT 1") == 1
 
 
+async def test_a_connection_that_is_lost_before_a_statement_is_executed_is_unavailable(database: Database):
+    with pytest.raises(Unavailable):  # noqa: PT012  the block is what is cut
+        async with database.system() as connection:
+            connection.terminate()
+            raise AttributeError("'NoneType' object has no attribute 'bind_execute'")  # as asyncpg does then
+
+    with pytest.raises(AttributeError):
+        async with database.system() as connection:
+            raise AttributeError("a fault of ours")
+
+
 async def test_a_pool_with_nothing_free_is_unavailable_soon(database_url: str):
     async with Database.open(database_url, size=1) as narrow, narrow.system():
         with pytest.raises(Unavailable):
