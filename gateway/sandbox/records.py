@@ -153,6 +153,9 @@ _VALUES: tuple[tuple[re.Pattern[str], Callable[[Making], Any]], ...] = tuple(
         (r"(updated(at|time)|modified(at|date)|modifieddate|modstamp|editedtime)$", lambda m: m.style.time(m.updated)),
         (r"^(deletedat|duea?t?|dueon|.*(solved|resolved|archived|completed)at)$", lambda making: None),
         (r"at$", lambda making: making.style.time(making.updated) if making.number % 2 else None),
+        # Of fields that are numbers the time is a Unix time.
+        (r"^createdat$", lambda making: int(making.created)),
+        (r"(updated|modified)at$", lambda making: int(making.updated)),
         (r"^(closedate|lastactivitydate|startdate|enddate|activitydate)$", lambda m: m.style.time(m.updated)[:10]),
         (r"(date|datetime)$", lambda making: making.style.time(making.updated)),
         (r"^(firstname)$", lambda making: making.first),

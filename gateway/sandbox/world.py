@@ -105,15 +105,19 @@ class World:
         number = self.store.next_number(table, self.count_of(table))
         record = records.blank(self.fields_of(table))
         row_id = self.id_of(table, number)
-        stamps = {name: self.time(now) for name in (*_CREATED, *self._changed_members) if name in record}
+        stamps = self._stamps(record, (*_CREATED, *self._changed_members), now)
         record.update({self.id_member_of(table): row_id, **stamps, **members})
         return self.store.table(table).put(Row(str(row_id), record, {}, now))
 
     def change(self, row: Row, members: Mapping[str, Any], now: float) -> None:
         row.record.update(members)
         row.changed = now
-        row.record.update({name: self.time(now) for name in self._changed_members if name in row.record})
+        row.record.update(self._stamps(row.record, self._changed_members, now))
         self.store.changed(row)
+
+    def _stamps(self, record: Mapping[str, Any], names: Iterable[str], now: float) -> dict[str, str | int]:
+        """The members of a record that take the time, as Unix time where they are numbers."""
+        return {name: int(now) if isinstance(record[name], int) else self.time(now) for name in names if name in record}
 
     def require_row(self, table: str, row_id: object) -> Row:
         """The row, or the application's 404."""
