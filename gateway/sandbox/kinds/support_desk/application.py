@@ -13,16 +13,6 @@ from gateway.sandbox.kinds.support_desk.tickets import Tickets
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
-_USUAL_CODES: Mapping[int, tuple[str, str]] = {
-    400: ("BadRequest", "The request could not be understood"),
-    403: ("Forbidden", "You do not have access to this page"),
-    404: ("RecordNotFound", "Not found"),
-    409: ("RecordConflict", "The record was changed in between"),
-    422: ("RecordInvalid", "Record validation errors"),
-    429: ("APIRateLimitExceeded", "Number of allowed API requests per minute exceeded"),
-    503: ("ServiceUnavailable", "Down for maintenance"),
-}
-
 
 class SupportDesk(Application):
     """Tickets and everything around them."""
@@ -72,6 +62,16 @@ class SupportDesk(Application):
         "ratelimit-limit": "100000",
         "ratelimit-remaining": "99999",
         "ratelimit-reset": "60",
+    }
+    codes: ClassVar = {
+        400: "BadRequest",
+        401: "Couldn't authenticate you",
+        403: "Forbidden",
+        404: "RecordNotFound",
+        409: "RecordConflict",
+        422: "RecordInvalid",
+        429: "APIRateLimitExceeded",
+        503: "ServiceUnavailable",
     }
     # The application takes both; any client secret will do.
     tokens: ClassVar[TokenStyle] = TokenStyle(lifetime=1800, rotates=True, encodings=("json", "form"))
@@ -135,16 +135,6 @@ class SupportDesk(Application):
         return ticket
 
     # How it talks
-
-    def refused(self, refusal: Refusal) -> Reply:
-        if refusal.status == 401:
-            return Reply({"error": "Couldn't authenticate you"}, 401, refusal.headers)
-        code, words = _USUAL_CODES.get(refusal.status, ("InternalError", "Something went wrong"))
-        headers = {"Retry-After": "1"} if refusal.status == 429 else {}
-        document: dict[str, Any] = {"error": refusal.code or code, "description": refusal.message or words}
-        if refusal.status == 422:
-            document["details"] = {"base": [{"description": document["description"]}]}
-        return Reply(document, refusal.status, {**headers, **refusal.headers})
 
     def authorize(self, call: Call) -> None:
         """As usual, and the user of Basic is `email/token`."""
