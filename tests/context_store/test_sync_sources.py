@@ -72,6 +72,29 @@ def test_a_copy_asks_for_what_the_application_leaves_out_unasked(entity, asked):
     assert list(request.url.query.items())[: len(asked)] == asked
 
 
+def test_a_graphql_list_takes_the_time_in_its_filter():
+    issues = source("linear", "issues")
+    place = issues.rested(Checkpoint(began=NOW, swept=NOW)).replace(began=NOW, token="c2")
+
+    listing = issues.listing(place)
+    request = requested(PreparedCall.of(listing.operation, listing.params(place, None)))
+
+    variables = msgspec.json.decode(request.body)["variables"]
+    assert variables == {"first": 100, "after": "c2", "filter": {"updatedAt": {"gte": "2025-12-31T23:58:00Z"}}}
+
+
+def test_a_further_page_repeats_only_what_the_application_takes_there():
+    orders = source("shopify", "orders")
+    first = orders.rested(Checkpoint(began=NOW, swept=NOW)).replace(began=NOW)
+
+    params = [orders.listing(place).params(place, None) for place in (first, first.replace(token="p2"))]
+
+    assert params == [
+        {"limit": 250, "status": "any", "updated_at_min": "2025-12-31T23:58:00Z"},
+        {"limit": 250, "page_info": "p2"},
+    ]
+
+
 def test_parents_come_before_what_lies_below_them():
     chat = CATALOG.kind("team-chat")
 
