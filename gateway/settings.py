@@ -93,6 +93,9 @@ class Settings(BaseSettings):
     embedded: bool = Field(False, description="Set by `gateway up`: loopback redirects are allowed for any port.")
 
     max_body_bytes: int = Field(1 << 20, description="Maximum size of a request body in bytes; larger bodies get 413.")
+    max_upload_bytes: int = Field(
+        1 << 30, ge=1, description="Maximum size of an uploaded file in bytes; larger files get 413."
+    )
     inline_budget: float = Field(20.0, description="Seconds after which a call of a long operation becomes a job.")
     token_seconds: int = Field(900, description="Lifetime of a bearer token in seconds.")
     job_retention: int = Field(7 * 86400, description="Seconds for which the result of a finished job is kept.")

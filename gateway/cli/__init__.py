@@ -12,6 +12,7 @@ SECTIONS = {
         Lazy("find", "gateway.cli.find:find", "Find the operation for a task: gateway find close a ticket"),
         Lazy("search", "gateway.cli.search:search", "Search the synchronized copy of records."),
         Lazy("download", "gateway.cli.download:download", "Download a file; resumes an interrupted download."),
+        Lazy("upload", "gateway.cli.upload:upload", "Send a file to an application."),
         Lazy("export", "gateway.cli.export:export", "Collect all pages of a list or search into a file."),
         Lazy("mcp", "gateway.cli.mcp:mcp", "Serve the tools to an MCP host over stdio."),
         Lazy("jobs", "gateway.cli.jobs:jobs", "List, watch, cancel and retry jobs."),

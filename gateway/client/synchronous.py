@@ -797,6 +797,25 @@ class SyncGateway(Synchronous[Gateway]):
             self._target.download(connector, entity, params, to, sha256=sha256, on_progress=on_progress)
         )
 
+    def upload(
+        self,
+        connector: str | Connector,
+        entity: str,
+        file: str | PathLike[str],
+        params: Mapping[str, Any] | None = None,
+        *,
+        filename: str | None = None,
+        content_type: str | None = None,
+    ) -> Answer:
+        """Send a file to the application by the entity's `create`; it is read while it is sent, and never repeated.
+
+        `content_type` follows from the name by default. If the application's response is lost, the error says that the
+        outcome is unknown.
+        """
+        return self._loop.run(
+            self._target.upload(connector, entity, file, params, filename=filename, content_type=content_type)
+        )
+
     def chunks(self, connector: str | Connector, entity: str, params: Mapping[str, Any]) -> Iterator[bytes]:
         """A file's bytes as they come, for callers with a place of their own for them."""
         return self._loop.iterate(self._target.chunks(connector, entity, params))

@@ -20,6 +20,7 @@ from gateway.http.keys import (
     LIMITS,
     LINK_BASE,
     LOAD_SHEDDING,
+    MAX_UPLOAD,
     OPENAPI,
     PAGES,
     READINESS,
@@ -49,6 +50,7 @@ def create_app(settings: Settings) -> web.Application:
     app[IS_DRAINING] = asyncio.Event()
     app[LIMITS] = limits = Limits(settings)
     app[LOAD_SHEDDING] = LoadShedding(limits, frozenset(route.path for route in ROUTES if route.is_probe))
+    app[MAX_UPLOAD] = settings.max_upload_bytes
     app[LINK_BASE] = settings.link_base
     app[PAGES] = Pages(Brand.of(settings))
     app[ROUTE_OF] = {

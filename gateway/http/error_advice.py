@@ -33,7 +33,9 @@ ADVICE: Mapping[str, str] = {
         "The events after this cursor are older than `GATEWAY_EVENT_RETENTION` seconds, or more than "
         "`GATEWAY_ORGANIZATION_EVENTS`: read the current state again, then continue with `after` set to `begins_after`."
     ),
-    "body_too_large": "The body is larger than `GATEWAY_MAX_BODY_BYTES`.",
+    "body_too_large": (
+        "The body is larger than `GATEWAY_MAX_BODY_BYTES`, or an uploaded file larger than `GATEWAY_MAX_UPLOAD_BYTES`."
+    ),
     "unsupported_encoding": "Send the body without `Content-Encoding`.",
     "range_not_satisfiable": "The range is outside the file; `Content-Range` has the file's size.",
     "invalid_params": "Params or members are invalid: `errors` lists all of them, `example` is a valid call.",

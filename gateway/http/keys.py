@@ -41,6 +41,8 @@ LINK_BASE = web.AppKey("link_base", str)
 ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
 #: templates and style of the pages for people
 PAGES = web.AppKey("pages", Pages)
+#: bytes of the largest file that is taken
+MAX_UPLOAD = web.AppKey("max_upload", int)
 CALLER = web.RequestKey("caller", Caller)
 #: the cookie of who is signed in to the console
 SESSION = web.RequestKey("session", str)

@@ -150,6 +150,23 @@ class Operation:
         return self.action.records is not None
 
     @cached_property
+    def file_param(self) -> str | None:
+        """The one param that is a file: a text in base64, or an object with `content` in base64."""
+        found = []
+        for name, schema in self.action.params.items():
+            whole = self.resolved(schema)
+            content = self.resolved(whole.get("properties", {}).get("content", {}))
+            if "contentEncoding" in whole or "contentEncoding" in content:
+                found.append(name)
+        return found[0] if len(found) == 1 else None
+
+    def resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A schema with the definition that it refers to."""
+        if "$ref" not in schema:
+            return schema
+        return {**self.spec.definitions[schema["$ref"].removeprefix("#/$defs/")], **schema}
+
+    @cached_property
     def is_download(self) -> bool:
         return self.action.download is not None
 

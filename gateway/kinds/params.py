@@ -93,7 +93,7 @@ def _read(operation: Operation, schema: Mapping[str, Any], value: Any) -> Any:
     """
     if not isinstance(value, str | list | dict):
         return value
-    schema = _resolved(operation, schema)
+    schema = operation.resolved(schema)
     types = _types(schema)
     if isinstance(value, str):
         return _number(value, types)
@@ -120,12 +120,6 @@ def _number(text: str, types: Sequence[str]) -> Any:
 def _types(schema: Mapping[str, Any]) -> Sequence[str]:
     types = schema.get("type", ())
     return (types,) if isinstance(types, str) else types
-
-
-def _resolved(operation: Operation, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    if "$ref" not in schema:
-        return schema
-    return {**operation.spec.definitions[schema["$ref"].removeprefix("#/$defs/")], **schema}
 
 
 def _schema_errors(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]:
@@ -244,7 +238,7 @@ def _schema_at(operation: Operation, place: list[str]) -> Mapping[str, Any]:
     schema: Mapping[str, Any] = operation.schema
     for part in place:
         schema = schema.get("items", {}) if part.isdigit() else schema.get("properties", {}).get(part, {})
-        schema = _resolved(operation, schema)
+        schema = operation.resolved(schema)
     return schema
 
 

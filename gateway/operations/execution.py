@@ -42,6 +42,7 @@ from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.responses import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
+from gateway.upstream.upload import SourceFile, with_file
 
 #: what a caller needs for an operation of this effect
 _SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for effect in Effect}
@@ -161,6 +162,23 @@ class Execution:
             with Accounted(resolved, engine_call.operation):
                 async with resolved.connector.open_file(engine_call, range_request) as file:
                     yield file
+
+    async def upload(self, caller: Caller, call: OperationCall, file: SourceFile) -> Done:
+        """The answer to a write with a file among its params, which is streamed to the application.
+
+        Raises GatewayError; if the response is lost, its outcome is unknown.
+        """
+        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+            resolved = await self._connectors.get_for(caller, call.connector_id)
+            operation = resolved.connector.kind.operation(call.entity, call.action)
+            prepared = await self._prepare(caller, replace(call, params=with_file(operation, call.params, file)), entry)
+            started, engine_call = time.monotonic(), prepared.engine_call
+            with Accounted(resolved, engine_call.operation):
+                answer = await self._runs.write(
+                    resolved, engine_call, lambda: resolved.connector.upload(engine_call, file)
+                )
+            entry.target = entry.target or created_id(answer.result)
+        return Done(answer, _milliseconds(started), sunset_headers=prepared.sunset_headers)
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""

@@ -26,6 +26,7 @@ from gateway.upstream.requests import UpstreamRequest, authenticated
 from gateway.upstream.responses import ROOT, OperationResult
 from gateway.upstream.run_context import InMemoryRunContext, RunContext
 from gateway.upstream.session import UpstreamSession
+from gateway.upstream.upload import SourceFile
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,10 @@ class UpstreamConnector:
     def open_file(self, call: PreparedCall, range_request: RangeRequest) -> AbstractAsyncContextManager[File]:
         """The file of a prepared download, its status and headers judged, for as long as the block lasts."""
         return download.open_file(self.session, call, range_request)
+
+    async def upload(self, call: PreparedCall, file: SourceFile) -> OperationResult:
+        """Send a file with a prepared call of `upload.with_file`; the file is never in memory whole."""
+        return await self.session.upload(call, file)
 
     async def check(self) -> None:
         """Call the kind's health check; raises what is wrong."""

@@ -1,7 +1,7 @@
 """Params into the exact HTTP request of the application: pure, so that a dry run is the real thing."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Mapping
 from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -40,6 +40,9 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     effect: Effect = Effect.READ
     #: the operation's name in the request log: `tickets.list`, `oauth.token`
     operation: str | None = None
+    #: in place of `body`: what is read once while it is sent, and its bytes
+    stream: AsyncIterable[bytes] | None = None
+    size: int = 0
 
 
 def build(operation: Operation, params: Mapping[str, Any], address: str, effect: Effect) -> UpstreamRequest:

@@ -72,7 +72,7 @@ def sent_request(
         path[:_MAX_PATH],
         attempt,
         round((monotonic() - began) * 1000),
-        len(request.body or b""),
+        len(request.body or b"") or request.size,
         received.size,
         received.status or None,
         received.error,

@@ -34,7 +34,8 @@ from gateway.upstream.redaction import Secrets
 from gateway.upstream.requests import UpstreamRequest, authenticated, base_address
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.run_context import RunContext
-from gateway.upstream.transport import NotSent, Transport, UpstreamStream
+from gateway.upstream.transport import LONGEST_STREAM, NotSent, Transport, UpstreamStream
+from gateway.upstream.upload import SourceFile, streamed
 
 #: longest delay before a retry, in seconds; a longer `Retry-After` becomes an error
 _LONGEST_WAIT = 10.0
@@ -107,6 +108,36 @@ class UpstreamSession:
             return call.answer(exchange.response)
         except UpstreamInvalidResponse as error:
             raise retries.answer_lost(request.effect, error) from error
+
+    async def upload(self, call: PreparedCall, file: SourceFile) -> OperationResult:
+        """One request whose body holds a file as it comes, and its answer.
+
+        It is repeated only while no byte of it went out. Raises as `call` does, and what reading the file raised.
+        """
+        request = streamed(self.request(call), file)
+        failure = self.failure or self.spec.failure
+
+        async def attempt(
+            credentials: Mapping[str, str], remaining: float, number: int
+        ) -> tuple[Exchange, GatewayError | None]:
+            sent, headers = authenticated(request, credentials)
+            response = await self.transport.fetch(
+                sent, self.scope, credentials=headers, timeout=remaining, attempt=number
+            )
+            error = responses.failure(failure, response, credentials)
+            return Exchange(response, error), error
+
+        try:
+            exchange = await self._repeated(
+                attempt, request.effect, monotonic() + LONGEST_STREAM, None, may_repeat=lambda: not file.has_begun
+            )
+            return call.answer(exchange.succeeded())
+        except UpstreamInvalidResponse as error:
+            raise retries.answer_lost(request.effect, error) from error
+        except GatewayError:
+            if file.error is not None:  # the application has a part of the file, which is no file
+                raise file.error from None
+            raise
 
     async def exchange(
         self, request: UpstreamRequest, *, timeout: float, run_context: RunContext | None = None
@@ -182,8 +213,9 @@ class UpstreamSession:
         run_context: RunContext | None,
         *,
         is_trusted: bool = True,
+        may_repeat: Callable[[], bool] = lambda: True,
     ) -> Outcome:
-        """The outcome of the last try; refused credentials are renewed once."""
+        """The outcome of the last try; refused credentials are renewed once. A try may end `may_repeat`."""
         credentials = await self.authorizer.headers() if is_trusted else {}
         number, may_renew = 1, is_trusted
         sent = 0
@@ -207,12 +239,14 @@ class UpstreamSession:
                 await retries.note(run_context, error, was_sent=was_sent)
             if isinstance(error, ReauthorizationRequired) and is_trusted:
                 renewed = await self.authorizer.renewed(credentials) if may_renew else None
+                if renewed is not None and not may_repeat():
+                    raise UpstreamError("the access token was refused and has been renewed; send the file again")
                 if renewed is not None:
                     credentials, may_renew = renewed, False
                     continue
                 await self.authorizer.refused(credentials, error.detail)
             failed = retries.Attempt(number, error, was_sent)
-            wait = retries.delay(effect, failed, min(deadline - monotonic(), _LONGEST_WAIT))
+            wait = retries.delay(effect, failed, min(deadline - monotonic(), _LONGEST_WAIT)) if may_repeat() else None
             if wait is None:
                 if isinstance(outcome, Exchange) and not isinstance(error, UpstreamError):
                     return outcome

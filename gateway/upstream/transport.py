@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from time import monotonic
 
 import aiohttp
 from aiohttp.connector import Connection
+from msgspec.structs import replace
 
 from gateway.aio.timeouts import IdleTimeout, Timeouts, Wait
 from gateway.errors import (
@@ -218,7 +219,8 @@ class Transport:
                     self.under_way += 1
                     try:
                         with IdleTimeout(self._timeouts, timeout, self._idle) as idle:
-                            async with await self._sent(request, credentials) as answer:
+                            paced = _paced(request, idle)
+                            async with await self._sent(paced, credentials) as answer:
                                 body = await self._read(answer, idle)
                         response = UpstreamResponse(answer.status, _lower(answer.headers), body)
                     except TimeoutError as error:
@@ -328,13 +330,29 @@ class Transport:
                     request.method,
                     request.url,
                     headers={**request.headers, **extra_headers, **tracing.outgoing()},
-                    data=request.body,
+                    data=request.body if request.stream is None else request.stream,
                     allow_redirects=False,
                 )
             except (aiohttp.ClientError, OSError) as error:
                 sending = _SENDING.get()
                 was_sent = sending is None or sending.has_begun
                 raise _translated(error, request.url.host or "", was_sent=was_sent) from error
+
+
+def _paced(request: UpstreamRequest, idle: IdleTimeout) -> UpstreamRequest:
+    """The request, whose stream counts the time that the application takes and not that of the caller."""
+    if request.stream is None:
+        return request
+
+    async def chunks(source: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+        idle.hold()
+        async for chunk in source:
+            idle.touch()
+            yield chunk
+            idle.hold()
+        idle.touch()
+
+    return replace(request, stream=chunks(request.stream))
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

@@ -47,6 +47,21 @@ async def desk(command):
     return json.loads(out)["id"]
 
 
+async def test_a_file_is_uploaded(command, tmp_path):
+    (tmp_path / "report.txt").write_text("all is well")
+    connected, *_ = await command(
+        *("connect", "jira", "--env", "subdomain=acme"),
+        *("--credential", "username=ada@example.com", "--credential", "password=token"),
+    )
+
+    code, out, err = await command(
+        "upload", "jira", "issue_attachments", str(tmp_path / "report.txt"), "issueIdOrKey=ACME-7"
+    )
+
+    assert (connected, code) == (0, 0), err
+    assert json.loads(out)["file"]["filename"] == "report.txt"
+
+
 async def test_a_ticket_is_opened_found_and_refused(command, desk):
     code, opened, _ = await command(
         "call", "support-desk", "tickets", "create", "ticket.subject=Fire", "ticket.tags=a,b"

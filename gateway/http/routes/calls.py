@@ -3,7 +3,7 @@
 from gateway.contract.answers import Answer
 from gateway.contract.connectors import ContextStoreView
 from gateway.contract.jobs import AcceptedJobView
-from gateway.http.api import batches, context_store, downloads, execute
+from gateway.http.api import batches, context_store, downloads, execute, uploads
 from gateway.http.route import ACCEPTED_HEADERS, FILE_HEADERS, FILE_MEDIA, PART_HEADERS, RANGE_HEADERS, Route
 from gateway.identity.model import Scope
 
@@ -115,6 +115,26 @@ ROUTES: tuple[Route, ...] = (
             'params = {"attachment_id": 2}\n'
             'file = await gateway.download("support-desk", "attachments", params, to="attachment.bin")\n'
             "print(file.size, file.sha256)"
+        ),
+    ),
+    Route(
+        "POST",
+        _CONNECTOR + "/upload/{entity}",
+        uploads.upload,
+        "Upload a file to an application",
+        "Execute",
+        takes_file=True,
+        query=uploads.UploadQuery,
+        response=Answer,
+        answers={200: "The answer"},
+        errors=_ERRORS,
+        sends={200: _SUNSET},
+        scope=Scope.WRITE,
+        audit="upload",
+        command="gateway upload jira issue_attachments report.pdf issueIdOrKey=ACME-7",
+        python=(
+            'answer = await gateway.upload("jira", "issue_attachments", "report.pdf", {"issueIdOrKey": "ACME-7"})\n'
+            "print(answer.result)"
         ),
     ),
     Route(
