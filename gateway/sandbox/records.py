@@ -2,6 +2,7 @@
 
 import random
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -161,6 +162,9 @@ _VALUES: tuple[tuple[re.Pattern[str], Callable[[Making], Any]], ...] = tuple(
         (r"^(firstname)$", lambda making: making.first),
         (r"^(lastname)$", lambda making: making.last),
         (r"^(username|email|emailaddress)$", lambda making: making.email),
+        (r"^(login|slug)$", lambda making: f"{_slug(making.name)}-{making.number}"),
+        (r"^(tagname|version)$", lambda making: f"v1.{making.number}"),
+        (r"^(sha|oid)$", lambda making: f"{zlib.crc32(making.table.encode()):08x}{making.number:032x}"),
         (r"phone$", lambda making: f"+49 30 55{making.number:05d}"),
         (r"^(alias)$", lambda making: making.first.lower()),
         (r"^(company|companyname)$", lambda making: making.firm),

@@ -164,17 +164,20 @@ class SpecApplication(Application):
         return _NO_CONTENT
 
     def _row_named(self, operation: Operation, call: Call) -> Row | None:
-        """The record that a path or, in GraphQL, a variable names, by its id or by an id of another form.
+        """The record that a path or, in GraphQL, a variable names, by its id or the number beside a global id.
 
-        The id in the action's example has a record even if it is none of them.
+        An id in the action's example has a record even if ids of the entity have another form.
         """
-        table, last = self.store.table(self.table_of(operation)), last_param(operation, call)
+        name, last = self.table_of(operation), last_param(operation, call)
+        table = self.store.table(name)
         named = [last, *(_ids(call.body) if operation.action.graphql else [call.body.get("id")])]
         row = next((row for name in named if name and (row := table.get(name)) is not None), None)
         if row is None and last and operation.action_id != "create":
-            row = next((row for row in table if last in _other_ids(row.record)), None)
-        is_example = bool(last) and last in map(str, operation.action.example.values())
-        return next(iter(table), None) if row is None and is_example and operation.action_id != "create" else row
+            row = next((row for row in table if last in _numbers(row.record)), None)
+            is_example = last in map(str, operation.action.example.values())
+            if row is None and is_example and last != str(self._example_ids.get(name)):
+                return next(iter(table), None)
+        return row
 
     def _row_with(self, members: Mapping[str, Any], table: str) -> Row:
         """The first record with one of these members, else the first of all."""
@@ -352,9 +355,9 @@ def _lies_below(row: Row, call: Call) -> bool:
     return all(str(row.refs.get(name, value)) == value for name, value in call.params.items())
 
 
-def _other_ids(record: Record) -> list[str]:
-    """The ids of a record beside its own, such as a `databaseId`."""
-    return [str(value) for name, value in record.items() if name.endswith(("Id", "_id")) and value is not None]
+def _numbers(record: Record) -> list[str]:
+    """The numbers that a record has beside its global id, for calls of an older interface."""
+    return [str(record[name]) for name in ("databaseId", "legacyResourceId") if name in record]
 
 
 def _chosen_fields(operation: Operation, document: str) -> str:
