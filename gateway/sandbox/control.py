@@ -27,6 +27,9 @@ class HookRequest(BaseModel):
     url: str
     #: what signs them, where the application does not make its secret itself
     secret: str | None = Field(default=None, min_length=1)
+    #: the share of the notices that is not sent, and the share that is sent twice
+    lost: float = Field(default=0.0, ge=0, le=1)
+    doubled: float = Field(default=0.0, ge=0, le=1)
 
 
 class TokenLifetime(BaseModel):
@@ -138,7 +141,8 @@ class _Control:
     async def put_hook(self, request: web.Request) -> web.Response:
         """Send the notices of a kind to an address, after its handshake."""
         hook = HookRequest.model_validate(await request.json())
-        await self._notices.register(self._application(request), hook.url, hook.secret)
+        application = self._application(request)
+        await self._notices.register(application, hook.url, hook.secret, lost=hook.lost, doubled=hook.doubled)
         return web.Response(status=204)
 
     async def remove_hook(self, request: web.Request) -> web.Response:

@@ -3,11 +3,12 @@
 import asyncio
 import contextlib
 import logging
+import random
 import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -33,10 +34,17 @@ _REMEMBERED = 1000
 
 @dataclass(frozen=True, slots=True)
 class HookAddress:
-    """Where the notices of a kind are sent."""
+    """Where the notices of a kind are sent; a share of them is lost on the way, and a share sent twice."""
 
     url: str
-    secret: str
+    secret: str = field(repr=False)
+    lost: float = 0.0
+    doubled: float = 0.0
+
+    def times(self) -> int:
+        """How often the next notice is sent."""
+        draw = random.random()  # noqa: S311 - decides about faults, guards nothing
+        return 0 if draw < self.lost else 2 if draw < self.lost + self.doubled else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +75,13 @@ class Notices:
             with contextlib.suppress(asyncio.CancelledError):
                 await sending
 
-    async def register(self, application: Application, url: str, secret: str | None) -> None:
+    async def register(
+        self, application: Application, url: str, secret: str | None, *, lost: float = 0.0, doubled: float = 0.0
+    ) -> None:
         """Send the kind's notices to this address from now on, after the handshake that the spec describes.
 
-        `secret` signs them, where the application does not make one itself. Raises ValueError.
+        `secret` signs them, where the application does not make one itself. The shares `lost` of them is not sent, and
+        the share `doubled` twice. Raises ValueError.
         """
         kind, spec = application.kind.name, application.kind.spec.webhooks
         if spec is None:
@@ -82,7 +93,8 @@ class Notices:
             key_of(spec.signature, secret or "")
         except ValueError as error:
             raise ValueError(f"secret {error}") from error
-        hook = HookAddress(url, secrets.token_hex(32) if secret is None or makes_secret else secret)
+        key = secrets.token_hex(32) if secret is None or makes_secret else secret
+        hook = HookAddress(url, key, lost, doubled)
         await self._shake_hands(spec, hook)
         self._hooks[kind] = hook
 
@@ -113,12 +125,18 @@ class Notices:
             if notice_of is None:
                 headers, body = _plain_notice(application, spec, change)
             if body:
-                try:
-                    status, _, _ = await self._send(spec, hook, body, headers)
-                except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                    log.warning("a notice was not answered: %s", error, extra={"url": hook.url})
-                    status = 0
-                self.sent.append(SentNotice(kind, hook.url, body, status))
+                data, headers = _written(spec, hook, body, headers)
+                for _ in range(hook.times()):
+                    self.sent.append(SentNotice(kind, hook.url, body, await self._sent(hook, data, headers)))
+
+    async def _sent(self, hook: HookAddress, data: bytes, headers: Mapping[str, str]) -> int:
+        """The status of the answer; 0 for none."""
+        try:
+            status, _, _ = await self._post(hook, data, headers)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            log.warning("a notice was not answered: %s", error, extra={"url": hook.url})
+            return 0
+        return status
 
     async def _shake_hands(self, spec: NoticeSpec, hook: HookAddress) -> None:
         if spec.handshake is None:
@@ -129,7 +147,8 @@ class Notices:
         body = {} if in_header else nested(spec.handshake.path, value)
         is_signed = spec.handshake.style == "challenge"
         try:
-            answer = await self._send(spec, hook, body, {name: value} if in_header else {}, is_signed=is_signed)
+            given = {name: value} if in_header else {}
+            answer = await self._post(hook, *_written(spec, hook, body, given, is_signed=is_signed))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ValueError(f"{hook.url} does not answer: {error}") from error
         status, headers, text = answer
@@ -137,23 +156,27 @@ class Notices:
         if status != 200 or not is_echoed:
             raise ValueError(f"{hook.url} answered {status} to the handshake: {text[:200]}")
 
-    async def _send(
-        self, spec: NoticeSpec, hook: HookAddress, body: Any, headers: Mapping[str, str], *, is_signed: bool = True
-    ) -> tuple[int, Any, str]:
+    async def _post(self, hook: HookAddress, data: bytes, headers: Mapping[str, str]) -> tuple[int, Any, str]:
         """Status, headers and text of the answer."""
         assert self._session is not None
-        at, delivery_id = datetime.now(UTC), str(uuid4())
-        written = "" if spec.timestamp is None else time_text(spec.timestamp, at)
-        if isinstance(body, dict):
-            _put_in_body(spec, body, written, delivery_id)
-        data = msgspec.json.encode(body)
-        if is_signed:
-            signature = sign(spec, "POST", hook.url, data, time=written, delivery_id=delivery_id, secret=hook.secret)
-            headers = {**headers, **signature}
-        async with self._session.post(
-            hook.url, data=data, headers={"Content-Type": "application/json", **headers}, allow_redirects=False
-        ) as response:
+        async with self._session.post(hook.url, data=data, headers=headers, allow_redirects=False) as response:
             return response.status, response.headers, await response.text()
+
+
+def _written(
+    spec: NoticeSpec, hook: HookAddress, body: Any, headers: Mapping[str, str], *, is_signed: bool = True
+) -> tuple[bytes, dict[str, str]]:
+    """The bytes and the headers of a notice that is sent now."""
+    delivery_id, time_sent = str(uuid4()), ""
+    if spec.timestamp is not None:
+        time_sent = time_text(spec.timestamp, datetime.now(UTC))
+    if isinstance(body, dict):
+        _put_in_body(spec, body, time_sent, delivery_id)
+    data = msgspec.json.encode(body)
+    signature = {}
+    if is_signed:
+        signature = sign(spec, "POST", hook.url, data, time=time_sent, delivery_id=delivery_id, secret=hook.secret)
+    return data, {"Content-Type": "application/json", **headers, **signature}
 
 
 def _put_in_body(spec: NoticeSpec, body: Record, written: str, delivery_id: str) -> None:

@@ -13,7 +13,17 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.faults import agents, batches, event_storm, exports, long_operations, remembered_answers, rolling, schedules
+from tests.faults import (
+    agents,
+    batches,
+    event_storm,
+    exports,
+    long_operations,
+    notice_storm,
+    remembered_answers,
+    rolling,
+    schedules,
+)
 from tests.faults.report import Report, document
 from tests.faults.storm import storm
 
@@ -54,6 +64,12 @@ _EVENTS = """## Events
 `python -m tests.faults.event_storm`: records of two organizations change, and the changes are delivered to webhooks,
 while workers and the front end are killed and receivers answer 429, 500, 410, or later than a sender waits.
 """
+_NOTICES = """## Notices
+
+`python -m tests.faults.notice_storm`: an application changes its records and sends notices, of which a part is lost
+and a part comes twice, while workers are killed. In the end the copy has every change, and the feed an event of each
+record.
+"""
 _REMEMBERED = """## Remembered answers
 
 `python -m tests.faults.remembered_answers`: two front ends remember answers of a connector while it is written to and
@@ -72,6 +88,7 @@ _OTHERS: Mapping[str, tuple[str, Callable[[], Coroutine[Any, Any, Any]]]] = {
     ),
     "schedules": (_SCHEDULES, lambda: schedules.schedule_storm(schedules.SCHEDULES, schedules.SLOTS, schedules.FAULTS)),
     "events": (_EVENTS, lambda: event_storm.storm(event_storm.CHANGES, event_storm.KILLS)),
+    "notices": (_NOTICES, lambda: notice_storm.notices(notice_storm.CHANGES, notice_storm.KILLS)),
     "rolling": (_ROLLING, lambda: rolling.rolling(rolling.RATE)),
     "remembered_answers": (_REMEMBERED, lambda: remembered_answers.remembered_answers(remembered_answers.ROUNDS)),
 }

@@ -54,8 +54,8 @@ async def hook() -> AsyncIterator[Hook]:
         yield opened
 
 
-async def registered(http, hook, kind):
-    async with http.put(f"/_sandbox/hooks/{kind}", json={"url": hook.url, "secret": SECRET}) as answer:
+async def registered(http, hook, kind, **shares):
+    async with http.put(f"/_sandbox/hooks/{kind}", json={"url": hook.url, "secret": SECRET, **shares}) as answer:
         return answer.status, await answer.text()
 
 
@@ -112,6 +112,18 @@ async def test_a_write_through_the_api_is_noticed_once_and_a_read_is_not(http, h
     assert changes == [("tickets", "3")]
     assert [(each["kind"], each["body"]["subject"]) for each in sent] in ([], [("support-desk", "zen:ticket:3")])
     assert hook.notices.empty()
+
+
+async def test_notices_are_lost_and_sent_twice_on_request(http, hook):
+    await registered(http, hook, "support-desk", lost=1.0)
+    await put_record(http, "support-desk", "tickets")
+    await registered(http, hook, "support-desk", doubled=1.0)
+    await put_record(http, "support-desk", "users")
+
+    first, second = await hook.next(), await hook.next()
+
+    assert b"zen:user:77" in first.body
+    assert (first.body, dict(first.headers)) == (second.body, dict(second.headers))
 
 
 async def test_without_a_hook_and_after_a_reset_nothing_is_sent(http, hook):
