@@ -4,15 +4,13 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from gateway.kinds.catalog import Operation
-from gateway.sandbox import filters, paging
-from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply
+from gateway.sandbox import filters
+from gateway.sandbox.calls import Call, Handler, Refusal, Reply
 from gateway.sandbox.kinds.workspace_notes.world import NotesWorld, keep_one_content, uuid_of
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
 _VERSION = "2025-09-03"
-_REQUEST_ID = "5a9db0c5-0000-4000-8000-000000000001"
 #: results that a search reaches
 _DEEPEST = 10_000
 #: the tables that a search filter means
@@ -58,24 +56,6 @@ class WorkspaceNotes(NotesWorld):
         if call.headers["notion-version"] != _VERSION:
             raise Refusal(400, "invalid_request", f"the sandbox speaks version {_VERSION} only")
 
-    def one(self, operation: Operation, row: Row, call: Call) -> Reply:
-        return Reply({**row.record, "request_id": _REQUEST_ID})
-
-    def listed(self, operation: Operation, rows: Sequence[Row], call: Call) -> Reply:
-        return self._paged(rows, {**call.query, **call.body})
-
-    def _paged(self, rows: Sequence[Row], asked: Mapping[str, Any]) -> Reply:
-        """A page that begins at the record whose id is `start_cursor`."""
-        size, after = paging.size_asked(asked, "page_size", 100, 100), asked.get("start_cursor")
-        start = next((place for place, row in enumerate(rows) if row.id == after), None) if after else 0
-        if start is None:
-            raise Refusal(400, message=f"The start_cursor provided is invalid: {after}")
-        page = paging.portion(rows, start, size)
-        following = rows[page.end].id if page.has_more else None
-        shown = [row.record for row in page.items]
-        meta: Record = {"next_cursor": following, "has_more": page.has_more, "request_id": _REQUEST_ID}
-        return Reply({"object": "list", "results": shown, **meta})
-
     def handlers(self) -> dict[str, Handler]:
         return {
             "POST /v1/search": self.search,
@@ -99,9 +79,10 @@ class WorkspaceNotes(NotesWorld):
         kept = [row for row in found if text in str(row.record.get("properties") or "").lower()] if text else found
         is_descending = sort.get("direction", "descending") == "descending"
         rows = filters.ordered(kept, "last_edited_time", descending=is_descending)
+        operation = self.kind.operation(_SEARCHED[wanted][0], "list")
         if len(rows) <= _DEEPEST:
-            return self._paged(rows, call.body)
-        capped = self._paged(rows[:_DEEPEST], call.body)
+            return self.listed(operation, rows, call)
+        capped = self.listed(operation, rows[:_DEEPEST], call)
         status = {"type": "incomplete", "incomplete_reason": "query_result_limit_reached"}
         return Reply({**capped.body, "request_status": status})
 
@@ -116,7 +97,7 @@ class WorkspaceNotes(NotesWorld):
         row = self.born("pages", {**self.authored("pages", 1), **stamps, "in_trash": False, **members}, call.now)
         row.record["url"] = f"https://www.notion.so/{row.id.replace('-', '')}"
         self._append(row.id, call.body.get("children") or (), call.now)
-        return Reply({**row.record, "request_id": _REQUEST_ID})
+        return Reply(row.record)
 
     def update_data_source(self, call: Call) -> Reply:
         """Members of the database around it are none of its own."""
@@ -126,15 +107,14 @@ class WorkspaceNotes(NotesWorld):
         return self.update_record(self.kind.operation("data_sources", "update"), call)
 
     def children(self, call: Call) -> Reply:
-        return self._paged(self._below("blocks", self._container(call.params["block_id"])), call.query)
+        rows = self._below("blocks", self._container(call.params["block_id"]))
+        return self.listed(self.kind.operation("blocks", "list"), rows, call)
 
     def append(self, call: Call) -> Reply:
         """The blocks just added, in their order."""
         owner = self._container(call.params["block_id"])
         added = self._append(owner, call.body["children"], call.now)
-        shown = [row.record for row in added]
-        meta: Record = {"next_cursor": None, "has_more": False, "request_id": _REQUEST_ID}
-        return Reply({"object": "list", "results": shown, **meta})
+        return Reply({"results": [row.record for row in added], "next_cursor": None, "has_more": False})
 
     def _append(self, owner: str, children: Iterable[Mapping[str, Any]], now: float) -> list[Row]:
         kind = "page_id" if self.store.table("pages").get(owner) else "block_id"
@@ -160,10 +140,11 @@ class WorkspaceNotes(NotesWorld):
         if others := set(call.body) - {kind, "archived", "in_trash", "type", "object"}:
             raise Refusal(400, message=f"a {kind} block has no {', '.join(sorted(others))}; its type cannot change")
         self.change(row, {**flags, kind: {**row.record[kind], **call.body.get(kind, {})}}, call.now)
-        return Reply({**row.record, "request_id": _REQUEST_ID})
+        return Reply(row.record)
 
     def comments(self, call: Call) -> Reply:
-        return self._paged(self._below("comments", self._container(call.query.get("block_id", ""))), call.query)
+        rows = self._below("comments", self._container(call.query.get("block_id", "")))
+        return self.listed(self.kind.operation("comments", "list"), rows, call)
 
     def create_comment(self, call: Call) -> Reply:
         """A new discussion below a parent, or one more comment in one there is."""
@@ -184,7 +165,7 @@ class WorkspaceNotes(NotesWorld):
         texts = [{**item, "plain_text": item.get("text", {}).get("content", "")} for item in body["rich_text"]]
         row = self.born("comments", {**self.authored("comments", 1), **shape, "rich_text": texts}, call.now)
         row.refs["parent"] = owner
-        return Reply({**row.record, "request_id": _REQUEST_ID})
+        return Reply(row.record)
 
     def _container(self, row_id: str) -> str:
         """The id of a page or block that there is."""
