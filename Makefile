@@ -72,9 +72,10 @@ faults: $(INSTALLED) ## Kill and freeze real processes under load and print the 
 bench: $(INSTALLED) ## Measure, each figure beside its baseline in the same run
 	@$(BIN)/python -m tests.benchmarks
 
-screenshots: $(INSTALLED) ## Take the pictures of the console that the README shows
+screenshots: $(INSTALLED) ## Take the pictures of the console and of the documents
 	@mkdir -p docs/screenshots
 	@GATEWAY_SCREENSHOTS=docs/screenshots $(TEST) tests/journeys/test_console_browser.py -k "every_screen or every_other or playground or live or console"
+	@GATEWAY_SCREENSHOTS=docs/screenshots $(TEST) tests/http/test_docs_browser.py -k every_sort
 
 check: $(INSTALLED) ## Format, lint and types
 	@$(BIN)/ruff format --check .

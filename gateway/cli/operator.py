@@ -107,7 +107,7 @@ def _served_kinds(settings: Settings) -> tuple[str, ...]:
     """The kinds that are served; those that are not are named with every error of their specs."""
     catalog = load_catalog(settings.specs)
     for name, refused in catalog.refused.items():
-        click.echo(f"{name} is not served, its spec has {len(refused.errors)} errors:\n{refused}", err=True)
+        click.echo(f"{name} is not served, its spec has {refused.count}:\n{refused}", err=True)
     return tuple(catalog.kinds)
 
 

@@ -41,7 +41,7 @@ def lint_specs(folders: Sequence[Path]) -> None:
     errors = [error for folder in found for error in lint(folder)]
     for error in errors:
         click.echo(str(error))
-    click.echo(f"{len(found)} kinds, {len(errors)} errors", err=True)
+    click.echo(f"kinds: {len(found)}, errors: {len(errors)}", err=True)
     sys.exit(1 if errors else 0)
 
 

@@ -315,9 +315,9 @@ class Catalog:
         """
         kind = self._by_name.get(_plain(name))
         if kind is None and _plain(name) in self.refused:
-            errors = len(self.refused[_plain(name)].errors)
+            count = self.refused[_plain(name)].count
             raise UnknownConnectorType(
-                f"the connector type {name!r} is not served: its spec has {errors} errors; see `gateway specs lint`"
+                f"the connector type {name!r} is not served: its spec has {count}; see `gateway specs lint`"
             )
         if kind is None:
             hint = did_you_mean(name, {*(kind.spec.display_name for kind in self), *dict(self._applications())})

@@ -32,6 +32,11 @@ class SpecError(Exception):
         super().__init__("\n".join(map(str, errors)))
         self.errors = tuple(errors)
 
+    @property
+    def count(self) -> str:
+        """`1 error`, `3 errors`."""
+        return "1 error" if len(self.errors) == 1 else f"{len(self.errors)} errors"
+
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file; raises SpecError with the line."""

@@ -107,7 +107,7 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
         catalog = load_catalog(settings.specs)
         yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
         for name, refused in catalog.refused.items():
-            yield failed("specs", f"{name} is not served, its spec has {len(refused.errors)} errors: {refused}")
+            yield failed("specs", f"{name} is not served, its spec has {refused.count}: {refused}")
     except SpecError as error:
         yield failed("specs", f"{error}; `gateway specs lint` says all")
         return
@@ -249,7 +249,7 @@ async def of_sunsets(database: Database, settings: Settings) -> AsyncIterator[Ch
         spec = catalog.kinds[row["kind"]].spec if row["kind"] in catalog.kinds else None
         for method, sunset in all_sunsets(spec) if spec else ():
             if method in (None, row["auth_method"]):
-                yield warning("sunsets", f"{row['connectors']} connectors of {row['kind']} rely on it: {sunset}")
+                yield warning("sunsets", f"connectors of {row['kind']} that rely on it: {row['connectors']}; {sunset}")
 
 
 async def of_redis(url: str) -> AsyncIterator[CheckResult]:

@@ -152,7 +152,7 @@ async def test_connectors_that_rely_on_what_ends_are_found(database, database_ur
     found = [each.said async for each in of_sunsets(database, settings)]
     await store.delete(organization.id, connector_id)
 
-    assert any("connectors of support-desk rely on it: API token ends on 2027-04-30" in said for said in found)
+    assert any("connectors of support-desk that rely on it: 1; API token ends on 2027-04-30" in said for said in found)
 
 
 async def test_redis_is_well_or_missed_but_never_needed(redis_url: str):

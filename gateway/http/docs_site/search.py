@@ -37,12 +37,17 @@ class Hit:
 
 def search(entries: Iterable[SearchEntry], phrase: str, limit: int) -> list[Hit]:
     """The entries that hold every word of the phrase, best first."""
-    words = list(dict.fromkeys(_WORD.findall(phrase.lower())))
+    words = list(dict.fromkeys(map(_singular, _WORD.findall(phrase.lower()))))
     if not words:
         return []
     scored = ((_score(entry, words), entry) for entry in entries)
     best = sorted((each for each in scored if each[0]), key=lambda each: -each[0])[:limit]
     return [Hit(entry, _snippet(entry, words)) for _, entry in best]
+
+
+def _singular(word: str) -> str:
+    """The word without the `s` of a plural, which the singular would miss."""
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def _score(entry: SearchEntry, words: Sequence[str]) -> int:
@@ -63,4 +68,7 @@ def _snippet(entry: SearchEntry, words: Sequence[str]) -> str:
     found = [place for word in words if (place := entry.lower_text.find(word)) >= 0]
     start = max(min(found, default=0) - _BEFORE, 0)
     end = start + _BEFORE + _AFTER
-    return f"{'… ' if start else ''}{entry.text[start:end]}{' …' if end < len(entry.text) else ''}"
+    shown = entry.text[start:end]
+    if start:
+        shown = f"… {shown.partition(' ')[2]}"
+    return f"{shown.rpartition(' ')[0]} …" if end < len(entry.text) else shown

@@ -37,7 +37,7 @@ class DocsSite:
         self.entries = (*_sections(self.pages), *_operations(self.api), *_kinds(catalog), *_errors())
         #: address → HTML of the pages that were asked for
         self.rendered: dict[str, str] = {}
-        self._kinds = [kind.spec for kind in catalog]
+        self._kinds = sorted((kind.spec for kind in catalog), key=lambda spec: spec.application.casefold())
 
     def render(self, pages: Pages, address: str, template: str, active: str, **context: Any) -> str:
         """A page of the site as HTML."""
