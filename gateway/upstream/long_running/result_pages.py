@@ -25,6 +25,8 @@ class ResultPosition(msgspec.Struct, frozen=True):
     """Where reading goes on: the number of the page from 0, the request that reads it, and the params that it adds."""
 
     page: int = 0
+    #: how many records were read before it
+    records: int = 0
     request: int = 0
     following: dict[str, Any] = msgspec.field(default_factory=dict)
 
@@ -44,9 +46,9 @@ async def result_pages(
             raise UpstreamInvalidResponse(f"{run.call.operation}: the application names a page as its own next page")
         if following is not None:
             added = {name: each for name, each in following.items() if name not in params}
-            position = ResultPosition(position.page + 1, position.request, added)
+            position = ResultPosition(position.page + 1, request=position.request, following=added)
         elif position.request + 1 < len(requests):
-            position = ResultPosition(position.page + 1, position.request + 1)
+            position = ResultPosition(position.page + 1, request=position.request + 1)
         else:
             yield records, None
             return

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.aio.background import cancel_and_wait
 from gateway.contract.kinds import Effect
@@ -155,16 +156,21 @@ class LongRun:
             await self._run.ask(self._run.call.operation.follow_up(close), self._params(number))
         except UpstreamRejected:
             if number in self._refused_closes:
+                await self._give_up(number)
                 raise
             self._refused_closes.add(number)
 
     async def _close_again(self, number: int) -> None:
         """The application still waits; a run that was canceled meanwhile leaves it so."""
         if self._run.run_context.is_canceled:
-            self._end(number)
-            await self._save()
+            await self._give_up(number)
         self._require_not_canceled()
         await self._close(number)
+
+    async def _give_up(self, number: int) -> None:
+        """A portion that the application has not begun, or could not run."""
+        self._end(number)
+        await self._save()
 
     async def _follow(self, number: int) -> None:
         """Poll a portion until it ends, and read its results."""
@@ -182,8 +188,7 @@ class LongRun:
             self._under_way[number] = self._known_progress(number, done)
             await self._progress()
         if reason is not None and self._how.results.items is None:
-            self._end(number)
-            await self._save()
+            await self._give_up(number)
             masked = (await self._run.session.secrets()).masked(reason)
             error = UpstreamError(f"{operation}: the application could not run it: {masked}")
             error.retryable = False
@@ -221,12 +226,11 @@ class LongRun:
             return item_lines(how, self._portions[number].items, entries_of(how, answer.decoded()), reason, secrets)
         pages = result_pages(self._run, requests, self._params(number), ResultPosition())
         entries = [entry async for records, _ in pages for entry in records]
-        if len(entries) != len(self._portions[number].items):
-            raise UpstreamInvalidResponse(
-                f"{self._run.call.operation}: the application reports on {len(entries)} items of "
-                f"{len(self._portions[number].items)}"
-            )
-        return entry_lines(how, entries, reason, secrets)
+        lines, items = entry_lines(how, entries, reason, secrets), len(self._portions[number].items)
+        if len(lines) != items and reason is None:
+            words = f"the application reports on {len(lines)} items of {items}"
+            raise UpstreamInvalidResponse(f"{self._run.call.operation}: {words}")
+        return lines + item_lines(how, [{}] * (items - len(lines)), (), reason, secrets)
 
     async def _store_lines(self, number: int, lines: Sequence[Line]) -> None:
         """Store the lines of a portion in parts; the last one with the portion's end."""
@@ -240,23 +244,26 @@ class LongRun:
     async def _store_records(self, number: int, answer: OperationResult) -> None:
         """Store the pages of a portion one by one, each with the position of the next; the last one with its end."""
         requests, position = self._how.results.requests, self._positions.get(number, ResultPosition())
-        stored = self._finished.get(number, Tally())
+        limit = self._run.selection.limit
         pages = (
             result_pages(self._run, requests, self._params(number), position)
             if requests
             else listed(self._run.call.operation, answer)
         )
-        async for records, following in pages:
-            shown = selected_records(records, self._run.selection)
-            part = number * _PARTS_OF_PORTION + position.page + 1
-            stored += Tally(len(records))
-            if following is None:
-                self._finished[number] = stored
+        async for page, following in pages:
+            records = page if limit is None else page[: limit - position.records]
+            part, read = number * _PARTS_OF_PORTION + position.page + 1, position.records + len(records)
+            is_last = following is None or read == limit
+            if following is None or is_last:
+                self._finished[number] = Tally(read)
                 self._end(number)
             else:
-                position = self._positions[number] = following
-            await self._save(shown, part)
+                position = self._positions[number] = replace(following, records=read)
+                self._under_way[number] = read
+            await self._save(selected_records(records, self._run.selection), part)
             await self._progress()
+            if is_last:
+                return
 
     def _end(self, number: int) -> None:
         """A portion that needs to be followed no more."""
@@ -288,6 +295,8 @@ class LongRun:
         if self._how.results.items is None:
             started = [{"run_id": run_id} for run_id in self._started.values()]
             return Effects(started[0], is_open=True, summary=self._message()) if started else Effects()
+        if not self._started and not self._finished:
+            return Effects()
         tally = self.tally
         known = {
             "batches": len(self._portions),

@@ -189,6 +189,8 @@ class Factory:
         self.bodies: list[str] = []
         self.runs: dict[str, dict[str, Any]] = {}
         self.fails = False
+        #: imports are never begun; those that fail report on no row
+        self.refuses_to_close = self.keeps_silent = False
         self.origin = URL()
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -249,7 +251,7 @@ class Factory:
 
     def _closed(self, run_id: str) -> web.Response:
         run = self.runs[run_id]
-        if run["state"] != "open":
+        if run["state"] != "open" or self.refuses_to_close:
             return web.json_response({"message": "closed already"}, status=400)
         run["state"] = "running"
         for row in run["rows"]:
@@ -257,7 +259,8 @@ class Factory:
         return web.Response(status=200)
 
     def _rows(self, run_id: str, which: str) -> web.Response:
-        rows = [row for row in self.runs[run_id]["rows"] if (row["name"] == "locked") is (which == "bad")]
+        known = [] if self.keeps_silent else self.runs[run_id]["rows"]
+        rows = [row for row in known if (row["name"] == "locked") is (which == "bad")]
         lines = [f"{row['name']},{'Locked' if which == 'bad' else ''}" for row in rows]
         return web.Response(text="\n".join(["new_id,why", *lines]), content_type="text/csv")
 

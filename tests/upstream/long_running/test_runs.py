@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from gateway.contract.kinds import Effect
-from gateway.errors import JobCanceled, OutcomeUnknown, UpstreamError
+from gateway.errors import JobCanceled, OutcomeUnknown, UpstreamError, UpstreamRejected
+from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.prepared import prepare
 from gateway.upstream.run_context import Effects
 from tests.upstream.long_running.factory import ACTIONS, Killer, Row, factory, ran
@@ -145,6 +146,42 @@ async def test_a_canceled_import_is_not_closed():
 
     assert not Effects.of(row.state).is_open
     assert [method for method, _ in application.received] == ["GET"]
+
+
+async def test_an_import_that_the_application_refuses_to_begin_did_nothing():
+    async with factory() as (application, connector):
+        application.refuses_to_close = True
+        row = Row(Killer())
+        with pytest.raises(UpstreamRejected):
+            await connector.run(prepare(connector.kind.operation("things", "import"), ROWS), row)
+
+    assert Effects.of(row.state) == Effects()
+
+
+async def test_rows_of_an_import_that_failed_before_it_reported_on_them_were_not_written():
+    async with factory() as (application, connector):
+        application.fails = application.keeps_silent = True
+        _, records = await ran(application, connector, "import", {"rows": [{"name": "a"}, {"name": "b"}]})
+
+    assert records == [{"id": None, "success": False, "error": "Not today"}] * 2
+
+
+async def test_records_beyond_the_limit_are_not_read():
+    async with factory() as (application, connector):
+        row, call = Row(Killer()), prepare(connector.kind.operation("things", "query"), {"q": "all"})
+        await connector.run(call, row, FieldSelection(limit=4))
+
+    assert _decoded(row.records) == [{"id": number} for number in range(4)]
+    assert application.received.count(("GET", "/queries/queries-1")) == 2
+
+
+async def test_progress_counts_the_records_that_were_read():
+    async with factory() as (_, connector):
+        row = Row(Killer())
+        await connector.run(prepare(connector.kind.operation("things", "query"), {"q": "all"}), row)
+
+    assert [done for done, _, _ in row.reported] == sorted(done for done, _, _ in row.reported)
+    assert row.reported[-1] == (9, None, "9 records read")
 
 
 async def test_a_dry_run_shows_the_start_of_each_portion():
