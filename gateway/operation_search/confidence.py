@@ -47,6 +47,8 @@ class Evidence:
     #: the fit of its action
     fit: float
     score: float
+    #: the factor of its strength for kinds without a connector
+    preference: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def is_found(asked: Asked, found: Sequence[Evidence], corpus: Corpus) -> bool:
     """Whether the first operation of `found`, sorted by score, does the task."""
     question, first = asked.question, found[0]
     missing = _missing_action(question, found, corpus)
-    strength = first.strength / asked.share**_POWER
+    strength = first.strength / first.preference / asked.share**_POWER
     against = (
         (_MISSING if is_commanded(question) else _MISSING_NEW) * missing
         + _ELSEWHERE * _elsewhere(question, found, asked.named)

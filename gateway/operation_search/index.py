@@ -41,7 +41,7 @@ class Weights:
     """How much each sort of evidence counts."""
 
     entity: float = 1.0
-    siblings: float = 0.3
+    siblings: float = 0.2
     text: float = 0.15
     kind_words: float = 0.3
     #: the share of a list's phrases that counts for the search of the copy, which has no phrases
@@ -62,7 +62,7 @@ class Weights:
     copy_of_condition: float = 1.8
     get_of_condition: float = 0.6
     #: the factor for kinds without a connector, if others have one
-    not_connected: float = 0.4
+    not_connected: float = 0.15
 
 
 class OperationIndex:
@@ -149,7 +149,7 @@ class _View:
         kinds, shares = corpus.catalog.kinds, _shares(corpus, question)
         self._words_of_kind = {kind: weights.kind_words * shares.get(kind, 0) for kind in kinds}
         self._preference = {
-            kind: weights.not_connected if connected and kind not in connected else 1.0 for kind in kinds
+            kind: weights.not_connected if connected and kind not in {*connected, *named} else 1.0 for kind in kinds
         }
         self._share = {kind: self._share_of_kind(kind) for kind in kinds}
         self._referred = self._entities_referred_to()
@@ -183,7 +183,7 @@ class _View:
         strength, fit = self._by_id(known, strength, fit)
         fit = self._by_condition(known.owner[2], fit)
         score = strength * (1 - self._weights.fit + self._weights.fit * fit)
-        return Evidence(known, plain, strength, fit, score)
+        return Evidence(known, plain, strength, fit, score, self._preference[known.owner[0]])
 
     def _base(self, entity: EntityKey) -> float:
         """What the operations of an entity have in common of their strength."""

@@ -120,6 +120,48 @@ def test_kinds_that_have_a_connector_come_first_among_equals():
 
 
 @pytest.mark.parametrize(
+    ("text", "connected", "operation"),
+    [
+        ("close the ticket", {"freshdesk"}, "freshdesk.tickets.update"),
+        ("list issues", {"linear"}, "linear.issues.list"),
+        ("list orders of the shop", {"support-desk"}, "shopify.orders.list"),
+    ],
+)
+def test_a_connected_kind_comes_first_and_another_where_none_does_the_task(text, connected, operation):
+    assert names(text, connected=connected)[0] == operation
+
+
+@pytest.mark.parametrize(
+    ("text", "operation"),
+    [
+        (
+            "Our lawyer insists that everything is in order by Friday, so please show me the open tickets of Initech "
+            "before the cleaning crew arrives",
+            "support-desk.tickets.list",
+        ),
+        (
+            "Hi! Hope your weekend was good. Who is on call tonight? Thanks a lot, and tell me when you are done",
+            "incident-management.schedules.list",
+        ),
+    ],
+)
+def test_a_long_request_is_judged_by_what_it_asks(text, operation):
+    assert names(text)[0] == operation
+
+
+def test_an_application_without_a_kind_is_named_with_those_that_have_one():
+    found = INDEX.search("files in our Dropbox folder")
+
+    assert list(found.data) == []
+    assert found.message.startswith("There is no kind for Dropbox. Applications: ")
+
+
+@pytest.mark.parametrize("text", ["Duplicate a page in Notion", "Lock the Asana task", "Translate the Zendesk ticket"])
+def test_a_verb_by_which_no_operation_is_known_is_not_done_by_another(text):
+    assert names(text) == []
+
+
+@pytest.mark.parametrize(
     ("text", "options", "message"),
     [
         ("create a deal", {"kind": "crm-records"}, NO_DEALS),
