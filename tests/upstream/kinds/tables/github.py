@@ -10,7 +10,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
-from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, GraphQL, Refused
+from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, GraphQL, Pages, Refused
 
 REPO = {"owner": "acme", "repo": "shop"}
 OF_REPO = "/repos/acme/shop"
@@ -267,6 +267,29 @@ FAILURES = [
 BAD_CREDENTIALS = [
     BadCredentials({"token": "t", "password": "p"}, "password", "password is not a credential"),
 ]
+FIRST, SECOND = ({"per_page": 1, **REPO}, {"per_page": 1, "after": "c1", **REPO})
+TWO = [
+    {"pageInfo": {"hasNextPage": True, "endCursor": "c1"}, "nodes": [{"id": "I_1"}]},
+    {"pageInfo": {"hasNextPage": False, "endCursor": "c2"}, "nodes": [{"id": "I_2"}]},
+]
+PAGES = [
+    Pages(
+        "issues.list",
+        {**REPO, "per_page": 1},
+        [{"data": {"repository": {"issues": page}}} for page in TWO],
+        [[{"id": "I_1"}], [{"id": "I_2"}]],
+        ["/graphql", "/graphql"],
+        sent=[GraphQL("issues(first: $per_page", FIRST), GraphQL("issues(first: $per_page", SECOND)],
+    ),
+    Pages(
+        "pull_request_files.list",
+        {**PULL, "per_page": 1},
+        [[{"sha": "a"}], [{"sha": "b"}]],
+        [[{"sha": "a"}], [{"sha": "b"}]],
+        [f"{OF_REPO}/pulls/7/files?per_page=1", f"{OF_REPO}/pulls/7/files?per_page=1&page=2"],
+        headers=[{"Link": '<https://api.github.com/repositories/1/pulls/7/files?per_page=1&page=2>; rel="next"'}],
+    ),
+]
 CASES = Cases(
     "github",
     "https://api.github.com",
@@ -275,6 +298,7 @@ CASES = Cases(
     FAILURES,
     authorizations=[({"token": "ghp_1"}, "Bearer ghp_1"), ({"access_token": "gho_1"}, "Bearer gho_1")],
     check=("/graphql", {"data": {"viewer": {"id": "U_1"}}}),
+    pages=PAGES,
     answers=ANSWERS,
     bad_credentials=BAD_CREDENTIALS,
     headers={"X-GitHub-Api-Version": "2022-11-28"},

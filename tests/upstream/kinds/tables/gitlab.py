@@ -7,7 +7,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
-from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Refused
+from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Pages, Refused
 
 PROJECT = {"project_id": "acme/shop"}
 GROUP = {"group_id": "acme"}
@@ -231,6 +231,17 @@ FAILURES = [
 BAD_CREDENTIALS = [
     BadCredentials({"access_token": "t", "password": "p"}, "password", "password is not a credential"),
 ]
+NEXT = "https://gitlab.com/api/v4/projects/7/issues?page=2&per_page=1"
+PAGES = [
+    Pages(
+        "issues.list",
+        {**PROJECT, "per_page": 1},
+        [[{"id": 1}], [{"id": 2}]],
+        [[{"id": 1}], [{"id": 2}]],
+        [f"/api/v4{OF_PROJECT}/issues?per_page=1", f"/api/v4{OF_PROJECT}/issues?page=2&per_page=1"],
+        headers=[{"Link": f'<{NEXT}>; rel="next", <{NEXT}>; rel="last"'}, {"Link": f'<{NEXT}>; rel="last"'}],
+    ),
+]
 CASES = Cases(
     "gitlab",
     "https://gitlab.com/api/v4",
@@ -239,6 +250,7 @@ CASES = Cases(
     FAILURES,
     authorizations=[({"access_token": "glpat-1"}, "Bearer glpat-1")],
     check=("/api/v4/projects?per_page=1", []),
+    pages=PAGES,
     answers=ANSWERS,
     bad_credentials=BAD_CREDENTIALS,
 )

@@ -7,7 +7,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
-from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Refused
+from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Pages, Refused
 
 ORG = {"organization_slug": "acme"}
 PROJECT = {**ORG, "project_slug": "checkout"}
@@ -210,6 +210,18 @@ BAD_CREDENTIALS = [
     BadCredentials({}, "auth_token", "auth_token"),
     BadCredentials({"auth_token": "t", "api_key": "k"}, "api_key", "api_key is not a credential"),
 ]
+LINK = '<https://sentry.io/api/0/x/?cursor={0}>; rel="next"; results="{1}"; cursor="{0}"'
+PAGES = [
+    Pages(
+        "releases.list",
+        {**ORG, "per_page": 1},
+        [[{"version": "1"}], [{"version": "2"}]],
+        [[{"version": "1"}], [{"version": "2"}]],
+        [f"/api/0{OF_ORG}/releases/?per_page=1", f"/api/0{OF_ORG}/releases/?per_page=1&cursor=0%3A1%3A0"],
+        # the last page has a link too
+        headers=[{"Link": LINK.format("0:1:0", "true")}, {"Link": LINK.format("0:2:0", "false")}],
+    ),
+]
 CASES = Cases(
     "sentry",
     "https://sentry.io/api/0",
@@ -218,6 +230,7 @@ CASES = Cases(
     FAILURES,
     authorizations=[({"auth_token": "sntryu_1"}, "Bearer sntryu_1")],
     check=("/api/0/organizations/?per_page=1", []),
+    pages=PAGES,
     answers=ANSWERS,
     bad_credentials=BAD_CREDENTIALS,
 )
