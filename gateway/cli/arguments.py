@@ -114,5 +114,5 @@ def read_pairs(words: Iterable[str], option: str) -> dict[str, str]:
 
 
 def value_or_file(text: str) -> str:
-    """The text, or for `@FILE` what the file holds without the line feed at its end."""
+    """The text, or for `@FILE` the content of the file without a final line feed."""
     return _file(text[1:]).rstrip("\n") if text.startswith("@") else text

@@ -24,7 +24,7 @@ _SKEW = 30
 
 @dataclass(frozen=True, slots=True)
 class SignInRequest:
-    """What the browser is sent to, and what proves that the answer is for it."""
+    """The authorization request: its URL, and the values that bind the response to it."""
 
     issuer: str
     authorization_endpoint: str

@@ -185,7 +185,7 @@ class Session:
         return await self._send(call)
 
     async def issued(self, call: ApiRequest) -> dict[str, Any]:
-        """What a token endpoint answers; nothing of the caller's own call has left when it fails."""
+        """The response of the token endpoint. The caller's own request has not been sent if this fails."""
         try:
             async with await _judged(await self._send(call)) as response:
                 issued: dict[str, Any] = msgspec.json.decode(await response.read())

@@ -9,7 +9,7 @@ from gateway.contract.connectors import SessionStatus
 
 @dataclass(frozen=True, slots=True)
 class ConnectSession:
-    """What a person may connect by a link, and the state of the link."""
+    """The applications that a person may connect by a link, and the state of the link."""
 
     id: UUID
     organization_id: UUID

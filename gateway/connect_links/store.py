@@ -26,7 +26,7 @@ _BY_ID = f"SELECT {_COLUMNS} FROM connect_sessions WHERE organization_id = $1 AN
 _IS_OPEN = "organization_id = $1 AND id = $2 AND completed_at IS NULL"
 _SET_FLOW = f"UPDATE connect_sessions SET flow_id = $3 WHERE {_IS_OPEN} AND expires_at > now() RETURNING id"
 # A compare-and-set: of two forms sent at once one makes or changes the connector. A session may end while the
-# application is asked, so its end is not looked at again.
+# application is called, so its expiry is not checked again.
 _COMPLETE = f"UPDATE connect_sessions SET completed_at = now(), connector_id = $3 WHERE {_IS_OPEN} RETURNING flow_id"
 _PRUNE = "DELETE FROM connect_sessions WHERE expires_at < now() - interval '7 days'"
 

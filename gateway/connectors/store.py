@@ -37,8 +37,8 @@ _SEAL = """
         expires_at = EXCLUDED.expires_at, version = connector_secrets.version + 1, updated_at = now(),
         refreshing_by = NULL, refreshing_until = NULL, refreshing_since = NULL
 """
-# Of several organizations at once; who asked for which is looked at again by the caller. Ids are found by the index
-# whatever is known of the tables' sizes, which a join with the keys is not.
+# Rows of several organizations at once; the caller checks the organization of each. The conditions use the index
+# whatever the statistics of the tables are; a join with the keys would not.
 _OPEN = f"""
     SELECT {_COLUMNS}, key_id, wrapped_key, sealed, expires_at, version
     {_FROM} LEFT JOIN connector_secrets ON connector_id = connectors.id

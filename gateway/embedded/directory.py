@@ -15,7 +15,7 @@ LOCK = "lock"
 #: names that show a directory to be ours, so that its mode may be set
 OURS = frozenset({LOCK, "postgres", "redis", "encryption.keys", "first-client.json", "address", "env"})
 
-#: bytes in the path of a unix socket: sun_path of unix(7) on Linux is 108 with its end, on BSD and macOS 104
+#: bytes in the path of a unix socket: sun_path of unix(7) on Linux is 108 with the final NUL, on BSD and macOS 104
 LONGEST_SOCKET_PATH = 103
 
 #: the longest name that a server gives its socket

@@ -1,4 +1,4 @@
-"""What a notice is and what it is about, as the spec of its kind describes it. Pure."""
+"""Verifies notices and finds their subjects, as the spec of the kind describes them. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _MAX_ID = 200
 
 
 class NoticedChange(NamedTuple):
-    """What an application says has changed."""
+    """A change that an application reports."""
 
     entity: str
     #: empty where the notice names no record
@@ -49,7 +49,7 @@ class Notice:
 
 
 def changes_of(spec: NoticeSpec, notice: Notice) -> list[NoticedChange]:
-    """What the notice is about, each once and in order; a body without JSON is one change."""
+    """The subjects of the notice, each once and in order; a body without JSON is one change."""
     found = value_at(notice.document(), spec.changes)
     changes = found if isinstance(found, list) else [found]
     is_in_header = spec.type[:1] == (HEADER_PATH,)

@@ -54,7 +54,7 @@ _RESTORE = """
     )
     UPDATE jobs SET worker_losses = worker_losses - 1 FROM lost WHERE jobs.id = lost.id
 """
-# The lease begins anew with the note, so that whoever wrote it knows how long it holds. Nothing more is sent for a job
+# The note also renews the lease, so that its writer knows how long the lease lasts. Nothing more is sent for a job
 # that is to be canceled.
 _MARK_IN_FLIGHT = f"""
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), {_HELD}
@@ -131,7 +131,7 @@ _DEFER = f"""
     WHERE id = $1 AND fence = $2 AND status = 'running'
     RETURNING id
 """
-# The first of several who were refused says how long: each later one is told to come later.
+# The first refusal decides the pause; each later caller gets a longer Retry-After.
 _HOLD = """
     INSERT INTO connector_holds AS hold (connector_id, held_until)
     VALUES ($1, now() + make_interval(secs => $2))

@@ -66,7 +66,7 @@ _END = f"""
 """
 # What was run for a caller who waited, and did not go out, leaves no trace: with the row goes its idempotency key.
 _DELETE_LOST_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING id"
-# What was sent stays noted: should nobody ever learn what came of it, the job says so. Who held it may take it back.
+# `sending_since` stays: if the outcome is never learned, the job says so. The previous worker may resume its lease.
 _REQUEUE_LOST = f"""
     UPDATE jobs
     SET status = 'queued', worker_losses = worker_losses + 1, lease_until = NULL,

@@ -1,4 +1,4 @@
-"""What a spec may say of operations that the application runs in the background, or takes in portions only."""
+"""Models of operations that the application runs in the background or accepts in portions only."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, Self

@@ -1,4 +1,4 @@
-"""What a spec may say: the models behind `specs/<kind>/*.yaml`, explained for people in `specs/README.md`.
+"""The spec language: the models behind `specs/<kind>/*.yaml`, explained for people in `specs/README.md`.
 
 A spec is data. Its vocabulary is closed: a handful of paging styles, authentication schemes and named rules.
 """
@@ -25,7 +25,7 @@ Phrases = tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_leng
 
 #: the name space of the ids of kinds that name none (RFC 9562 §5.5)
 _KINDS = UUID("5d8fbb6c-31f0-4b0e-9d0f-2a8f5a0e7c11")
-#: seconds; a limit that says nothing is looked at again after so long, however long its window is
+#: seconds after which a limit without a reported window is read again
 _LONGEST_WINDOW = 60
 
 #: styles whose next page follows from the page before: a response need not name it
@@ -216,7 +216,7 @@ class OAuthEndpoints(Model):
     #: constant query members of the authorization request
     authorization_params: dict[str, str] = Field(default_factory=dict)
     #: credentials and variables that come with the token answer: name → where it lies; of the members that RFC 6749
-    #: names, such as `access_token`, the place that is looked at when the answer has none
+    #: names, such as `access_token`, the path that is read when the response has no such member
     outputs: dict[str, JsonPath] = Field(default_factory=dict)
     #: the application's own words for RFC 6749's `invalid_grant`: the refresh token counts no more
     invalid_grant_codes: tuple[str, ...] = ()
@@ -274,7 +274,7 @@ class Allowance(Model):
     limit: str | None = None
     remaining: str | None = None
     reset: str | None = None
-    #: a header that holds all of it as `name=number`, `*` at its end for any rest; and what its names stand for:
+    #: a header with all values as `name=number`, with a final `*` for any rest; and the meaning of its names:
     #: `limit`, `remaining`, `reset`, or `used` where it is written `name=used/limit`; `""` is a header without names
     header: str | None = None
     members: dict[Literal["limit", "remaining", "reset", "used"], str] = Field(default_factory=dict)
@@ -328,7 +328,7 @@ _LOCATIONS = ("path", "query", "body", "header", "fragment", "text")
 
 
 class CopyUpdate(Model):
-    """What a write leaves behind in the synchronized copies, so that the next search sees it.
+    """The synchronized copies that a write changes, so that the next search shows it.
 
     Texts may hold `{name}`: a param of the write, or a member of its answer where it has no such param.
     """
@@ -352,7 +352,7 @@ class CopyUpdate(Model):
 
 
 class RequestSpec(Model):
-    """One request to the application and where its response holds what was asked for."""
+    """One request to the application, and the place of the records in its response."""
 
     request: RequestLine
     #: the URL that the request begins with, where it is not that of the kind
@@ -614,7 +614,7 @@ class NoticeHandshake(Model):
 
 
 class NoticeRule(Model):
-    """What a notice of some types is about."""
+    """The entities that notices of some types are about."""
 
     #: types of changes, `*` for any text; `""` is a change without a type
     types: tuple[str, ...]

@@ -10,7 +10,7 @@ from gateway.operation_search.words import EMPTY, words
 
 
 class Role(Enum):
-    """What a clause does in a request."""
+    """The role of a clause in a request."""
 
     #: it asks or commands: "show me its status"
     REQUEST = "request"

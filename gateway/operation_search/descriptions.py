@@ -44,7 +44,7 @@ def summary(entry: OperationEntry) -> Mapping[str, Any]:
 
 
 def describe(entry: OperationEntry) -> dict[str, Any]:
-    """What an agent needs for a call: params as JSON Schema, an example, the members of the record, how pages turn.
+    """The description of an operation for an agent: params as JSON Schema, an example, the record's members, paging.
 
     A search of the copy refers to `query_language`, which is the same for all of them; `fields`, by type, are what its
     filters may name.

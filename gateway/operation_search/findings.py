@@ -1,4 +1,4 @@
-"""What a search for operations answers."""
+"""The answer of a search for operations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a search found."""
+    """The result of a search."""
 
     #: the operations that do the task, best first
     data: Sequence[Match] = ()

@@ -186,7 +186,7 @@ class _View:
         return Evidence(known, plain, strength, fit, score, self._preference[known.owner[0]])
 
     def _base(self, entity: EntityKey) -> float:
-        """What the operations of an entity have in common of their strength."""
+        """The part of the score that all operations of an entity share."""
         votes = self._weights.entity * self._closeness.votes.get(entity, 0)
         return votes + self._weights.siblings * self._siblings.get(entity, 0)
 

@@ -1,4 +1,4 @@
-"""What a question asks for: its words by weight, its verbs, how many records it is about, and the id that it names."""
+"""The parsed question: words by weight, verbs, the number of records it is about, and the id that it names."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

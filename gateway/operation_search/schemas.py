@@ -26,7 +26,7 @@ def tool_schema(entry: OperationEntry) -> dict[str, Any]:
 
 
 def constraint_sentences(entry: OperationEntry) -> list[str]:
-    """What the schema of a tool leaves out, for its description."""
+    """The constraints that a tool's schema leaves out, for its description."""
     return list(_sentences(entry.schema))
 
 

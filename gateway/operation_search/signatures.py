@@ -48,7 +48,7 @@ def _members(schema: Mapping[str, Any], root: Mapping[str, Any], max_members: in
 
 
 def _value(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
-    """What an object holds and which values an enum has; other types speak by their names."""
+    """The members of an object or the values of an enum; nothing for other types."""
     if "$ref" in schema:
         schema = {**root["$defs"][schema["$ref"].removeprefix("#/$defs/")], **schema}
     if "enum" in schema:

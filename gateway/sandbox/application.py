@@ -234,7 +234,7 @@ class Application(Operations):
         return [Route(method, prefix + path, handler, operations, is_cacheable) for prefix in prefixes]
 
     def _usual(self, method: str, operation: Operation) -> Handler:
-        """What an operation of this form does in a plain application."""
+        """The behaviour of an operation of this form in a plain application."""
         if operation.action.long_running is not None:
             return partial(self.long_jobs.start, (operation,))
         usual: Mapping[str, Callable[[Operation, Call], Reply]] = {

@@ -69,7 +69,7 @@ def etag_of(number: int) -> str:
 
 
 def headers_of(number: int, name: str) -> dict[str, str]:
-    """What the application tells about a file beside its bytes."""
+    """The application's metadata of a file."""
     return {
         "ETag": etag_of(number),
         "Last-Modified": format_datetime(_LAST_MODIFIED, usegmt=True),

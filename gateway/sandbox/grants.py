@@ -57,7 +57,7 @@ class Grants:
         return code
 
     def redeem(self, code: str, client_id: str, redirect_uri: str, verifier: str, now: float) -> Consent | None:
-        """What was consented to, or None when code, client, redirect or verifier (RFC 7636 S256) do not fit."""
+        """The granted consent; None if code, client, redirect or verifier (RFC 7636 S256) do not match."""
         consent = self._consents.pop(code, None)
         if consent is None or consent.expires < now:
             return None

@@ -1,4 +1,4 @@
-"""What the sandbox remembers of the calls it got, for tests and demos to look at; bounded."""
+"""The requests that the sandbox received, for tests and demos; bounded."""
 
 from collections import Counter, deque
 from collections.abc import Mapping

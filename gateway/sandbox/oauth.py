@@ -136,7 +136,7 @@ class AuthorizationServer:
         )
 
     def _issued_to_client(self, call: Call, client_id: str) -> Reply:
-        """A token for the client itself (RFC 6749 §4.4); there is nobody who could have consented to a refresh."""
+        """A token for the client itself (RFC 6749 §4.4); without a refresh token, because no person has consented."""
         if not self._knows_clients:
             raise OAuthRefusal("unsupported_grant_type", "this server gives tokens to people only")
         scope = str(call.body.get("scope", ""))

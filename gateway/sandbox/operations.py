@@ -1,4 +1,4 @@
-"""What the operations of a spec come to in an application that does nothing its own way."""
+"""The operations of a spec in a plain application."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -147,7 +147,7 @@ class Operations(World):
         return self.table_of(operation)
 
     def members_of(self, item: Mapping[str, Any]) -> Record:
-        """What an item of a long operation sets in its record."""
+        """The members that an item of a long operation sets in its record."""
         return dict(item)
 
     def long_records(self, operation: Operation, call: Call) -> Sequence[Any]:
@@ -155,7 +155,7 @@ class Operations(World):
         return [self.shown(operation, row, call) for row in self.store.table(self.table_of_call(operation, call))]
 
     def long_outcome(self, operation: Operation, call: Call, now: float) -> Record:
-        """What the answer holds beside its state once a long operation without items has ended."""
+        """The members of the response beside the state after a long operation without items has ended."""
         return {}
 
 

@@ -121,7 +121,7 @@ def is_cursor(token: str) -> bool:
 
 
 def parts(token: str) -> tuple[str, int]:
-    """What a cursor is of, and where it stands; raises BadPage."""
+    """The list of a cursor and its position; raises BadPage."""
     try:
         decoded = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError) as error:

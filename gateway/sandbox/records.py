@@ -98,7 +98,7 @@ def made(making: Making, fields: Mapping[str, FieldType]) -> dict[str, Any]:
 
 
 def blank(fields: Mapping[str, FieldType]) -> dict[str, Any]:
-    """A record that nobody has filled in yet."""
+    """A record before its members are filled in."""
     return {name: _empty(declared) for name, declared in fields.items()}
 
 

@@ -1,4 +1,4 @@
-"""What a model is told of an answer, an error or a job: pure."""
+"""Answers, errors and jobs as the text for a model: pure."""
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -186,7 +186,7 @@ def unknown_outcome(job: JobSummary) -> Result:
 
 
 def task_document(job: JobSummary) -> dict[str, Any]:
-    """A job as the task that stands for it; what it came to is added where it has ended."""
+    """A job as its MCP task, with the result if the job has ended."""
     status = "working" if job.status in _WORKING else "cancelled" if job.status is JobStatus.CANCELED else "completed"
     message = job.message or (f"{job.progress} of {job.total}" if job.total is not None else job.status.value)
     lifetime = None if job.expires_at is None else round((job.expires_at - job.created_at).total_seconds() * 1000)

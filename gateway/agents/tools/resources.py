@@ -26,7 +26,7 @@ class ResultResources:
         self._backend = backend
 
     async def listed(self, context: Context) -> ListPage:
-        """What is written of each kind; results are found by their links."""
+        """The documents of the kinds; results have links of their own."""
         documents = [
             {
                 "uri": f"gateway://kinds/{kind.name}",

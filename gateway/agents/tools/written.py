@@ -52,7 +52,7 @@ class AskedWrite:
 
 
 def shown_of_batch(writes: Sequence[AskedWrite], fields: Sequence[str] | None) -> Shape:
-    """What is shown of the answer of a batch: of each result what `AskedWrite.shown` leaves, or the fields."""
+    """The answer of a batch for a model: each result as `AskedWrite.shown` returns it, or the requested fields."""
 
     def shown(answer: OperationResult) -> OperationResult:
         document = answer.decoded()

@@ -36,7 +36,7 @@ class FileQuery(BaseModel):
 
 
 class LinkQuery(QueryString):
-    """What a link to a stored file carries."""
+    """The query of a link to a stored file."""
 
     signature: str = Field(description="of the file, the client that the link was made for, and its expiry")
 

@@ -29,7 +29,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class DescribedBody:
-    """What is sent, or what comes back with a status."""
+    """A request body, or a response with its status."""
 
     status: str
     meaning: str

@@ -35,7 +35,7 @@ class DocsSite:
         self.navigation = _navigation(addresses)
         self.api = api_reference(document)
         self.entries = (*_sections(self.pages), *_operations(self.api), *_kinds(catalog), *_errors())
-        #: address → HTML of the pages that were asked for
+        #: address → HTML of the pages that were requested before
         self.rendered: dict[str, str] = {}
         self._kinds = sorted((kind.spec for kind in catalog), key=lambda spec: spec.application.casefold())
 

@@ -1,4 +1,4 @@
-"""What is wrong with how a spec describes an operation that the application runs in the background."""
+"""Faults of a spec's operations that the application runs in the background."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is odd in one kind: an application class for each that is not plain."""
+"""Applications with behaviour of their own: a class for each kind that is not plain."""
 
 from collections.abc import Mapping
 

@@ -16,7 +16,7 @@ from gateway.sandbox.store import Row
 
 #: where the files of exports lie
 _EXPORTED = "/_sandbox/exported/crm-records.csv"
-#: object type → its properties; those before the bar are shown unless others are asked for
+#: object type → its properties; those before the bar are returned by default
 _PROPERTIES: Mapping[str, str] = {
     "contacts": "createdate email firstname hs_object_id lastmodifieddate lastname"
     " | phone company jobtitle city country hubspot_owner_id associatedcompanyid lifecyclestage",
@@ -144,7 +144,7 @@ class CrmRecords(Application):
         return self._exported(call)
 
     def long_records(self, operation: Operation, call: Call) -> Sequence[Any]:
-        """The records of a batch that are there, with the properties that were asked for."""
+        """The existing records of a batch with the requested properties."""
         table = self._type(_segment(call, 4))
         asked = {"properties": ",".join(call.body.get("properties", ()))}
         found = (self._row_of(table, {**call.body, **item}) for item in call.body["inputs"])
@@ -225,7 +225,7 @@ class CrmRecords(Application):
         return Reply({"total": len(rows), "results": found, **_further(page, call)})
 
     def _view(self, table: str, row: Row, asked: Mapping[str, str]) -> Record:
-        """The record with the properties and associations that were asked for."""
+        """The record with the requested properties and associations."""
         known = row.record["properties"]
         always = {"hs_object_id", "createdate", "lastmodifieddate" if table == "contacts" else "hs_lastmodifieddate"}
         names = [name.strip() for name in asked.get("properties", "").split(",") if name.strip()]

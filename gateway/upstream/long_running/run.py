@@ -201,7 +201,7 @@ class LongRun:
         return min(told, items) if items else told
 
     async def _finish(self, number: int, answer: OperationResult, reason: str | None) -> None:
-        """Read the results of a portion that has ended, and store them with its end."""
+        """Read the results of a finished portion, and store them together with its final state."""
         items, action = self._how.results.items, self._run.call.operation.action
         if items is not None:
             await self._store_lines(number, await self._lines(number, answer, reason, items))
@@ -242,7 +242,7 @@ class LongRun:
             await self._save(part, number * _PARTS_OF_PORTION + place)
 
     async def _store_records(self, number: int, answer: OperationResult) -> None:
-        """Store the pages of a portion one by one, each with the position of the next; the last one with its end."""
+        """Store the pages of a portion one by one with the position of the next, the last with the final state."""
         requests, position = self._how.results.requests, self._positions.get(number, ResultPosition())
         limit = self._run.selection.limit
         pages = (
@@ -289,7 +289,7 @@ class LongRun:
         }
 
     def _effects(self) -> Effects:
-        """What the run has done in the application so far, for the job's final status."""
+        """The changes of the run in the application so far, for the job's final status."""
         if self._run.call.effect is Effect.READ:
             return Effects()
         if self._how.results.items is None:

@@ -14,7 +14,7 @@ from gateway.sandbox.kinds.crm_query.world import PREFIXES, VERSION, CrmWorld
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
-#: records of one answer, unless the caller asks for fewer; and the fewest that may be asked for
+#: records of one response, unless the caller requests fewer; and the smallest number that a caller may request
 _BATCH, _SMALLEST_BATCH = 2000, 200
 #: answers that can still be paged; the oldest are forgotten
 _LOCATORS = 200

@@ -93,7 +93,7 @@ class SupportDesk(Application):
         return rows
 
     def _fill(self, table: str, number: int, row: Row) -> None:
-        """What the fields alone do not say: files of comments, events of audits, the bytes behind an attachment."""
+        """Members beyond the fields of the spec: files of comments, events of audits, the bytes of an attachment."""
         record = row.record
         if table == "tickets":
             record["raw_subject"] = record["subject"]

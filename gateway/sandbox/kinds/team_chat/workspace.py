@@ -19,7 +19,7 @@ class Workspace(Application):
 
     @staticmethod
     def channel_members(name: str, is_private: bool) -> Record:
-        """What a channel's name and kind decide."""
+        """Members that follow from a channel's name and type."""
         kind = {"is_channel": not is_private, "is_group": is_private, "is_private": is_private, "is_member": True}
         return {"name": name, "name_normalized": name, "context_team_id": TEAM, **kind}
 

@@ -1,1 +1,1 @@
-"""The work management of the sandbox: everything in `data`, compact unless more is asked for."""
+"""The work management of the sandbox: everything in `data`, compact unless the caller requests more."""

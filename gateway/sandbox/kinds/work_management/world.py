@@ -136,7 +136,7 @@ class WorkWorld(Application):
         return row
 
     def resolved(self, members: Mapping[str, Any]) -> Record:
-        """What a write says, its gids turned into the records that they name; raises Refusal for unknown ones."""
+        """The members of a write, with gids replaced by their records; raises Refusal for unknown gids."""
         told: Record = {}
         for name, value in members.items():
             table = POINTERS.get(name)
