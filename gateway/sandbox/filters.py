@@ -18,7 +18,8 @@ def matching(rows: Iterable[Row], query: Mapping[str, str], ignored: Collection[
     """Rows that agree with every member of the query that names a member of theirs.
 
     `name=value` compares for equality, `name[gte]=value` and its kin in order, `name[one_of]=value` by membership. If a
-    member is repeated, a row agrees with one of its values.
+    member is repeated, a row agrees with one of its values. Every row agrees about an object: `fields` in a query says
+    what is shown.
     """
     values: dict[str, list[str]] = {}
     for key, wanted in query.items():
@@ -63,6 +64,8 @@ def _agrees(value: Any, comparison: str | None, wanted: str) -> bool:
         return value is not None and _COMPARISONS[comparison](as_text(value), wanted)
     if comparison == "not_in":
         return as_text(value) != wanted
+    if isinstance(value, dict):
+        return True
     if isinstance(value, list):
         return wanted in [as_text(item) for item in value]
     return as_text(value) == wanted

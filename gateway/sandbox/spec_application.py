@@ -115,12 +115,29 @@ class SpecApplication(Application):
         return [row for row in self.store.table(self.table_of(operation)) if _lies_below(row, call)]
 
     def get_record(self, operation: Operation, call: Call) -> Reply:
-        """The record that the path names; a path without a param has one record, such as the user who calls."""
+        """The record that the path names; a path without a param has one record, such as the user who calls.
+
+        A list that the synchronizer reads in the record, such as the messages of a thread, is a member of it.
+        """
         table = self.table_of(operation)
         if not call.params:
             return self.one(operation, next(iter(self.store.table(table))), call)
-        row = self._row_named(operation, call)
-        return self.one(operation, row or self.require_row(table, last_param(operation, call)), call)
+        row = self._row_named(operation, call) or self.require_row(table, last_param(operation, call))
+        reply = self.one(operation, row, call)
+        for each in self._lists_within.get(self.shape_of(operation.action.request), ()):
+            reply = replace(reply, body={**reply.body, **self.list_records(each, replace(call, query={})).body})
+        return reply
+
+    @cached_property
+    def _lists_within(self) -> dict[str, list[Operation]]:
+        """By the request of a get, the lists that the synchronizer reads in its record."""
+        gets = {self.shape_of(each.action.request) for each in self.kind.operations.values() if each.action_id == "get"}
+        found: dict[str, list[Operation]] = {}
+        for operation in self.operations():
+            shape = self.shape_of(operation.action.request)
+            if operation.action_id == "synchronize" and shape in gets:
+                found.setdefault(shape, []).append(operation)
+        return found
 
     def create_record(self, operation: Operation, call: Call) -> Reply:
         """A new record, a change of the one that the path names, or what a POST reads."""

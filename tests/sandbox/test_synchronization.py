@@ -217,3 +217,19 @@ async def test_a_record_may_be_changed_made_and_removed_as_by_the_applications_o
     assert (created, changed) == ("Made", "Changed")
     with pytest.raises(UpstreamNotFound):
         await crm.execute("incidents", "get", {"id": "new"})
+
+
+async def test_a_record_holds_the_list_that_is_read_in_it(connect):
+    mailbox = connect("gmail")
+    threads = (await mailbox.execute("threads", "list", {"maxResults": 1})).decoded()
+
+    thread = (await mailbox.execute("threads", "get", {"threadId": threads[0]["id"]})).decoded()
+
+    assert thread["id"] == threads[0]["id"]
+    assert {"id", "threadId", "labelIds"} <= thread["messages"][0].keys()
+
+
+async def test_a_query_that_names_an_object_of_the_records_selects_none_away(connect):
+    found = await connect("jira").execute("issues", "api_search", {"jql": "key = A-1", "fields": "summary"})
+
+    assert found.decoded()
