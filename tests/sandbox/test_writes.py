@@ -177,3 +177,26 @@ async def test_a_report_runs_for_a_while_and_comes_to_its_end(slow_http):
             seen.append((await answer.json())["attributes"]["status"])
 
     assert list(dict.fromkeys(seen)) == ["New", "Running", "Success"]
+
+
+async def test_what_a_mutation_deletes_is_not_found(connect):
+    tracker = connect("linear")
+
+    made = (await tracker.execute("issues", "create", {"teamId": "t", "title": "Login fails"})).decoded()
+    await tracker.execute("issues", "delete", {"id": made["issue"]["id"]})
+
+    assert (made["success"], made["issue"]["title"]) == (True, "Login fails")
+    with pytest.raises(UpstreamNotFound):
+        await tracker.execute("issues", "get", {"id": made["issue"]["id"]})
+
+
+async def test_a_mutation_changes_the_record_that_its_global_id_names(connect):
+    shop, product = connect("shopify"), {"id": "gid://shopify/Product/632910392", "title": "Winter coat"}
+
+    changed = (await shop.execute("products", "update", {"product": product})).decoded()
+    read = (await shop.execute("products", "get", {"product_id": 632910392})).decoded()
+
+    assert changed["userErrors"] == []
+    assert changed["product"]["title"] == read["title"] == "Winter coat"
+    with pytest.raises(UpstreamNotFound):
+        await shop.execute("products", "update", {"product": {**product, "id": "gid://shopify/Product/1"}})
