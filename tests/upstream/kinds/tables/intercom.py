@@ -14,7 +14,7 @@ from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Fail
 ID, CHAT, ADMIN = "5ba682d23d7cf92bef87bfd4", "215469953809321", "127"
 QUERY = {"operator": "AND", "value": [{"field": "email", "operator": "~", "value": "@example.com"}]}
 CONTACT = {"role": "user", "email": "ada@example.com", "name": "Ada", "custom_attributes": {"plan": "gold", "seats": 3}}
-COMPANY = {"name": "Acme", "plan": "Gold", "monthly_spend": 12.5, "size": 7}
+COMPANY = {"name": "Acme", "plan": "Gold", "monthly_spend": 12, "size": 7}
 ARTICLE = {"title": "How we refund", "body": "<p>Ask.</p>", "author_id": 127, "owner_id": 127}
 #: entities that are read by id
 GETS = ["contacts", "conversations", "companies", "teams", "admins", "tags", "segments", "internal_articles"]
