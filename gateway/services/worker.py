@@ -14,7 +14,7 @@ from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
 from gateway.context_store.sync.write_through import WriteThrough
-from gateway.db.notifications import WRITTEN
+from gateway.db.notifications import WRITTEN, NotificationListener
 from gateway.events.deliverer import Deliverer
 from gateway.events.feed import Feed
 from gateway.events.sender import TIMEOUT as DELIVERY_TIMEOUT
@@ -111,13 +111,7 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
         runner = Runner(Leases(database, settings.job_retention, engine.sealing), engine.process)
         cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
         stack.push_async_callback(cache.close)
-        notifications.subscribe(
-            {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
-        )
-        notifications.subscribe({"job": waiters.on_notify}, waiters.wake_all)
-        notifications.subscribe({"events": feed.on_notify}, feed.wake_all)
-        # A cancellation that the runner missed reaches it with the next heartbeat.
-        notifications.subscribe({"cancel": runner.on_notify}, None)
+        _subscribe(engine.notifications, cache, waiters, feed, runner)
         context_store = ContextStore(derived_key(engine.key_list, "context store cursors"))
         copy_search = CopySearch(engine.audit, engine.resolver, database, context_store)
         quota = JobQuota(database, settings.organization_jobs)
@@ -158,6 +152,18 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             ),
             loop_lag=loop_lag,
         )
+
+
+def _subscribe(
+    notifications: NotificationListener, cache: ResponseCache, waiters: JobWaiters, feed: Feed, runner: Runner
+) -> None:
+    notifications.subscribe(
+        {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
+    )
+    notifications.subscribe({"job": waiters.on_notify}, waiters.wake_all)
+    notifications.subscribe({"events": feed.on_notify}, feed.wake_all)
+    # A cancellation that the runner missed reaches it with the next heartbeat.
+    notifications.subscribe({"cancel": runner.on_notify}, None)
 
 
 def _batches(engine: Engine, runs: OperationRuns, wakeup: Wakeup, quota: JobQuota) -> Batches:
