@@ -17,7 +17,7 @@ WRITES = [
 UNSEEN = {
     *("team-chat.bookmarks.create", "team-chat.ephemeral_messages.create", "team-chat.pins.create"),
     *("team-chat.scheduled_messages.create", "work-management.task_stories.create"),
-    "work-management.workspace_memberships.create",
+    *("work-management.workspace_memberships.create", "crm-records.exports.create"),
     *("stripe.prices.create", "stripe.checkout_sessions.create", "stripe.payment_method_attachments.create"),
     *("intercom.tags.create", "intercom.tags.delete", "intercom.internal_articles.create"),
     *("intercom.internal_articles.update", "intercom.internal_articles.delete"),

@@ -36,7 +36,10 @@ async def test_an_unknown_action_lists_the_known_ones_and_suggests_no_other_verb
 
     assert problem["code"] == "unknown_action"
     assert "did you mean" not in problem["detail"]
-    assert "known: context_store_search, create, get, list, update" in problem["detail"]
+    assert (
+        "known: context_store_search, create, create_many, delete_many, get, list, list_changes, update"
+        in problem["detail"]
+    )
 
 
 async def test_a_misspelt_action_is_told_apart_from_another_verb(support_desk):
