@@ -38,11 +38,13 @@ class SourceFile:
         self.error: GatewayError | None = None
 
     async def read(self) -> AsyncIterator[bytes]:
-        """The bytes as they come; raises MalformedRequest where they are fewer than `size`."""
+        """The bytes as they come; raises MalformedRequest where they are not `size`, and yields no byte beyond it."""
         self.has_begun, read = True, 0
         try:
             async for chunk in self._chunks:
                 read += len(chunk)
+                if read > self.size:
+                    raise MalformedRequest(f"the file is longer than its {self.size} bytes; send it with its size")
                 yield chunk
             if read != self.size:
                 raise MalformedRequest(f"the file ended after {read} of {self.size} bytes; send it again")

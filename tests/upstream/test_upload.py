@@ -176,9 +176,10 @@ async def test_an_upload_whose_answer_is_lost_has_an_unknown_outcome(send, appli
     assert application.bodies == [b"hello"]
 
 
-async def test_a_file_that_ends_early_is_the_callers_fault(send, application):
-    with pytest.raises(MalformedRequest, match="ended after 5 of 9 bytes"):
-        await send(RAW, {}, pieces(b"hello"), 9)
+@pytest.mark.parametrize(("size", "message"), [(9, "ended after 5 of 9 bytes"), (3, "longer than its 3 bytes")])
+async def test_a_file_of_another_size_is_the_callers_fault(send, application, size, message):
+    with pytest.raises(MalformedRequest, match=message):
+        await send(RAW, {}, pieces(b"he", b"llo"), size)
 
     assert application.bodies == []
 
