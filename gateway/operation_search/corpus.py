@@ -54,6 +54,9 @@ class Corpus:
             )
             for entry in entries
         )
+        self.operations_of: dict[EntityKey, list[Known]] = defaultdict(list)
+        for known in self.operations:
+            self.operations_of[known.entity].append(known)
         self.phrases = Phrases(self._phrases(catalog, entries))
         self.nouns = nouns_of(catalog)
         self._terms: dict[Owner, set[str]] = defaultdict(set)

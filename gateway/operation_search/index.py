@@ -7,8 +7,9 @@ model, no state.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from heapq import nlargest
 from math import log
 
@@ -17,7 +18,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
 from gateway.operation_search.confidence import Asked, Evidence, is_found
 from gateway.operation_search.corpus import Corpus, Known
-from gateway.operation_search.entries import DEFAULT_LIMIT, passes
+from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, passes
 from gateway.operation_search.findings import Findings, Match
 from gateway.operation_search.fitness import fitness
 from gateway.operation_search.missing import what_is_missing
@@ -97,10 +98,7 @@ class OperationIndex:
         for term in question.terms.keys() & self._misspelt_applications.keys():
             named |= self._misspelt_applications[term]
         view = _View(self._corpus, self._weights, question, named, connected)
-        operations: Iterable[Known] = self._corpus.operations
-        if kind is not None or effect is not None or among is not None:
-            operations = [known for known in operations if passes(known.entry, kind, effect, among)]
-        found = view.evidence(operations, max(limit, _CONSIDERED))
+        found = view.evidence(partial(passes, kind=kind, effect=effect, among=among), max(limit, _CONSIDERED))
         found.sort(key=lambda each: -each.score)
         matches = [Match(each.known.entry, round(each.score, 4)) for each in found[:limit]]
         asked = Asked(question, named, self._corpus.applications.other_in(bare), view.share_of_asked())
@@ -157,17 +155,21 @@ class _View:
         #: the stems asked for besides the noun before the id
         self._besides = frozenset(term for term in question.head if term != noun and term in corpus.phrases.rarity)
 
-    def evidence(self, operations: Iterable[Known], most: int) -> list[Evidence]:
-        """The evidence for the strongest operations, at most `most`."""
+    def evidence(self, is_wanted: Callable[[OperationEntry], bool], most: int) -> list[Evidence]:
+        """The evidence for the strongest of the operations that are wanted, at most `most`."""
         near = self._voted or {(owner[0], owner[1]) for owner in self._texts}
-        bases = {entity: self._base(entity) for entity in nlargest(_ENTITIES, sorted(near), key=self._promise)}
+        wanted = {
+            entity: operations
+            for entity in sorted(near)
+            if (operations := [each for each in self._corpus.operations_of[entity] if is_wanted(each.entry)])
+        }
         strengths = []
-        for known in operations:
-            base = bases.get(known.entity)
-            if base is not None and (strength := self._strength(known, base)):
-                kind = known.owner[0]
-                plain = (strength + self._words_of_kind[kind]) * self._preference[kind]
-                strengths.append((known, plain, plain * self._share[kind]))
+        for entity in nlargest(_ENTITIES, wanted, key=self._promise):
+            kind, base = entity[0], self._base(entity)
+            for known in wanted[entity]:
+                if strength := self._strength(known, base):
+                    plain = (strength + self._words_of_kind[kind]) * self._preference[kind]
+                    strengths.append((known, plain, plain * self._share[kind]))
         strongest = nlargest(most, strengths, key=lambda each: each[2])
         return [self._evidence(known, plain, strength) for known, plain, strength in strongest]
 

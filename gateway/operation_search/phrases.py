@@ -84,8 +84,7 @@ class Phrases:
                 cosines[place] += component * other
         votes: dict[Owner, float] = defaultdict(float)
         best: dict[Owner, float] = defaultdict(float)
-        # In the order of the phrases, so that sums come out alike each time.
-        close = [(place, cosines[place]) for place in sorted(touched) if cosines[place] > _FAR]
+        close = [(place, cosines[place]) for place in touched if cosines[place] > _FAR]
         for place, cosine in close:
             owner = self._phrases[place][0]
             votes[owner] += cosine**_VOTE
