@@ -15,7 +15,9 @@ from gateway.upstream.responses import OperationResult
 
 #: members that identify a record, or lead a person to it, in the APIs of applications
 _IDENTITY = frozenset(
-    ["id", "gid", "key", "number", "url", "html_url", "web_url", "webViewLink", "permalink", "permalink_url"]
+    """
+    id iid gid ts key number identifier url html_url web_url webViewLink permalink permalink_url
+    """.split()  # noqa: SIM905
 )
 #: bytes of a member that is shown whole; depth and characters of a text of longer ones
 _WHOLE, _DEPTH, _CHARACTERS = 500, 2, 100
