@@ -284,6 +284,17 @@ FAILURES = [
     Failure("customers.list", 429, {}, UpstreamRateLimited, retry_after=1),
 ]
 PAGES = [
+    # The application takes one of starting_after and ending_before.
+    Pages(
+        "charges.list",
+        {"limit": 1, "ending_before": "ch_9", "customer": "cus_1"},
+        [{"data": [{"id": "ch_8"}], "has_more": True}, {"data": [{"id": "ch_7"}], "has_more": False}],
+        [[{"id": "ch_8"}], [{"id": "ch_7"}]],
+        [
+            "/v1/charges?limit=1&ending_before=ch_9&customer=cus_1",
+            "/v1/charges?limit=1&starting_after=ch_8&customer=cus_1",
+        ],
+    ),
     Pages(
         "customers.list",
         {"limit": 2, "email": "a@example.com"},
