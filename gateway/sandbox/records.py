@@ -162,6 +162,9 @@ _VALUES: tuple[tuple[re.Pattern[str], Callable[[Making], Any]], ...] = tuple(
         (r"^(firstname)$", lambda making: making.first),
         (r"^(lastname)$", lambda making: making.last),
         (r"^(username|email|emailaddress)$", lambda making: making.email),
+        # an id beside the one by which the kind finds records: a number, or a global one
+        (r"^(id|databaseid)$", lambda making: 10_000 + making.number),
+        (r"^(id|nodeid)$", lambda making: f"{making.table}-{making.number}"),
         (r"^(login|slug)$", lambda making: f"{_slug(making.name)}-{making.number}"),
         (r"^(tagname|version)$", lambda making: f"v1.{making.number}"),
         (r"^(sha|oid)$", lambda making: f"{zlib.crc32(making.table.encode()):08x}{making.number:032x}"),

@@ -200,3 +200,19 @@ async def test_a_mutation_changes_the_record_that_its_global_id_names(connect):
     assert changed["product"]["title"] == read["title"] == "Winter coat"
     with pytest.raises(UpstreamNotFound):
         await shop.execute("products", "update", {"product": {**product, "id": "gid://shopify/Product/1"}})
+
+
+async def test_records_that_a_number_finds_have_ids_of_their_own(connect):
+    issues = (await connect("gitlab").execute("issues", "list", {"project_id": "acme/shop"})).decoded()
+
+    assert len({issue["id"] for issue in issues}) == len({issue["iid"] for issue in issues}) == len(issues)
+
+
+async def test_a_record_with_a_global_id_is_changed_by_its_number(connect):
+    hub, place = connect("github"), {"owner": "acme", "repo": "shop"}
+    listed = (await hub.execute("releases", "list", {**place, "per_page": 3})).decoded()
+    chosen = {**place, "release_id": listed[2]["databaseId"], "name": "Third"}
+
+    changed = (await hub.execute("releases", "update", chosen)).decoded()
+
+    assert (changed["name"], changed["id"]) == ("Third", listed[2]["id"])
