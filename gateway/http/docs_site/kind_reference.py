@@ -24,10 +24,10 @@ def kind_reference(kind: Kind) -> dict[str, Any]:
     view = kind_view(kind)
     entities = [_entity(kind, name, facts) for name, facts in view["entities"].items()]
     scopes = kind.spec.oauth.scopes if kind.spec.oauth else ()
-    return {**view, "entities": entities, "scopes": scopes, "connect_samples": connect_samples(view)}
+    return {**view, "entities": entities, "scopes": scopes, "connect_samples": _connect_samples(view)}
 
 
-def connect_samples(view: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _connect_samples(view: Mapping[str, Any]) -> list[tuple[str, str]]:
     """How a program connects it: by the first method that needs no consent and has no end, else by consent."""
     name, kind = view["application"], view["kind"]
     environment = {each: variable.get("example") or "…" for each, variable in view["environment"].items()}

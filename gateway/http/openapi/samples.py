@@ -28,6 +28,8 @@ _VARIABLES = {
 }
 #: how `openapi-fetch` writes lists and objects in a query as the document declares them
 _SERIALIZER = 'querySerializer: { array: { style: "form", explode: false }, object: { style: "form", explode: true } }'
+#: the file that a sample sends
+_FILE = "report.pdf"
 #: media types of responses that are text
 _TEXTS = ("text/plain", "text/html", "text/event-stream", "application/x-ndjson")
 
@@ -64,7 +66,9 @@ def _curl(route: Route, body: Mapping[str, Any] | None) -> str:
         lines.append('-H "Authorization: Bearer $TOKEN"')
     if route.path.startswith("/mcp"):
         lines.append('-H "MCP-Protocol-Version: 2025-11-25"')
-    if body is None:
+    if route.takes_file:
+        lines += [f"--data-binary @{_FILE}", '-H "Content-Type: application/octet-stream"']
+    elif body is None:
         lines += ["-X POST"] if route.method == "POST" else []
     elif is_form(route):
         lines += [f"--data-urlencode {_quoted(f'{name}={value}')}" for name, value in body.items()]
@@ -82,7 +86,14 @@ def _typescript(route: Route, body: Mapping[str, Any] | None) -> str:
     is_json = route.response is not None or media in (None, "application/json")
     parse_as = None if is_json else "text" if media in _TEXTS else "blob"
     return typescript_call(
-        route.method, route.path, _typed_query(route), body, parse_as, is_open=route.is_open, is_form=is_form(route)
+        route.method,
+        route.path,
+        _typed_query(route),
+        body,
+        parse_as,
+        is_open=route.is_open,
+        is_form=is_form(route),
+        takes_file=route.takes_file,
     )
 
 
@@ -108,6 +119,7 @@ def typescript_call(
     *,
     is_open: bool = False,
     is_form: bool = False,
+    takes_file: bool = False,
 ) -> str:
     """A call with `openapi-fetch`, typed by what `openapi-typescript` makes of the document."""
     names = re.findall(r"{(\w+)}", path)
@@ -120,10 +132,13 @@ def typescript_call(
         options.append(_SERIALIZER)
     options += [f"body: {json.dumps(body, ensure_ascii=False)}"] if body is not None else []
     options += ["bodySerializer: (form) => new URLSearchParams(form as Record<string, string>)"] if is_form else []
+    options += [f'body: (await openAsBlob("{_FILE}")) as never', "bodySerializer: (file) => file"] if takes_file else []
     options += [f'parseAs: "{parse_as}"'] if parse_as else []
     headers = "" if is_open else ", headers: { Authorization: `Bearer ${process.env.TOKEN}` }"
     arguments = f", {{\n  {f',{chr(10)}  '.join(options)},\n}}" if options else ""
+    opening = 'import { openAsBlob } from "node:fs";\n' if takes_file else ""
     return (
+        f"{opening}"
         'import createClient from "openapi-fetch";\nimport type { paths } from "./gateway.d.ts";\n\n'
         f"const gateway = createClient<paths>({{ baseUrl: process.env.GATEWAY_URL{headers} }});\n"
         f'const {{ data, error }} = await gateway.{method}("{path}"{arguments});\nconsole.log(error ?? data);'
