@@ -82,7 +82,7 @@ class Worker:
             self._wakeup.main(),
             every(0, self._fetcher.fetch, name="fetcher"),
             every(INTERVAL, self._maintain, name="maintenance"),
-            every(1, services.inbound_webhooks.bring_forward, name="entities of notices"),
+            every(0.25, services.inbound_webhooks.bring_forward, name="entities and records of notices"),
             every(1, synchronization.enqueue_due, name="due synchronizations"),
             every(1, services.due_runs.start, name="due schedules"),
             every(60, synchronization.backfill, name="synchronization backfill"),

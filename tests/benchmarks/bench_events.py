@@ -19,6 +19,7 @@ from pathlib import Path
 from unittest.mock import patch
 from uuid import UUID, uuid4
 
+import aiohttp
 import asyncpg
 import msgspec
 from yarl import URL
@@ -49,6 +50,9 @@ from gateway.upstream.transport import Transport
 from gateway.vault.vault import Vault
 from tests.benchmarks.report import Figure, Report, measured_alone
 from tests.events.receiver import Receiver, receiving
+from tests.faults.notice_storm import hook, is_loaded
+from tests.harness.deployment import deployed
+from tests.harness.stores import own_stores
 from tests.harness.waiting import eventually
 
 VAULT = Vault([("k1", os.urandom(32))])
@@ -78,6 +82,7 @@ async def run(quick: bool) -> Report:
         report.figures.append(await _records(opened, rounds, rows))
         async with receiving() as receiver:
             report.figures.append(await _one_by_one(opened, receiver, 50))
+            report.figures.append(await _notices(receiver, 10 if quick else 40))
             report.figures.append(await _beside_dead_ones(opened, receiver, *((200, 10) if quick else (1000, 50))))
     return report
 
@@ -211,6 +216,35 @@ async def _one_by_one(opened: Bench, receiver: Receiver, events: int) -> Figure:
             took.append(time.perf_counter() - started)
             await asyncio.sleep(0.05)
     return Figure("change → receiver, p50 (beside its bound)", statistics.median(took) * 1000, 1000, "ms", at_most=1)
+
+
+async def _notices(receiver: Receiver, changes: int) -> Figure:
+    """One change after the other in an application that sends notices: until its event is with the receiver."""
+    took, path = [], "/notices"
+    with tempfile.TemporaryDirectory() as folder:
+        async with (
+            own_stores() as stores,
+            deployed(
+                Path(folder), stores.postgres.url, stores.redis.url, GATEWAY_WEBHOOK_ORIGINS=receiver.url
+            ) as deployment,
+            deployment.api() as api,
+            aiohttp.ClientSession(deployment.upstream_url) as application,
+        ):
+            connector = await api.connector()
+            await eventually(lambda: is_loaded(connector))
+            await hook(deployment, connector, application)
+            webhook = {"url": receiver.url + path, "types": ["record.updated"], "entity": "tickets"}
+            (await api.post("/api/v1/webhooks", webhook)).document(201)
+            for number in range(1, changes + 1):
+                started = time.perf_counter()
+                change = {"subject": f"change {number}"}
+                async with application.put(f"/_sandbox/records/support-desk/tickets/{number}", json=change):
+                    pass
+                await eventually(lambda number=number: len(receiver.received[path]) >= number, within=60)
+                took.append(time.perf_counter() - started)
+    return Figure(
+        "notice → record read → receiver, p50 (beside its bound)", statistics.median(took) * 1000, 1000, "ms", at_most=1
+    )
 
 
 async def _beside_dead_ones(opened: Bench, receiver: Receiver, subscriptions: int, dead: int) -> Figure:

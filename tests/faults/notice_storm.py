@@ -70,9 +70,9 @@ async def storm(folder: Path, stores: Stores, changes: int, kills: int, interval
         aiohttp.ClientSession(deployment.upstream_url) as application,
     ):
         connector = await api.connector()
-        await eventually(lambda: _is_loaded(connector))
+        await eventually(lambda: is_loaded(connector))
         begin = (await api.get("/api/v1/events")).json()["latest_id"]
-        await _hook(deployment, connector, application)
+        await hook(deployment, connector, application, lost=LOST, doubled=DOUBLED)
         started = time.monotonic()
         async with asyncio.TaskGroup() as group:
             for writer in range(WRITERS):
@@ -86,15 +86,18 @@ async def storm(folder: Path, stores: Stores, changes: int, kills: int, interval
     return outcome
 
 
-async def _is_loaded(connector: ConnectorApi) -> bool:
+async def is_loaded(connector: ConnectorApi) -> bool:
+    """Whether the tickets are in the copy."""
     entities = (await connector.api.get(f"{connector.path}/context-store")).json()["entities"]
     return bool(entities["tickets"]["synchronized"])
 
 
-async def _hook(deployment: Deployment, connector: ConnectorApi, application: aiohttp.ClientSession) -> None:
-    hook = (await connector.api.post(f"{connector.path}/hook", {"secret": "s3cret"})).document()
-    address = {"url": f"{deployment.base_url}/hooks/{hook['id']}", "secret": "s3cret"}
-    registration = {**address, "lost": LOST, "doubled": DOUBLED}
+async def hook(
+    deployment: Deployment, connector: ConnectorApi, application: aiohttp.ClientSession, **shares: float
+) -> None:
+    """Let the application send its notices to a hook of the connector."""
+    created = (await connector.api.post(f"{connector.path}/hook", {"secret": "s3cret"})).document()
+    registration = {"url": f"{deployment.base_url}/hooks/{created['id']}", "secret": "s3cret", **shares}
     async with application.put("/_sandbox/hooks/support-desk", json=registration) as answer:
         assert answer.status == 204, await answer.text()
 
