@@ -18,7 +18,7 @@ def with_selection(document: str, fragment: str, fields: Sequence[str]) -> str:
     if head is None:
         return document
     end, depth = head.end(), 1
-    while depth:
+    while depth and end < len(document):
         depth += {"{": 1, "}": -1}.get(document[end], 0)
         end += 1
     selected = " ".join(name.replace(".", " { ") + " }" * name.count(".") for name in fields)
