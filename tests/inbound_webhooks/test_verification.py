@@ -10,7 +10,6 @@ from multidict import CIMultiDict
 
 from gateway.inbound_webhooks.notice import Notice, changes_of
 from gateway.inbound_webhooks.verification import delivery_digest
-from gateway.kinds.spec import NoticeSpec
 from tests.harness.catalog import shipped_catalog
 
 URL = "https://gateway.example.com/hooks/1"
@@ -26,19 +25,7 @@ def shipped(kind):
     return shipped_catalog().kind(kind).spec.webhooks
 
 
-def other(signature, timestamp=None, **members):
-    """The webhooks of an application that is not shipped."""
-    members |= {"signature": signature, "type": "type", "rules": []} | ({"timestamp": timestamp} if timestamp else {})
-    return NoticeSpec.model_validate(members)
-
-
-GITHUB = other({"header": "X-Hub-Signature-256", "prefix": "sha256="})
-STRIPE = other(
-    {"header": "Stripe-Signature", "separator": ",", "prefix": "v1=", "signed": "{timestamp}.{body}"},
-    {"path": "$header.Stripe-Signature", "separator": ",", "prefix": "t="},
-)
-LINEAR = other({"header": "Linear-Signature"}, {"path": "webhookTimestamp", "format": "unix_ms", "tolerance": 60})
-INTERCOM = other({"header": "X-Hub-Signature", "prefix": "sha1=", "algorithm": "sha1"})
+GITHUB, STRIPE, LINEAR, INTERCOM = (shipped(kind) for kind in ("github", "stripe", "linear", "intercom"))
 
 
 def digest_of(key, signed, algorithm="sha256"):
@@ -58,6 +45,7 @@ ISO = "2023-11-14T22:13:20Z"
 HUBSPOT_BODY = '[{"eventId":1,"subscriptionType":"contact.creation","objectId":123}]'
 ZENDESK_BODY = '{"type":"zen:event-type:ticket.created","detail":{"id":"5158"}}'
 LINEAR_BODY = '{"action":"update","webhookTimestamp":1700000000000}'
+AIRTABLE_BODY = '{"base":{"id":"app1"},"webhook":{"id":"ach1"},"timestamp":"2023-11-14T22:13:20.663Z"}'
 NOTION_BODY = '{"id":"367cba44","timestamp":"2023-11-14T22:13:20.000Z","type":"page.created"}'
 #: spec, secret, time, headers and body; the first three are the documents' own examples
 SIGNED = {
@@ -139,6 +127,14 @@ SIGNED = {
         AT,
         {"Linear-Signature": hexadecimal("secret", LINEAR_BODY)},
         LINEAR_BODY.encode(),
+    ),
+    # https://airtable.com/developers/web/api/webhooks-overview; the secret is the key in Base64
+    "airtable": (
+        shipped("airtable"),
+        base64.b64encode(b"secret").decode(),
+        AT,
+        {"X-Airtable-Content-MAC": f"hmac-sha256={hexadecimal('secret', AIRTABLE_BODY)}"},
+        AIRTABLE_BODY.encode(),
     ),
     "intercom": (
         INTERCOM,
@@ -241,6 +237,13 @@ ABOUT = {
     "too long an id": ("support-desk", '{"type":"zen:event-type:user.created","detail":{"id":"%s"}}' % ("7" * 201),
                        [("users", "")]),
     "linear": ("linear", '{"action":"update","type":"Issue","data":{"id":"2174add1"}}', [("issues", "2174add1")]),
+    "stripe": ("stripe", '{"type":"invoice.paid","data":{"object":{"id":"in_1"}}}', [("invoices", "in_1")]),
+    "stripe dispute": ("stripe", '{"type":"charge.dispute.created","data":{"object":{"id":"dp_1","charge":"ch_1"}}}',
+                       [("charges", "ch_1")]),
+    "stripe card": ("stripe", '{"type":"customer.source.created","data":{"object":{"id":"card_1"}}}',
+                    [("customers", "")]),
+    "intercom": ("intercom", '{"topic":"company.created","data":{"item":{"id":"5"}}}', [("companies", "")]),
+    "airtable": ("airtable", AIRTABLE_BODY, [("records", ""), ("tables", "")]),
     "sentry": ("sentry", '{"action":"created","data":{"issue":{"id":"1"}}}', [("issues", "")]),
     "no object": ("work-management", '{"events":[1,null,"x"]}', []),
     "deep": ("work-management", "[" * 100_000, []),
