@@ -21,8 +21,7 @@ UNSEEN = {
     *("stripe.prices.create", "stripe.checkout_sessions.create", "stripe.payment_method_attachments.create"),
     *("intercom.tags.create", "intercom.tags.delete", "intercom.internal_articles.create"),
     *("intercom.internal_articles.update", "intercom.internal_articles.delete"),
-    # records of any object, which the next synchronization finds
-    *("crm-query.bulk_writes.run", "crm-records.exports.create"),
+    "crm-records.exports.create",
     *("google-drive.comments.create", "google-drive.replies.create", "google-drive.permissions.create"),
     *("google-drive.permissions.update", "google-drive.permissions.delete"),
     *("airtable.comments.create", "airtable.comments.update", "airtable.comments.delete"),
