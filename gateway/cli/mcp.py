@@ -97,4 +97,4 @@ async def _local(stack: AsyncExitStack, kind: str, upstream: str | None) -> Any:
     except InvalidCredentials as error:
         names = ", ".join(variables_of(kind, catalog).values())
         raise click.UsageError(f"{error.detail}; the environment may hold {names}") from error
-    return StdioServer(Servers(LocalBackend(connector)).six).answer
+    return StdioServer(Servers(LocalBackend(connector)).general).answer

@@ -14,8 +14,8 @@ from gateway.agents.mcp.results import Result, resource_link, structured
 from gateway.agents.tools import answers
 from gateway.agents.tools.addresses import read_hint, resource_uri
 from gateway.agents.tools.backend import AgentBatch, AgentCall, Backend, ConnectorInfo, JobsBackend
-from gateway.agents.tools.surface import DEFAULT_BYTES, MAX_WAIT
-from gateway.agents.tools.written import Shape, whole
+from gateway.agents.tools.descriptions import DEFAULT_BYTES, MAX_WAIT
+from gateway.agents.tools.write_results import Shape, whole
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.db.retries import retry_until_available

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from msgspec.structs import replace
 
 from gateway.agents.tools.backend import AgentBatch, AgentCall, ConnectorInfo, ConsentLink, FileUrl, Part
-from gateway.agents.tools.parts import part_of_file, part_of_records, part_of_text
+from gateway.agents.tools.ranges import part_of_file, part_of_records, part_of_text
 from gateway.batches.intake import received_operations
 from gateway.batches.model import MAX_OPERATIONS, BatchOptions
 from gateway.batches.service import BatchCall

@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.agents.tools.addresses import resource_uri
 from gateway.agents.tools.backend import AgentCall, ConnectorInfo, Part
-from gateway.agents.tools.parts import part_of_file, part_of_records, part_of_text
+from gateway.agents.tools.ranges import part_of_file, part_of_records, part_of_text
 from gateway.errors import InvalidParams, NotFound, UpstreamTooLarge
 from gateway.in_process import LocalConnector
 from gateway.jobs.model import StoredJob

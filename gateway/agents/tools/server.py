@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 from gateway.agents.mcp.features import StaticTools, Tools
 from gateway.agents.mcp.server import Server
-from gateway.agents.tools import surface
+from gateway.agents.tools import descriptions
 from gateway.agents.tools.backend import Backend, JobsBackend
 from gateway.agents.tools.calls import Calls
 from gateway.agents.tools.confirmation import RetryConfirmation
 from gateway.agents.tools.consent import PendingConsents
 from gateway.agents.tools.events import EventsBackend, FeedEvents
-from gateway.agents.tools.flat import FlatTools
+from gateway.agents.tools.general_tools import GeneralTools
+from gateway.agents.tools.operation_tools import OperationTools
 from gateway.agents.tools.resources import ResultResources
-from gateway.agents.tools.six import SixTools
 from gateway.agents.tools.subscriptions import TaskSubscriptions
 from gateway.agents.tools.tasks import JobTasks
 
@@ -39,12 +39,12 @@ class Servers:
         self._calls = Calls(backend, jobs)
         consent = PendingConsents(jobs, states) if jobs is not None and states is not None else None
         confirmation = None if states is None else RetryConfirmation(states)
-        self._six = SixTools(backend, self._calls, jobs, consent, confirmation)
-        self.six = self._server(StaticTools(self._six.tools()))
+        self._tools = GeneralTools(backend, self._calls, jobs, consent, confirmation)
+        self.general = self._server(StaticTools(self._tools.tools()))
 
-    def flat(self, patterns: tuple[str, ...]) -> Server:
+    def of_operations(self, patterns: tuple[str, ...]) -> Server:
         """A server with a tool for each operation whose name fits one of the patterns, such as `team-chat.*`."""
-        return self._server(FlatTools(self._backend, self._six, patterns))
+        return self._server(OperationTools(self._backend, self._tools, patterns))
 
     def _server(self, tools: Tools) -> Server:
         has_tasks = self._jobs is not None
@@ -52,7 +52,7 @@ class Servers:
             _NAME,
             version(_NAME),
             title=_TITLE,
-            instructions=surface.INSTRUCTIONS,
+            instructions=descriptions.INSTRUCTIONS,
             tools=tools,
             resources=ResultResources(self._backend),
             tasks=JobTasks(self._calls) if has_tasks else None,

@@ -10,8 +10,8 @@ from gateway.agents.mcp.results import Result, structured
 from gateway.agents.tools import answers
 from gateway.agents.tools.addresses import ResultAddress, read_hint
 from gateway.agents.tools.backend import Backend, Part
-from gateway.agents.tools.parts import JSON, NDJSON, part_of_text
-from gateway.agents.tools.surface import DEFAULT_BYTES
+from gateway.agents.tools.descriptions import DEFAULT_BYTES
+from gateway.agents.tools.ranges import JSON, NDJSON, part_of_text
 from gateway.errors import InvalidParams
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.field_selection import FieldSelection, selected, selected_records

@@ -24,7 +24,7 @@ class McpEndpoint:
 
     async def answer(self, request: web.Request, patterns: tuple[str, ...] | None) -> web.StreamResponse:
         """The answer to one POST: of the six tools, or of one for each operation that fits one of the patterns."""
-        server = self._servers.six if patterns is None else self._servers.flat(patterns)
+        server = self._servers.general if patterns is None else self._servers.of_operations(patterns)
         try:
             document = msgspec.json.decode(await request.read())
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.agents.tools.addresses import ResultAddress
 from gateway.agents.tools.backend import Part
-from gateway.agents.tools.parts import part_of_file, part_of_records, part_of_text
+from gateway.agents.tools.ranges import part_of_file, part_of_records, part_of_text
 from gateway.agents.tools.stored_results import StoredResults
 from gateway.errors import InvalidParams
 

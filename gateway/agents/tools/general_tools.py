@@ -6,15 +6,15 @@ from typing import Any
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.features import Call, ServerTool
 from gateway.agents.mcp.results import Result, structured
-from gateway.agents.tools import answers, surface
+from gateway.agents.tools import answers, descriptions
 from gateway.agents.tools.addresses import RESULTS
 from gateway.agents.tools.backend import ACTIVE, AgentBatch, Backend, ConnectorInfo, JobsBackend
 from gateway.agents.tools.calls import Calls, call_of, many_calls
-from gateway.agents.tools.choosing import NotConnected, choose
 from gateway.agents.tools.confirmation import RetryConfirmation
+from gateway.agents.tools.connector_choice import NotConnected, choose
 from gateway.agents.tools.consent import PendingConsents
 from gateway.agents.tools.stored_results import StoredResults
-from gateway.agents.tools.written import AskedWrite, Shape, shown_of_batch, whole
+from gateway.agents.tools.write_results import AskedWrite, Shape, shown_of_batch, whole
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
@@ -29,7 +29,7 @@ _FOUND = 6
 _CLOSEST = 3
 
 
-class SixTools:
+class GeneralTools:
     """The tools over a backend; without jobs (in process) there are four."""
 
     def __init__(
@@ -156,7 +156,7 @@ class SixTools:
             call = call_of(entry, connector, arguments)
             if arguments.get("dry_run"):
                 return structured({"dry_run": True, "requests": await self._backend.dry_run(context.caller, call)})
-            max_bytes = arguments.get("max_bytes", surface.DEFAULT_BYTES)
+            max_bytes = arguments.get("max_bytes", descriptions.DEFAULT_BYTES)
             if arguments.get("all_pages"):
                 return await self._calls.all_pages(context, call, max_bytes)
             return await self._calls.run(context, call, max_bytes=max_bytes, shape=shape)
@@ -254,11 +254,11 @@ def errors_as_results(call: Call) -> Call:
 def _tool(name: str, call: Call) -> ServerTool:
     return ServerTool(
         name,
-        surface.DESCRIPTIONS[name],
+        descriptions.DESCRIPTIONS[name],
         call,
-        surface.input_schema(name),
-        surface.OUTPUTS.get(name),
-        surface.ANNOTATIONS[name],
+        descriptions.input_schema(name),
+        descriptions.OUTPUTS.get(name),
+        descriptions.ANNOTATIONS[name],
     )
 
 

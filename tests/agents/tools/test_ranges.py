@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.agents.tools.parts import part_of_records, part_of_text
+from gateway.agents.tools.ranges import part_of_records, part_of_text
 
 
 async def pieces(*each):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.agents.tools.flat import fits
+from gateway.agents.tools.operation_tools import fits
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which connector a call is for: pure."""
+"""Chooses the connector of a call: pure."""
 
 from collections.abc import Sequence
 

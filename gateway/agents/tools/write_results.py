@@ -1,4 +1,4 @@
-"""What `write` answers unless the call names fields: the id and the URL of the record, and what was written. Pure."""
+"""Results of `write`: by default the id and the URL of the record and the written members. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

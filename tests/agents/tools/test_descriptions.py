@@ -6,8 +6,8 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from gateway.agents.tools.six import SixTools
-from gateway.agents.tools.surface import ANNOTATIONS, DESCRIPTIONS, INPUTS
+from gateway.agents.tools.descriptions import ANNOTATIONS, DESCRIPTIONS, INPUTS
+from gateway.agents.tools.general_tools import GeneralTools
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.search_schema import search_params_schema
 from gateway.operation_search.descriptions import describe, query_language
@@ -17,7 +17,7 @@ from tests.operation_search.evaluation import CHARACTERS_OF_A_TOKEN
 
 
 def test_the_six_tools_cost_no_more_than_eight_hundred_tokens():
-    tools = SixTools(None, None, object(), object()).tools()
+    tools = GeneralTools(None, None, object(), object()).tools()
 
     listed = json.dumps([tool.as_document() for tool in tools], separators=(",", ":"))
     assert [tool.name for tool in tools] == list(DESCRIPTIONS)

@@ -1,4 +1,4 @@
-"""Ranges of what is kept, read a piece at a time, whatever its size."""
+"""Ranges of stored results and files, read in pieces of bounded size."""
 
 from collections.abc import AsyncIterator, Callable
 from itertools import islice

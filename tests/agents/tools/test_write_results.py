@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.agents.tools.written import AskedWrite, shown_of_batch
+from gateway.agents.tools.write_results import AskedWrite, shown_of_batch
 from gateway.operation_search.entries import entry_of
 from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import shipped_catalog

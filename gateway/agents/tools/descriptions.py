@@ -1,4 +1,4 @@
-"""The six tools as models read them: every word here is paid for in each conversation, so there are few."""
+"""Descriptions and schemas of the six tools as models read them; short, because each conversation pays for them."""
 
 from collections.abc import Mapping
 from typing import Any

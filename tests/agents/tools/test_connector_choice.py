@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.agents.tools.backend import ConnectorInfo
-from gateway.agents.tools.choosing import NotConnected, choose
+from gateway.agents.tools.connector_choice import NotConnected, choose
 from gateway.errors import InvalidParams
 from tests.harness.catalog import shipped_catalog
 

@@ -7,9 +7,9 @@ from typing import Any
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.features import Call, ListPage, ServerTool
 from gateway.agents.mcp.results import Result
-from gateway.agents.tools import surface
+from gateway.agents.tools import descriptions
 from gateway.agents.tools.backend import Backend
-from gateway.agents.tools.six import SixTools, errors_as_results
+from gateway.agents.tools.general_tools import GeneralTools, errors_as_results
 from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.formats import annotations_of
 from gateway.operation_search.tools import tool_of
@@ -36,10 +36,10 @@ def fits(name: str, pattern: str) -> bool:
     return True
 
 
-class FlatTools:
+class OperationTools:
     """The operations whose names fit a pattern, each as a tool; built when first asked for."""
 
-    def __init__(self, backend: Backend, six: SixTools, patterns: tuple[str, ...]) -> None:
+    def __init__(self, backend: Backend, six: GeneralTools, patterns: tuple[str, ...]) -> None:
         self._backend = backend
         self._six = six
         self._patterns = patterns
@@ -66,8 +66,8 @@ class FlatTools:
             "read",
             "Read a long answer in parts, by its gateway:// address.",
             errors_as_results(self._six.read_result),
-            surface.RESULT_INPUT,
-            annotations=surface.ANNOTATIONS["read"],
+            descriptions.RESULT_INPUT,
+            annotations=descriptions.ANNOTATIONS["read"],
         )
 
     def _tool(self, entry: OperationEntry) -> ServerTool:
