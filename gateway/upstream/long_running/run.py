@@ -5,8 +5,9 @@ The state names what was started. The next attempt follows a portion whose start
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -236,10 +237,8 @@ class LongRun:
         """Store the lines of a portion in parts; the last one with the portion's end."""
         parts = [lines[start : start + _PART] for start in range(0, len(lines), _PART)]
         for place, part in enumerate(parts, 1):
-            if place == len(parts):
-                self._finished[number] = Tally.of(lines)
-                self._end(number)
-            await self._save(part, number * _PARTS_OF_PORTION + place)
+            end = partial(self._finish_with, number, Tally.of(lines)) if place == len(parts) else None
+            await self._save(part, number * _PARTS_OF_PORTION + place, end)
 
     async def _store_records(self, number: int, answer: OperationResult) -> None:
         """Store the pages of a portion one by one with the position of the next, the last with the final state."""
@@ -255,15 +254,21 @@ class LongRun:
             part, read = number * _PARTS_OF_PORTION + position.page + 1, position.records + len(records)
             is_last = following is None or read == limit
             if following is None or is_last:
-                self._finished[number] = Tally(read)
-                self._end(number)
+                change = partial(self._finish_with, number, Tally(read))
             else:
-                position = self._positions[number] = replace(following, records=read)
-                self._under_way[number] = read
-            await self._save(selected_records(records, self._run.selection), part)
+                position = replace(following, records=read)
+                change = partial(self._go_on_from, number, position)
+            await self._save(selected_records(records, self._run.selection), part, change)
             await self._progress()
             if is_last:
                 return
+
+    def _finish_with(self, number: int, tally: Tally) -> None:
+        self._finished[number] = tally
+        self._end(number)
+
+    def _go_on_from(self, number: int, position: ResultPosition) -> None:
+        self._positions[number], self._under_way[number] = position, position.records
 
     def _end(self, number: int) -> None:
         """A portion that needs to be followed no more."""
@@ -275,9 +280,16 @@ class LongRun:
         """The params of the requests that follow a start."""
         return {**self._portions[number].params, RUN_ID: self._started.get(number)}
 
-    async def _save(self, records: Sequence[Any] = (), part: int | None = None) -> None:
-        """One after the other, so that no older state overwrites a newer one."""
+    async def _save(
+        self, records: Sequence[Any] = (), part: int | None = None, change: Callable[[], None] | None = None
+    ) -> None:
+        """One after the other, so that no older state overwrites a newer one.
+
+        A change that says that records are stored is made with them: the save of another portion must not tell of it.
+        """
         async with self._saving:
+            if change is not None:
+                change()
             await self._run.run_context.checkpoint(self._state(), records, part)
 
     def _state(self) -> dict[str, Any]:

@@ -52,7 +52,7 @@ ACTIONS: dict[str, dict[str, Any]] = {
             "start": {"id": "id"},
             "status": {**_STATUS, "progress": "progress"},
             "results": {"items": {"path": ["results"], "index": "index", "error": ["error"]}},
-            "split": {"param": "ids", "size": 2, "concurrency": 2, "message": "{done} of {total} things tagged"},
+            "split": {"param": "ids", "size": 1, "concurrency": 5, "message": "{done} of {total} things tagged"},
         },
     },
     # uploaded and closed; results in CSV
@@ -153,14 +153,16 @@ class Row(InMemoryRunContext):
         super().__init__()
         self.killer = killer
         self._in_flight = 0
+        self._lock = asyncio.Lock()
         #: what the row says: a write went out whose answer is not stored
         self.is_in_flight = False
         self.reported: list[tuple[int, int | None, str]] = []
 
     async def mark_in_flight(self) -> None:
-        self._in_flight += 1
-        self.is_in_flight = True
-        await self.killer.step()
+        async with self._lock:
+            self._in_flight += 1
+            self.is_in_flight = True
+            await self.killer.step()
 
     async def clear_in_flight(self) -> None:
         self._in_flight -= 1
@@ -170,10 +172,14 @@ class Row(InMemoryRunContext):
         self._in_flight -= 1
 
     async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
-        await self.killer.step()
-        await super().checkpoint(json.loads(json.dumps(state)), records, part)
-        self.is_in_flight = self._in_flight > 0
-        await self.killer.step()
+        async with self._lock:
+            is_answered = not self._in_flight
+            await self.killer.step()
+            # As long as PostgreSQL takes, so that portions that end together wait for each other.
+            await asyncio.sleep(0.003)
+            await super().checkpoint(json.loads(json.dumps(state)), records, part)
+            self.is_in_flight = self.is_in_flight and not is_answered
+            await self.killer.step()
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
         self.reported.append((done, total, message))
