@@ -3,54 +3,20 @@
 python -m tests.faults.batches [--seed 1] [--batches 20] [--operations 400] [--faults 20]
 """
 
-import argparse
 import asyncio
 import json
 import random
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.faults.arena import Arena, arena, ticket
 from tests.faults.insistent import InsistentClient
+from tests.faults.long_work import LongWorkReport, run_alone
 from tests.faults.strikes import Strikes
 
 BATCHES, OPERATIONS, FAULTS = 20, 400, 20
-
-
-@dataclass
-class BatchReport:
-    """What a storm over batches came to."""
-
-    batches: int = 0
-    operations: int = 0
-    strikes: Counter[str] = field(default_factory=Counter)
-    #: batches and operations by how they ended
-    states: Counter[str] = field(default_factory=Counter)
-    statuses: Counter[str] = field(default_factory=Counter)
-    #: operations without a result, writes that the application got twice, results that are not true
-    lost: int = 0
-    doubled: int = 0
-    untrue: int = 0
-    seconds: float = 0.0
-
-    @property
-    def is_clean(self) -> bool:
-        return not (self.lost or self.doubled or self.untrue)
-
-    def table(self) -> str:
-        """The report as lines of text."""
-        rows = {
-            "batches": f"{self.batches} of {self.operations // max(1, self.batches)} operations",
-            "faults": ", ".join(f"{count} {name}" for name, count in sorted(self.strikes.items())),
-            "batches ended": ", ".join(f"{count} {name}" for name, count in sorted(self.states.items())),
-            "operations ended": ", ".join(f"{count} {name}" for name, count in sorted(self.statuses.items())),
-            "lost, doubled, untrue": f"{self.lost}, {self.doubled}, {self.untrue}",
-            "seconds": f"{self.seconds:.0f}",
-        }
-        return "\n".join(f"{name:<24}{value}" for name, value in rows.items())
 
 
 def operations_of(batch: str, size: int) -> list[dict[str, Any]]:
@@ -77,9 +43,12 @@ class BatchStorm:
     size: int
     faults: int
     seed: int
-    report: BatchReport = field(default_factory=BatchReport)
+    report: LongWorkReport = field(init=False)
 
-    async def run(self) -> BatchReport:
+    def __post_init__(self) -> None:
+        self.report = LongWorkReport(f"{self.batches} batches of {self.size} operations")
+
+    async def run(self) -> LongWorkReport:
         started = time.monotonic()
         strikes = Strikes(self.gateway, self.seed)
         async with self.gateway.desk() as desk:
@@ -88,10 +57,8 @@ class BatchStorm:
                 jobs = [storming.create_task(self._submit(desk.path, f"b{number}")) for number in range(self.batches)]
             for number, job in enumerate(jobs):
                 self._judge(f"b{number}", *await self._ended(job.result()))
-        self.report.strikes = Counter(strike.fault.name for strike in strikes.all)
         self.report.doubled = sum(count > 1 for count in self.gateway.upstream.created.values())
-        self.report.seconds = time.monotonic() - started
-        return self.report
+        return self.report.finish(strikes, time.monotonic() - started)
 
     async def _submit(self, path: str, name: str) -> str:
         """The id of the batch's job."""
@@ -113,10 +80,9 @@ class BatchStorm:
 
     def _judge(self, name: str, state: str, lines: list[dict[str, Any]]) -> None:
         report, sent = self.report, operations_of(name, self.size)
-        report.batches += 1
-        report.operations += len(sent)
-        report.states[state] += 1
-        report.statuses.update(line["status"] for line in lines)
+        report.add_end("batches", state)
+        for line in lines:
+            report.add_end("operations", line["status"])
         in_order = [line.get("id") for line in lines] == [operation["id"] for operation in sent]
         report.lost += 0 if in_order else len(sent) - len(lines) or 1
         for line in lines:
@@ -127,25 +93,12 @@ class BatchStorm:
                 report.untrue += (says_done and not was_done) or (says_undone and was_done)
 
 
-async def batch_storm(batches: int, size: int, faults: int, seed: int = 1) -> BatchReport:
+async def batch_storm(batches: int, operations: int, faults: int, seed: int = 1) -> LongWorkReport:
     """What a storm of so many batches of so many operations and so many faults came to."""
     async with arena(front_ends=2, workers=2) as gateway:
         gateway.upstream.slowest = 0.2
-        return await BatchStorm(gateway, batches, size, faults, seed).run()
-
-
-def main() -> int:
-    """The exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--batches", type=int, default=BATCHES)
-    parser.add_argument("--operations", type=int, default=OPERATIONS)
-    parser.add_argument("--faults", type=int, default=FAULTS)
-    options = parser.parse_args()
-    report = asyncio.run(batch_storm(options.batches, options.operations, options.faults, options.seed))
-    print(report.table())
-    return 0 if report.is_clean else 1
+        return await BatchStorm(gateway, batches, operations, faults, seed).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_alone(__doc__, batch_storm, batches=BATCHES, operations=OPERATIONS, faults=FAULTS))

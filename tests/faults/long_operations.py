@@ -3,56 +3,21 @@
 python -m tests.faults.long_operations [--seed 1] [--operations 24] [--tickets 1000] [--faults 20]
 """
 
-import argparse
 import asyncio
 import random
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.faults.arena import Arena, arena, ticket
 from tests.faults.insistent import InsistentClient
+from tests.faults.long_work import LongWorkReport, run_alone
 from tests.faults.strikes import Strikes
 
 OPERATIONS, TICKETS, FAULTS = 24, 1000, 20
 #: seconds that the application works at a portion
 _PORTION_SECONDS = 1.5
-
-
-@dataclass
-class LongReport:
-    """The result of a storm over long operations."""
-
-    operations: int = 0
-    tickets: int = 0
-    strikes: Counter[str] = field(default_factory=Counter)
-    #: operations by their final states, and attempts beyond the first
-    states: Counter[str] = field(default_factory=Counter)
-    repeats: int = 0
-    #: operations without an end, or that succeeded without a line for each ticket; tickets that were created twice;
-    #: lines and ends that the application denies
-    lost: int = 0
-    doubled: int = 0
-    untrue: int = 0
-    seconds: float = 0.0
-
-    @property
-    def is_clean(self) -> bool:
-        return not (self.lost or self.doubled or self.untrue)
-
-    def table(self) -> str:
-        """The report as lines of text."""
-        rows = {
-            "operations": f"{self.operations} of {self.tickets // max(1, self.operations)} tickets",
-            "faults": ", ".join(f"{count} {name}" for name, count in sorted(self.strikes.items())),
-            "operations ended": ", ".join(f"{count} {name}" for name, count in sorted(self.states.items())),
-            "attempts again": str(self.repeats),
-            "lost, doubled, untrue": f"{self.lost}, {self.doubled}, {self.untrue}",
-            "seconds": f"{self.seconds:.0f}",
-        }
-        return "\n".join(f"{name:<24}{value}" for name, value in rows.items())
 
 
 @dataclass
@@ -64,19 +29,20 @@ class LongStorm:
     size: int
     faults: int
     seed: int
-    report: LongReport = field(default_factory=LongReport)
+    report: LongWorkReport = field(init=False)
 
-    async def run(self) -> LongReport:
+    def __post_init__(self) -> None:
+        self.report = LongWorkReport(f"{self.operations} operations of {self.size} tickets")
+
+    async def run(self) -> LongWorkReport:
         started = time.monotonic()
         strikes = Strikes(self.gateway, self.seed)
         async with self.gateway.desk() as desk, asyncio.TaskGroup() as storming:
             storming.create_task(strikes.some(self.faults))
             for number in range(self.operations):
                 storming.create_task(self._operation(desk.path, number))
-        self.report.strikes = Counter(strike.fault.name for strike in strikes.all)
         self.report.doubled = sum(count > 1 for count in self.gateway.upstream.created.values())
-        self.report.seconds = time.monotonic() - started
-        return self.report
+        return self.report.finish(strikes, time.monotonic() - started)
 
     async def _operation(self, path: str, number: int) -> None:
         chooser = random.Random(f"{self.seed} {number}")
@@ -92,13 +58,11 @@ class LongStorm:
             body = {"entity": "ticket_bulk_updates", "action": "create", "params": params}
         job_id = await client.submit(f"{path}/execute", body, f"l{number}")
         job = await client.ended(job_id)
-        self.report.operations += 1
-        self.report.tickets += self.size
-        self.report.states[job["status"] if job else "not ended"] += 1
+        self.report.add_end("operations", job["status"] if job else "not ended")
         if job is None:
             self.report.lost += 1
             return
-        self.report.repeats += job["attempt"] - 1
+        self.report.counts["attempts again"] += job["attempt"] - 1
         document = (await client.result(job_id)).json()
         if job["status"] == "succeeded":
             self._judge_success(document["result"], names if number % 2 else [])
@@ -118,25 +82,12 @@ class LongStorm:
         self.report.untrue += told > done or (status == "failed" and done > 0)
 
 
-async def long_storm(operations: int, size: int, faults: int, seed: int = 1) -> LongReport:
+async def long_storm(operations: int, tickets: int, faults: int, seed: int = 1) -> LongWorkReport:
     """The result of a storm of so many operations with so many tickets each and so many faults."""
     async with arena(front_ends=2, workers=2) as gateway:
         gateway.upstream.slowest, gateway.upstream.batch_seconds = 0.2, _PORTION_SECONDS
-        return await LongStorm(gateway, operations, size, faults, seed).run()
-
-
-def main() -> int:
-    """The exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--operations", type=int, default=OPERATIONS)
-    parser.add_argument("--tickets", type=int, default=TICKETS)
-    parser.add_argument("--faults", type=int, default=FAULTS)
-    options = parser.parse_args()
-    report = asyncio.run(long_storm(options.operations, options.tickets, options.faults, options.seed))
-    print(report.table())
-    return 0 if report.is_clean else 1
+        return await LongStorm(gateway, operations, tickets, faults, seed).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_alone(__doc__, long_storm, operations=OPERATIONS, tickets=TICKETS, faults=FAULTS))

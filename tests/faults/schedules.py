@@ -3,19 +3,19 @@
 python -m tests.faults.schedules [--seed 1] [--schedules 40] [--slots 6] [--faults 20]
 """
 
-import argparse
 import asyncio
 import random
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
 from tests.faults.arena import Arena, arena, ticket
 from tests.faults.insistent import InsistentClient
+from tests.faults.long_work import LongWorkReport, run_alone
 from tests.faults.strikes import Strikes
 from tests.harness.caller import Api
 
@@ -35,37 +35,6 @@ _JOBS = """
 
 
 @dataclass
-class ScheduleReport:
-    """The result of a storm over schedules."""
-
-    schedules: int = 0
-    slots: int = 0
-    strikes: Counter[str] = field(default_factory=Counter)
-    #: jobs by their final states
-    states: Counter[str] = field(default_factory=Counter)
-    #: slots without a job, slots or writes that came twice, jobs whose state the application denies
-    lost: int = 0
-    doubled: int = 0
-    untrue: int = 0
-    seconds: float = 0.0
-
-    @property
-    def is_clean(self) -> bool:
-        return not (self.lost or self.doubled or self.untrue)
-
-    def table(self) -> str:
-        """The report as lines of text."""
-        rows = {
-            "schedules": f"{self.schedules} with {self.slots} slots each",
-            "faults": ", ".join(f"{count} {name}" for name, count in sorted(self.strikes.items())),
-            "jobs ended": ", ".join(f"{count} {name}" for name, count in sorted(self.states.items())),
-            "lost, doubled, untrue": f"{self.lost}, {self.doubled}, {self.untrue}",
-            "seconds": f"{self.seconds:.0f}",
-        }
-        return "\n".join(f"{name:<24}{value}" for name, value in rows.items())
-
-
-@dataclass
 class ScheduleStorm:
     """One run."""
 
@@ -75,7 +44,7 @@ class ScheduleStorm:
     faults: int
     seed: int
 
-    async def run(self) -> ScheduleReport:
+    async def run(self) -> LongWorkReport:
         started = time.monotonic()
         strikes = Strikes(self.gateway, self.seed)
         names = await self._create()
@@ -84,9 +53,7 @@ class ScheduleStorm:
             storming.create_task(self._let_slots_come())
         await self._until(0, _OPEN)
         report = await self._judged(names)
-        report.strikes = Counter(strike.fault.name for strike in strikes.all)
-        report.seconds = time.monotonic() - started
-        return report
+        return report.finish(strikes, time.monotonic() - started)
 
     async def _create(self) -> dict[str, str]:
         """The names of the schedules by id; each creates a ticket that has its name."""
@@ -131,10 +98,10 @@ class ScheduleStorm:
         except _DATABASE_AWAY:
             return _AWAY
 
-    async def _judged(self, names: dict[str, str]) -> ScheduleReport:
+    async def _judged(self, names: dict[str, str]) -> LongWorkReport:
         rows = await self.gateway.stores.rows(_JOBS)
-        report = ScheduleReport(schedules=self.schedules, slots=self.slots)
-        report.states = Counter(row["status"] for row in rows)
+        report = LongWorkReport(f"{self.schedules} schedules with {self.slots} slots each")
+        report.ended["jobs"] = Counter(row["status"] for row in rows)
         slots = Counter((row["schedule"], row["slot"]) for row in rows)
         report.lost = self.schedules * self.slots - len(slots)
         report.doubled = sum(count - 1 for count in slots.values())
@@ -148,24 +115,11 @@ class ScheduleStorm:
         return report
 
 
-async def schedule_storm(schedules: int, slots: int, faults: int, seed: int = 1) -> ScheduleReport:
+async def schedule_storm(schedules: int, slots: int, faults: int, seed: int = 1) -> LongWorkReport:
     """The result of a storm of so many schedules with so many slots and so many faults."""
     async with arena(front_ends=2, workers=3) as gateway:
         return await ScheduleStorm(gateway, schedules, slots, faults, seed).run()
 
 
-def main() -> int:
-    """The exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--schedules", type=int, default=SCHEDULES)
-    parser.add_argument("--slots", type=int, default=SLOTS)
-    parser.add_argument("--faults", type=int, default=FAULTS)
-    options = parser.parse_args()
-    report = asyncio.run(schedule_storm(options.schedules, options.slots, options.faults, options.seed))
-    print(report.table())
-    return 0 if report.is_clean else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_alone(__doc__, schedule_storm, schedules=SCHEDULES, slots=SLOTS, faults=FAULTS))

@@ -69,7 +69,7 @@ async def test_a_worker_that_shuts_down_hands_its_batch_on_and_leaves_no_write_u
 
 
 async def test_a_storm_over_batches_loses_doubles_and_invents_nothing():
-    report = await batch_storm(batches=4, size=100, faults=2)
+    report = await batch_storm(batches=4, operations=100, faults=2)
 
     assert report.is_clean, report.table()
-    assert report.operations == 400
+    assert report.ended["operations"].total() == 400

@@ -84,10 +84,10 @@ async def test_tickets_that_were_being_created_when_the_worker_was_killed_are_fo
 
 
 async def test_a_storm_over_long_operations_loses_doubles_and_invents_nothing():
-    report = await long_storm(operations=4, size=300, faults=2)
+    report = await long_storm(operations=4, tickets=300, faults=2)
 
     assert report.is_clean, report.table()
-    assert report.operations == 4
+    assert report.ended["operations"].total() == 4
 
 
 async def _is_saved(gateway: Arena, job_id: str, portions: int) -> bool:

@@ -59,7 +59,7 @@ async def test_an_export_killed_three_times_holds_every_record_once(deployment):
 
 
 async def test_a_storm_over_exports_leaves_exact_files_only():
-    report = await export_storm(exports=3, size=200, faults=2)
+    report = await export_storm(exports=3, records=200, faults=2)
 
     assert report.is_clean, report.table()
-    assert report.exports == 3
+    assert report.ended["exports"] == {"succeeded": 3}

@@ -60,4 +60,4 @@ async def test_a_storm_over_schedules_runs_each_slot_once():
     report = await schedule_storm(schedules=8, slots=2, faults=2)
 
     assert report.is_clean, report.table()
-    assert sum(report.states.values()) == 16
+    assert report.ended["jobs"].total() == 16
