@@ -61,6 +61,11 @@ class Fetcher:
         """There may be something to claim, or a slot for it."""
         self._is_woken.set()
 
+    def wake_for_all(self) -> None:
+        """There may be a background job or a poison candidate to claim, before the next poll too."""
+        self._polls_at = 0.0
+        self.wake()
+
     def close(self) -> None:
         """Claim nothing more."""
         self._is_open = False
@@ -117,11 +122,4 @@ class Fetcher:
 
     def _start(self, claimed: list[StoredJob]) -> None:
         for job in claimed:
-            self._runner.start(
-                job, self._work[job.task], self._on_candidate_end if job.is_poison_candidate else self.wake
-            )
-
-    def _on_candidate_end(self) -> None:
-        """Another one need not wait for the next poll."""
-        self._polls_at = 0.0
-        self.wake()
+            self._runner.start(job, self._work[job.task], self.wake_for_all if job.is_poison_candidate else self.wake)

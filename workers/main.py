@@ -82,7 +82,7 @@ class Worker:
             self._wakeup.main(),
             every(0, self._fetcher.fetch, name="fetcher"),
             every(INTERVAL, self._maintain, name="maintenance"),
-            every(0.25, services.inbound_webhooks.bring_forward, name="entities and records of notices"),
+            every(0.25, self._follow_notices, name="entities and records of notices"),
             every(1, synchronization.enqueue_due, name="due synchronizations"),
             every(1, services.due_runs.start, name="due schedules"),
             every(60, synchronization.backfill, name="synchronization backfill"),
@@ -128,6 +128,12 @@ class Worker:
         await self._services.maintenance.heartbeat(self._services.runner.worker)
         if await self._services.maintenance.reap():
             self._fetcher.wake()
+
+    async def _follow_notices(self) -> None:
+        """Begin the synchronizations that notices ask for at once: a notice does not wait for the next polls."""
+        if await self._services.inbound_webhooks.bring_forward():
+            await self._services.synchronization.enqueue_due()
+            self._fetcher.wake_for_all()
 
     async def _prune_requests(self) -> None:
         settings = self._services.settings

@@ -1,7 +1,6 @@
 """The worker's loops, run as a worker process runs them."""
 
 import asyncio
-from base64 import b64encode
 from uuid import uuid4
 
 import pytest
@@ -10,8 +9,7 @@ from gateway.contract.jobs import JobStatus
 from gateway.db.pool import Database
 from gateway.jobs.model import NewJob
 from gateway.jobs.tasks import DELETE_WORKSPACE, TASKS, Task
-from gateway.services.worker import WorkerServices, open_worker
-from gateway.settings import Settings
+from gateway.services.worker import WorkerServices
 from tests.harness.waiting import PATIENCE, eventually
 from workers.main import Worker
 
@@ -32,19 +30,6 @@ FLOWS = """
            sha256(days::text::bytea), 'app', 'k', '\\x00', '\\x00', now() - make_interval(days => days)
     FROM client, workspace, unnest(array[6, 8]) AS days
 """
-
-
-@pytest.fixture
-async def services(database_url: str, redis_url: str, tmp_path) -> WorkerServices:
-    settings = Settings(
-        database_url=database_url,
-        redis_url=redis_url,
-        data_dir=tmp_path,
-        encryption_keys=f"k1:{b64encode(bytes(32)).decode()}",
-        shutdown_grace=5,
-    )
-    async with open_worker(settings) as opened:
-        yield opened
 
 
 async def test_consents_are_pruned_a_week_after_their_end(services: WorkerServices, database: Database):

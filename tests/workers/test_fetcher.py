@@ -1,0 +1,50 @@
+"""Which jobs a worker claims when it is woken."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import msgspec
+
+from gateway.jobs.claims import Claims
+from gateway.jobs.lease import JobRunContext
+from gateway.jobs.model import NewJob, StoredJob
+from gateway.services.worker import WorkerServices
+from gateway.upstream.responses import OperationResult
+from workers.fetcher import Fetcher, Slots
+
+TASK = "told when it runs"
+
+
+class Ran:
+    """The jobs that ran."""
+
+    def __init__(self) -> None:
+        self.ids: list[UUID] = []
+
+    async def __call__(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+        self.ids.append(job.id)
+        return OperationResult(msgspec.Raw(b"null"))
+
+
+async def claimed(fetcher: Fetcher) -> None:
+    """Returns when the fetcher has claimed what it finds."""
+    fetching = asyncio.create_task(fetcher.fetch())
+    await asyncio.sleep(0)
+    await fetcher.drained()
+    fetching.cancel()
+    await asyncio.wait([fetching])
+
+
+async def test_a_worker_that_is_woken_for_all_claims_background_jobs_before_the_next_poll(services: WorkerServices):
+    ran = Ran()
+    claims = Claims(services.database, services.sealing, [TASK])
+    fetcher = Fetcher(claims, services.runner, {TASK: ran}, Slots.of(20), {})
+    organization_id = (await services.identity.create_organization(uuid4().hex)).id
+    await claimed(fetcher)
+    new = NewJob(uuid4(), organization_id, task=TASK, is_background=True)
+    await services.job_store.accept(new)
+
+    fetcher.wake_for_all()
+    await claimed(fetcher)
+
+    assert new.id in {job.id for job in services.runner.jobs} | set(ran.ids)
