@@ -62,13 +62,18 @@ def pointer_parts(pointer: str) -> list[str]:
 
 
 def references_in(root: Any) -> Iterator[dict[str, Any]]:
-    """Every mapping with a `$ref` in a tree; a shared node is entered once."""
+    """Every mapping with a `$ref` in a tree; a shared node is entered once.
+
+    Specification extensions (`x-…`) are left out: their content is no part of the description.
+    """
     pending, seen = [root], {id(root)}
     while pending:
         node = pending.pop()
-        if isinstance(node, dict) and isinstance(node.get("$ref"), str):
-            yield node
-        inner = node.values() if isinstance(node, dict) else node
+        inner = node
+        if isinstance(node, dict):
+            if isinstance(node.get("$ref"), str):
+                yield node
+            inner = [each for name, each in node.items() if not str(name).startswith("x-")]
         for each in inner:
             if isinstance(each, dict | list) and id(each) not in seen:
                 seen.add(id(each))

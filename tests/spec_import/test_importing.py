@@ -182,6 +182,16 @@ async def test_references_are_followed_below_the_folder(tmp_path):
     assert set(made.entities["things"]["actions"]["create"]["params"]) == {"a"}
 
 
+async def test_references_in_extensions_are_not_followed(tmp_path):
+    samples = {"x-codeSamples": [{"lang": "Python", "source": {"$ref": "examples/none.py"}}]}
+    things = {"/things": {"get": {**samples, "responses": answer({"type": "object"})}}}
+    (tmp_path / "openapi.json").write_text(json.dumps(document(things)))
+
+    made = import_document(await load(str(tmp_path / "openapi.json")), Options())
+
+    assert "things" in made.entities
+
+
 @pytest.mark.parametrize("reference", ["../outside.yaml", "/etc/hostname", "https://elsewhere.example.com/a.yaml"])
 async def test_references_that_leave_the_folder_are_refused(reference, tmp_path):
     (tmp_path / "outside.yaml").write_text("{}")
