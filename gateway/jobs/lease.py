@@ -65,7 +65,7 @@ class JobRunContext:
         self.sent_at: datetime | None = job.in_flight_since
         #: whether this process knows that a byte of it went out; a mark by another process does not say so
         self.is_sent = False
-        #: requests on their way whose answer is not there; a run may send several side by side
+        #: requests whose answers are in no saved state; a run may send several side by side
         self._in_flight = 0
         #: what is noted of them goes out one after the other, as it happened
         self._write_lock = asyncio.Lock()
@@ -110,20 +110,23 @@ class JobRunContext:
                 await retry_until_available(lambda: self._leases.clear_in_flight(self._job))
                 self.sent_at, self.is_sent = self._job.in_flight_since, False
 
-    def answered(self) -> None:
+    def refused(self) -> None:
         self._in_flight -= 1
 
-    async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
+    async def checkpoint(
+        self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None, *, answers: int = 0
+    ) -> None:
         lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
-        await self.save(state, {part or self._parts + 1: lines} if lines else {})
+        await self.save(state, {part or self._parts + 1: lines} if lines else {}, answers=answers)
 
-    async def save(self, state: Mapping[str, Any], parts: Mapping[int, str]) -> None:
+    async def save(self, state: Mapping[str, Any], parts: Mapping[int, str], *, answers: int = 0) -> None:
         """Keep this state for a later attempt and these numbered parts of the result, JSON lines each, or neither."""
         async with self._write_lock:
-            is_answered = not self._in_flight
+            is_answered = self._in_flight <= answers  # reads have answers too, and are not marked
             await retry_until_available(
                 lambda: self._leases.checkpoint(self._job, state, parts, is_answered=is_answered)
             )
+            self._in_flight = max(0, self._in_flight - answers)
             self.state, self._parts, self.has_saved = state, max([self._parts, *parts]), True
             if is_answered:
                 self.sent_at, self.is_sent = None, False

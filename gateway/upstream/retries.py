@@ -75,7 +75,7 @@ async def note(run_context: RunContext, error: GatewayError, *, was_sent: bool) 
     if not was_sent or isinstance(error, (RateLimited, *NOTHING_DONE)):
         await run_context.clear_in_flight()
     elif is_refusal(error):
-        run_context.answered()
+        run_context.refused()
 
 
 def final(effect: Effect, attempt: Attempt) -> GatewayError:

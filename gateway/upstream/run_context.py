@@ -50,13 +50,16 @@ class RunContext(Protocol):
     async def clear_in_flight(self) -> None:
         """Note, durably, that the request was certainly not executed: it did not arrive, or it was refused."""
 
-    def answered(self) -> None:
-        """Note that a response arrived; its result becomes durable with the next checkpoint."""
+    def refused(self) -> None:
+        """Note, in memory, that the application refused the request for good; durable with the next checkpoint."""
 
-    async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
+    async def checkpoint(
+        self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None, *, answers: int = 0
+    ) -> None:
         """Keep this state for a later attempt and add these records to the run's result, both or neither.
 
-        Saving a part twice stores its records once: `part` numbers them, by default the next number.
+        Saving a part twice stores its records once: `part` numbers them, by default the next number. `answers` is how
+        many requests have their answers in this state for the first time: they are in flight until then.
         """
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
@@ -86,10 +89,12 @@ class InMemoryRunContext:
     async def clear_in_flight(self) -> None:
         """Nothing to note."""
 
-    def answered(self) -> None:
+    def refused(self) -> None:
         """Nothing to note."""
 
-    async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
+    async def checkpoint(
+        self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None, *, answers: int = 0
+    ) -> None:
         self.state = state
         if records:
             self._parts[part or max(self._parts, default=0) + 1] = records

@@ -230,8 +230,6 @@ class UpstreamSession:
                 error = _without_frames(lost)
             if error is None:
                 assert outcome is not None
-                if run_context is not None:
-                    run_context.answered()
                 return outcome
             if isinstance(error, UpstreamRateLimited) and is_trusted:
                 self.transport.limiter.pause(self.scope, float(error.retry_after or 1))

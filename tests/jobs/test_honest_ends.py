@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gateway import errors
+from gateway.aio.background import cancel_and_wait
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import Unavailable
@@ -16,9 +17,12 @@ from gateway.jobs.leases import Leases
 from gateway.jobs.model import StoredJob
 from gateway.jobs.runner import Runner, Work
 from gateway.jobs.store import IdempotencyKey, JobStore
+from gateway.upstream.prepared import prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import Effects
+from tests.harness.waiting import eventually
 from tests.jobs.conftest import SEALING, SHARES, WORKER
+from tests.upstream.long_running.factory import factory
 
 #: after three losses in a row a job is the only poison candidate of its worker, and the next loss ends it
 ISOLATED = "UPDATE jobs SET worker_losses = 3 WHERE id = $1"
@@ -118,11 +122,58 @@ async def test_what_is_in_flight_while_something_else_is_saved_stays_noted(lease
     run_context = JobRunContext(leases, job)
     await run_context.mark_in_flight()
     await run_context.mark_in_flight()
-    run_context.answered()
 
-    await run_context.checkpoint(UNDER_WAY)
+    await run_context.checkpoint(UNDER_WAY, answers=1)
 
     assert (await sql("SELECT in_flight_since FROM jobs WHERE id = $1", job.id))[0][0] is not None
+
+
+class SavesOneByOne(Leases):
+    """Begins its first save when it may, and notes for each later one whether a write is marked as in flight then."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)
+        self.is_saving, self.may_save = asyncio.Event(), asyncio.Event()
+        self.marked: list[bool] = []
+
+    async def checkpoint(self, job: StoredJob, *arguments: object, **members: object) -> None:
+        if self.is_saving.is_set():
+            async with self._database.system() as connection:
+                marked = await connection.fetchval("SELECT in_flight_since IS NOT NULL FROM jobs WHERE id = $1", job.id)
+            self.marked.append(marked)
+        self.is_saving.set()
+        await self.may_save.wait()
+        await super().checkpoint(job, *arguments, **members)
+
+
+class Refused(JobRunContext):
+    """Tells when a request is noted as refused for now."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)
+        self.is_refused = asyncio.Event()
+
+    async def clear_in_flight(self) -> None:
+        self.is_refused.set()
+        await super().clear_in_flight()
+
+
+async def test_a_portion_that_is_refused_for_now_hides_no_other_whose_answer_is_not_saved(database, claimed):
+    leases = SavesOneByOne(database, 3600, SEALING)
+    run_context = Refused(leases, await claimed(effect=Effect.WRITE))
+    async with factory() as (application, connector):
+        application.limited["c"] = asyncio.Event()
+        call = prepare(connector.kind.operation("things", "tag"), {"ids": ["a", "b", "c"]})
+        running = asyncio.create_task(connector.run(call, run_context))
+        await leases.is_saving.wait()
+        await eventually(lambda: len(application.runs) == 2)
+        application.limited["c"].set()
+        await run_context.is_refused.wait()
+        leases.may_save.set()
+        await eventually(lambda: leases.marked)
+        await cancel_and_wait(running)
+
+    assert leases.marked[0]
 
 
 async def test_an_updates_key_stays_taken_when_its_front_end_dies_after_sending(
@@ -252,8 +303,7 @@ async def test_what_was_answered_says_nothing_of_the_next_request(leases, claime
     run_context = JobRunContext(leases, await claimed(effect=Effect.IDEMPOTENT))
     await run_context.mark_in_flight()
     run_context.first_byte_sent()
-    run_context.answered()
-    await run_context.checkpoint({})
+    await run_context.checkpoint({}, answers=1)
 
     await run_context.mark_in_flight()
 

@@ -166,8 +166,7 @@ async def test_a_write_is_not_stopped_but_sends_nothing_more(jobs, runner, claim
             await run_context.mark_in_flight()
             sent.append(number)
             await may_go_on.wait()
-            run_context.answered()
-            await run_context.checkpoint({"done": number})
+            await run_context.checkpoint({"done": number}, answers=1)
         return answer(None)
 
     job = await claimed()

@@ -64,6 +64,8 @@ class LongRun:
         }
         #: running portion → items that the application has done so far
         self._under_way: dict[int, int] = {}
+        #: portions whose start was answered, and whose answer is in no saved state
+        self._answered: set[int] = set()
         #: portions whose `close` the application refused
         self._refused_closes: set[int] = set()
         #: the result of an operation that ends with one record
@@ -127,6 +129,7 @@ class LongRun:
         self._require_not_canceled()
         try:
             answer = await self._run.session.call(PreparedCall.of(operation.start, params), context)
+            self._answered.add(number)
         except (UpstreamRejected, UpstreamNotFound):
             if how.start is None or not how.start.fallback:
                 raise
@@ -290,7 +293,9 @@ class LongRun:
         async with self._saving:
             if change is not None:
                 change()
-            await self._run.run_context.checkpoint(self._state(), records, part)
+            answered = {number for number in self._answered if number in self._started or number in self._finished}
+            self._answered -= answered
+            await self._run.run_context.checkpoint(self._state(), records, part, answers=len(answered))
 
     def _state(self) -> dict[str, Any]:
         return {

@@ -168,11 +168,14 @@ class Row(InMemoryRunContext):
         self._in_flight -= 1
         self.is_in_flight = self.is_in_flight and self._in_flight > 0
 
-    def answered(self) -> None:
+    def refused(self) -> None:
         self._in_flight -= 1
 
-    async def checkpoint(self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None) -> None:
+    async def checkpoint(
+        self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None, *, answers: int = 0
+    ) -> None:
         async with self._lock:
+            self._in_flight = max(0, self._in_flight - answers)
             is_answered = not self._in_flight
             await self.killer.step()
             # As long as PostgreSQL takes, so that portions that end together wait for each other.
@@ -195,6 +198,8 @@ class Factory:
         self.bodies: list[str] = []
         self.runs: dict[str, dict[str, Any]] = {}
         self.fails = False
+        #: things whose tags are refused for now, once this is set
+        self.limited: dict[str, asyncio.Event] = {}
         #: imports are never begun; those that fail report on no row
         self.refuses_to_close = self.keeps_silent = False
         self.origin = URL()
@@ -204,17 +209,20 @@ class Factory:
         self.received.append((request.method, request.path))
         try:
             await self.killer.step()
-            answer = self._answer(request, body)
+            answer = await self._answer(request, body)
             self.bodies.append(body)
             await self.killer.step()
         except Killed:
             raise web.HTTPServiceUnavailable from None
         return answer
 
-    def _answer(self, request: web.Request, body: str) -> web.Response:
+    async def _answer(self, request: web.Request, body: str) -> web.Response:
         match request.method, *request.path.removeprefix("/").split("/"):
             case "POST", "made":
                 return self._made(json.loads(body)["things"])
+            case "POST", "tags" if (limited := self.limited.get(json.loads(body)["ids"][0])) is not None:
+                await limited.wait()
+                return web.Response(status=429, headers={"Retry-After": "3600"})
             case "POST", sort:
                 return self._begun(sort, json.loads(body))
             case "GET", "runs", run_id:
