@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypedDict
 from uuid import UUID
 
 from gateway.contract.connectors import ConnectorStatus
-from gateway.errors import Unavailable
+from gateway.errors import Conflict, Unavailable
 from gateway.vault.vault import Binding, Sealed
 
 
@@ -87,3 +87,12 @@ def binding(organization_id: UUID, connector_id: UUID, kind: str, environment: M
     """The associated data of sealed credentials. Kind and variables are part of it: they decide the receiving host."""
     canonical = json.dumps([kind, dict(environment)], sort_keys=True, separators=(",", ":"))
     return Binding(organization_id, connector_id, context=hashlib.sha256(canonical.encode()).hexdigest())
+
+
+def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:
+    """The refusal of a further connector of one name, which tells the ids of those that have it."""
+    ids = [str(connector_id) for connector_id in connector_ids]
+    return Conflict(
+        f"the workspace has a connector {name!r} already: {', '.join(ids)}; change that one, or choose another name",
+        extra={"connector_id": ids[0]},
+    )

@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from gateway.audit.log import Audit
-from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector
-from gateway.connectors.store import ConnectorStore, name_taken
+from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector, name_taken
+from gateway.connectors.store import ConnectorStore
 from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import (
     Conflict,
@@ -22,8 +22,8 @@ from gateway.errors import (
 )
 from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
+from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Catalog, Kind
-from gateway.kinds.spec import AuthMethod
 from gateway.kinds.sunsets import described_sunset
 from gateway.upstream.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
 from gateway.upstream.oauth_tokens.model import App

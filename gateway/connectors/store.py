@@ -8,10 +8,18 @@ from typing import Any, Unpack
 from uuid import UUID, uuid4
 
 from gateway.aio.batching import Batcher
-from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector, SealedSecret, Secret, binding
+from gateway.connectors.model import (
+    ConnectorChange,
+    ConnectorRecord,
+    NewConnector,
+    SealedSecret,
+    Secret,
+    binding,
+    name_taken,
+)
 from gateway.contract.connectors import ConnectorStatus
 from gateway.db.pool import Connection, Database
-from gateway.errors import Conflict, NotFound
+from gateway.errors import NotFound
 from gateway.vault.vault import Binding, Sealed, Vault
 
 #: connectors that one statement looks up
@@ -125,15 +133,6 @@ _DELETED_OF_WORKSPACE = """
 _DELETE = "DELETE FROM connectors WHERE organization_id = $1 AND id = $2"
 
 
-def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:
-    """The refusal of a further connector of one name, which tells the ids of those that have it."""
-    ids = [str(connector_id) for connector_id in connector_ids]
-    return Conflict(
-        f"the workspace has a connector {name!r} already: {', '.join(ids)}; change that one, or choose another name",
-        extra={"connector_id": ids[0]},
-    )
-
-
 _MEMBERS = tuple(each.name for each in fields(ConnectorRecord))
 #: an organization's id, and that of a connector of it
 _Ids = tuple[UUID, UUID]
@@ -208,8 +207,7 @@ class ConnectorStore:
         row = await connection.fetchrow(_BOUND_TO, organization_id, connector_id)
         if row is None:
             raise NotFound("there is no such connector")
-        bound = binding(organization_id, connector_id, row["kind"], json.loads(row["environment"]))
-        sealed = self._vault.seal(credentials, bound)
+        sealed = self._vault.seal(credentials, _binding_of(organization_id, connector_id, row))
         await connection.execute(
             _SEAL, connector_id, organization_id, sealed.key_id, sealed.wrapped_key, sealed.sealed, expires_at
         )
@@ -341,11 +339,8 @@ class ConnectorStore:
         self, connection: Connection, organization_id: UUID, connector_id: UUID, change: ConnectorChange
     ) -> None:
         """The same in the caller's own transaction."""
-        environment, credentials, expires_at = (
-            change.get("environment"),
-            change.get("credentials"),
-            change.get("expires_at"),
-        )
+        environment, credentials = change.get("environment"), change.get("credentials")
+        expires_at = change.get("expires_at")
         if credentials is None and environment is not None:  # what is sealed is bound to the variables
             current = await self.lock_secret(connection, organization_id, connector_id)
             credentials, expires_at = current.values, current.expires_at

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gateway.kinds.members import JsonPath, MetaPath
-from gateway.kinds.spec import HEADER_PATH, NoticeSpec
+from gateway.kinds.notices import NoticeSpec
+from gateway.kinds.paging import HEADER_PATH
 from gateway.upstream.responses import value_at
 
 #: characters of a record's id

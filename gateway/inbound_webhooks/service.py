@@ -16,7 +16,8 @@ from gateway.inbound_webhooks.store import HookStore
 from gateway.inbound_webhooks.verification import delivery_digest
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.notice_signatures import key_of
-from gateway.kinds.spec import HEADER_PATH, NoticeSpec
+from gateway.kinds.notices import NoticeSpec
+from gateway.kinds.paging import HEADER_PATH
 from gateway.telemetry.metrics import NOTICES
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from gateway.inbound_webhooks.notice import Notice
 from gateway.kinds.notice_signatures import seconds_of, signature_of, signed_text
-from gateway.kinds.spec import NoticeSignature, NoticeSpec, NoticeTimestamp
+from gateway.kinds.notices import NoticeSignature, NoticeSpec, NoticeTimestamp
 
 #: signatures of one header that are compared
 _MAX_SIGNATURES = 20

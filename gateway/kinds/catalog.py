@@ -13,8 +13,10 @@ from gateway.contract.kinds import Effect
 from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.long_running import FollowUp, ResultRequest
+from gateway.kinds.paging import Paging
+from gateway.kinds.requests import Action, ParamStyle
 from gateway.kinds.sources import SpecError
-from gateway.kinds.spec import Action, ConnectorSpec, Entity, Paging, ParamStyle
+from gateway.kinds.spec import ConnectorSpec, Entity
 from gateway.kinds.suggestions import did_you_mean, known_actions
 from gateway.kinds.sunsets import call_sunsets, sunset_headers
 

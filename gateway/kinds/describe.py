@@ -3,9 +3,11 @@
 from typing import Any
 
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.authentication import Deprecation
 from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.paging import Paging
+from gateway.kinds.requests import Action
 from gateway.kinds.search_schema import SEARCH_META, search_call, search_params_schema
-from gateway.kinds.spec import Action, Deprecation, Paging
 
 
 def kind_summary(kind: Kind) -> dict[str, Any]:

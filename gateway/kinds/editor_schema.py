@@ -1,4 +1,4 @@
-"""The JSON Schema of spec files: editors complete and check them by it. Generated from the models of `spec`."""
+"""The JSON Schema of spec files: editors complete and check them by it. Generated from the models."""
 
 import inspect
 import json
@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from gateway.kinds import long_running, spec
+from gateway.kinds import authentication, failures, long_running, notices, paging, requests, spec, sync
 from gateway.kinds.spec import ConnectorSpec
 
+#: the modules of the models: the comments of their members are the descriptions
+_MODULES = (spec, authentication, failures, paging, requests, long_running, sync, notices)
 #: a class and its body; `inspect` would parse the whole module for each
 _CLASS = re.compile(r"^class (\w+).*\n((?:(?: .*)?\n)*)", re.MULTILINE)
 
@@ -63,7 +65,7 @@ def _schema_of_models() -> dict[str, Any]:
     root = ConnectorSpec.model_json_schema()
     definitions = root.pop("$defs")
     definitions["ConnectorSpec"] = root
-    sources = dict(_CLASS.findall("".join(map(inspect.getsource, (spec, long_running)))))
+    sources = dict(_CLASS.findall("".join(map(inspect.getsource, _MODULES))))
     for name, source in sources.items():
         for field, description in _comments(source).items():
             definitions.get(name, {}).get("properties", {}).get(field, {}).setdefault("description", description)

@@ -1,11 +1,11 @@
 """Models of operations that the application runs in the background or accepts in portions only."""
 
 from collections.abc import Iterator
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from gateway.kinds.members import ContentType, JsonPath, Model, RequestLine
+from gateway.kinds.members import CheckedModel, ContentType, JsonPath, Model, RequestLine
 
 #: the name in paths by which further requests name what was started
 RUN_ID = "run_id"
@@ -124,7 +124,7 @@ class Split(Model):
     message: str = "{done} of {total} items done"
 
 
-class LongRunning(Model):
+class LongRunning(CheckedModel):
     """An operation of several requests: started, perhaps fed, followed until it ends, and read."""
 
     start: LongRunStart | None = None
@@ -144,13 +144,6 @@ class LongRunning(Model):
         found = {member: each for member, each in named.items() if each is not None}
         reading = {f"results.requests.{place}": each for place, each in enumerate(self.results.requests)}
         return {**found, **reading}
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> Self:
-        faults = list(self._faults())
-        if faults:
-            raise ValueError("; ".join(faults))
-        return self
 
     def _faults(self) -> Iterator[str]:
         if (self.start is None) is not (self.status is None):

@@ -1,11 +1,22 @@
 """The types that the models of specs share: places in JSON, request lines, media types."""
 
 import re
-from typing import Annotated, Any
+from collections.abc import Iterable
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
 
 JsonSchema = dict[str, Any]
+Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+Phrases = tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=100)], ...]
 
 FORM = "application/x-www-form-urlencoded"
 CSV = "text/csv"
@@ -34,6 +45,21 @@ ContentType = Annotated[str, AfterValidator(_content_type)]
 
 class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class CheckedModel(Model):
+    """A model whose members must agree with each other."""
+
+    def _faults(self) -> Iterable[str]:
+        """A sentence for each disagreement."""
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        faults = list(self._faults())
+        if faults:
+            raise ValueError("; ".join(faults))
+        return self
 
 
 def _members(value: object) -> object:

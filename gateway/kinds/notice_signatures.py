@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from gateway.kinds.spec import HEADER_PATH, NoticeSignature, NoticeSpec, NoticeTimestamp
+from gateway.kinds.notices import NoticeSignature, NoticeSpec, NoticeTimestamp
+from gateway.kinds.paging import HEADER_PATH
 
 _NAME = re.compile(r"\{(\w+)\}")
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from gateway.kinds.spec import RULE_NAMES
-
+#: the rules of `gateway.upstream.rules`
+RULE_NAMES = ("property_names", "query_page", "query_page_of_200")
 #: the entry points whose objects are a `Rule` or a `LongRule`
 GROUP = "gateway.rules"
 

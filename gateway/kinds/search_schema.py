@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.search_operators import CONDITIONS, Family, Operator
-from gateway.kinds.spec import Search
+from gateway.kinds.sync import Search
 
 #: the members of a search's `meta`
 SEARCH_META = ("has_more", "cursor", "took_ms", "as_of", "total_synced", "synchronized")

@@ -6,7 +6,8 @@ from email.utils import format_datetime
 
 from gateway.aio.clock import CLOCK
 from gateway.errors import GatewayError, ReauthorizationRequired
-from gateway.kinds.spec import ConnectorSpec, Deprecation
+from gateway.kinds.authentication import Deprecation
+from gateway.kinds.spec import ConnectorSpec
 
 
 def method_sunset(spec: ConnectorSpec, auth_method: str | None) -> Deprecation | None:

@@ -11,7 +11,7 @@ from math import ceil, inf
 
 import msgspec
 
-from gateway.kinds.spec import Allowance, RateLimit
+from gateway.kinds.failures import Allowance, RateLimit
 from gateway.upstream.refusals import seconds_of
 
 #: requests are throttled once this fraction of the budget or less is left

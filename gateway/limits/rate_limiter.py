@@ -20,7 +20,7 @@ from gateway.aio.batching import Batcher
 from gateway.aio.clock import CLOCK
 from gateway.aio.loops import every, running
 from gateway.errors import UpstreamRateLimited
-from gateway.kinds.spec import RateLimit
+from gateway.kinds.failures import RateLimit
 from gateway.limits.budget import BACKGROUND_SHARE, Budget
 from gateway.limits.pauses import Pauses
 from gateway.limits.shared import GONE, Restriction, SharedLimits

@@ -12,8 +12,9 @@ from gateway.connectors.resolver import SealedAuthorizer
 from gateway.connectors.store import ConnectorStore
 from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import GatewayError, ReauthorizationRequired
+from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.spec import AuthMethod, ConnectorSpec
+from gateway.kinds.spec import ConnectorSpec
 from gateway.oauth_client.apps import RegisteredApps
 from gateway.oauth_client.renewals import Renewals
 from gateway.oauth_client.token_persistence import TokenPersistence

@@ -20,8 +20,8 @@ from uuid import UUID
 from gateway.connectors.model import ConnectorRecord, Secret
 from gateway.connectors.store import ConnectorStore
 from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
+from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.spec import AuthMethod
 from gateway.oauth_client.apps import RegisteredApps
 from gateway.oauth_client.leases import HEARTBEAT, LeaseStore, RenewalLease
 from gateway.oauth_client.token_persistence import TokenPersistence

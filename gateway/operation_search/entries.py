@@ -9,8 +9,9 @@ from gateway.contract.kinds import Effect
 from gateway.errors import InvalidParams, UnknownAction
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog, Kind, plain_name
+from gateway.kinds.requests import Action
 from gateway.kinds.search_schema import search_example, search_params_schema
-from gateway.kinds.spec import Action, Entity
+from gateway.kinds.spec import Entity
 from gateway.kinds.suggestions import did_you_mean, known_actions, singular
 
 #: entries whose descriptions are cached; more than any catalog has

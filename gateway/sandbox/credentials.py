@@ -2,7 +2,7 @@
 
 import re
 
-from gateway.kinds.spec import AuthMethod
+from gateway.kinds.authentication import AuthMethod
 from gateway.sandbox.calls import Call, decoded_basic
 
 

@@ -18,7 +18,8 @@ import msgspec
 from aiohttp import web
 
 from gateway.kinds.notice_signatures import key_of, sign, time_text
-from gateway.kinds.spec import HEADER_PATH, NoticeSpec
+from gateway.kinds.notices import NoticeSpec
+from gateway.kinds.paging import HEADER_PATH
 from gateway.sandbox.application import Application
 from gateway.sandbox.calls import Record, nested, put
 from gateway.sandbox.kinds.notices import NOTICES

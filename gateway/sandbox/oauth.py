@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from yarl import URL
 
-from gateway.kinds.spec import OAuthEndpoints
+from gateway.kinds.authentication import OAuthEndpoints
 from gateway.sandbox.calls import Call, Handler, Reply, decoded_basic
 from gateway.sandbox.grants import Grants, Pair
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from gateway.contract.kinds import Effect, PagingStyle
 from gateway.kinds.catalog import Operation
 from gateway.kinds.members import JsonPath, MetaPath
-from gateway.kinds.spec import HEADER_PATH, LINK_PATH, Paging
+from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
 from gateway.sandbox import filters, paging
 from gateway.sandbox.calls import Call, Record, Reply, nested, put
 from gateway.sandbox.store import Row

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from gateway.contract.kinds import PagingStyle
 from gateway.kinds.members import JsonPath
-from gateway.kinds.spec import Paging
+from gateway.kinds.paging import Paging
 from gateway.sandbox.calls import Call
 from gateway.sandbox.store import Row
 

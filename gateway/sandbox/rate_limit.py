@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from gateway.kinds.spec import RateLimit
+from gateway.kinds.failures import RateLimit
 
 #: members of an allowance that name a header each
 _MEMBERS = ("limit", "remaining", "reset")

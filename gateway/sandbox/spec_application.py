@@ -12,7 +12,8 @@ from multidict import MultiDict
 from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.graphql_documents import with_selection
-from gateway.kinds.spec import Action, RequestSpec, SyncRead
+from gateway.kinds.requests import Action, RequestSpec
+from gateway.kinds.sync import SyncRead
 from gateway.sandbox import files, filters, records
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, FileReply, Record, Refusal, Reply, nested, put

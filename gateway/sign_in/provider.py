@@ -8,7 +8,7 @@ import msgspec
 from yarl import URL
 
 from gateway.aio.remembered import Remembered
-from gateway.kinds.spec import OAuthEndpoints
+from gateway.kinds.authentication import OAuthEndpoints
 from gateway.sign_in.id_token import ALGORITHMS
 from gateway.sign_in.model import ProviderSettings, ProviderUnavailable, SignInRefused
 from gateway.upstream.egress import EgressConnector, EgressPolicy

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from gateway.kinds.catalog import Kind
 from gateway.kinds.lint.kind import lint_kind
-from gateway.kinds.spec import Action, ConnectorSpec
+from gateway.kinds.requests import Action
+from gateway.kinds.spec import ConnectorSpec
 from gateway.spec_import.connector import connector_of, kind_name
 from gateway.spec_import.effects import effect_of
 from gateway.spec_import.examples import with_example

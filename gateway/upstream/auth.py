@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Any, Protocol
 
 from gateway.errors import MAX_FAULTS, FieldError, InvalidCredentials, ReauthorizationRequired
-from gateway.kinds.spec import AuthMethod, ConnectorSpec
+from gateway.kinds.authentication import AuthMethod
+from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
 
 #: begins the name of a credential that is sent in the query: no header's name can begin so (RFC 9110 §5.6.2)

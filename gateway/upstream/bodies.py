@@ -15,7 +15,7 @@ from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.catalog import Operation, Placement
 from gateway.kinds.graphql_documents import with_selection
 from gateway.kinds.members import CSV, FORM, MULTIPART, is_json, media_type
-from gateway.kinds.spec import ParamStyle
+from gateway.kinds.requests import ParamStyle
 
 _ENCODER = msgspec.json.Encoder()
 _DELIMITERS: Final = {ParamStyle.FORM: ",", ParamStyle.SPACE_DELIMITED: " ", ParamStyle.PIPE_DELIMITED: "|"}

@@ -12,7 +12,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from gateway.errors import GatewayError, UpstreamInvalidResponse, UpstreamNotFound
-from gateway.kinds.spec import Download
+from gateway.kinds.requests import Download
 from gateway.upstream.egress import checked_url
 from gateway.upstream.http_ranges.integrity import File, judged_file
 from gateway.upstream.http_ranges.responses import RangeRequest, relayed_reply

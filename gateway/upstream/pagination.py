@@ -10,7 +10,7 @@ import msgspec
 from gateway.contract.kinds import PagingStyle
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import Paging
+from gateway.kinds.paging import Paging
 from gateway.upstream.responses import value_at
 
 

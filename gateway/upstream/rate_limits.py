@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
 
-from gateway.kinds.spec import ConnectorSpec, RateLimit
+from gateway.kinds.failures import RateLimit
+from gateway.kinds.spec import ConnectorSpec
 
 #: digests of credentials mean nothing outside of this process
 _DIGEST_KEY = secrets.token_bytes(32)

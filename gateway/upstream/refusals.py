@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gateway.aio.clock import CLOCK
+from gateway.kinds.failures import Failure
 from gateway.kinds.members import JsonPath
-from gateway.kinds.spec import Failure
 
 #: characters of an application's message that an error repeats
 _CHARACTERS: Final = 2_000

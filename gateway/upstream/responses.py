@@ -29,8 +29,9 @@ from gateway.errors import (
     UpstreamRejected,
 )
 from gateway.kinds.catalog import Operation
+from gateway.kinds.failures import Failure
 from gateway.kinds.members import JsonPath, MetaPath
-from gateway.kinds.spec import HEADER_PATH, LINK_PATH, Failure, Paging
+from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
 from gateway.upstream import refusals
 from gateway.upstream.redaction import Secrets
 

@@ -17,8 +17,7 @@ from yarl import URL
 
 from gateway.errors import InternalError, UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation
-from gateway.kinds.rule_names import brought_rules
-from gateway.kinds.spec import RULE_NAMES
+from gateway.kinds.rule_names import RULE_NAMES, brought_rules
 from gateway.upstream.property_names import with_our_names, with_their_names
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult

@@ -25,7 +25,8 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamTimeout,
 )
-from gateway.kinds.spec import ConnectorSpec, Failure
+from gateway.kinds.failures import Failure
+from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream import responses, retries
 from gateway.upstream.auth import Authorizer
 from gateway.upstream.prepared import PreparedCall

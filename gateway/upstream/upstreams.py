@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from yarl import URL
 
 from gateway.kinds.catalog import Kind
-from gateway.kinds.spec import ConnectorSpec, Failure
+from gateway.kinds.failures import Failure
+from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.auth import Authorizer
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.rate_limits import RateScope

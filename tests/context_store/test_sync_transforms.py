@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gateway.context_store.sync.transforms import Documents, documents, stored_id
-from gateway.kinds.spec import Search
+from gateway.kinds.sync import Search
 
 
 def search(fields, key="id", **sync):

@@ -14,8 +14,9 @@ from gateway.kinds.editor_schema import editor_schema, editor_schema_text, membe
 from gateway.kinds.lint.kind import lint
 from gateway.kinds.loading import load_catalog, load_kind, shipped_specs, spec_folders
 from gateway.kinds.params import validated
+from gateway.kinds.requests import ParamStyle
+from gateway.kinds.rule_names import RULE_NAMES
 from gateway.kinds.sources import read_yaml
-from gateway.kinds.spec import RULE_NAMES, ParamStyle
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.rules import RULES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.kinds.spec import Allowance
+from gateway.kinds.failures import Allowance
 from gateway.limits.budget import Budget, Reading, readings
 from tests.harness.catalog import shipped_catalog
 

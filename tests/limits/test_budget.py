@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.kinds.spec import RateLimit
+from gateway.kinds.failures import RateLimit
 from gateway.limits.budget import Budget, throttled_rate
 
 PUBLISHED = RateLimit(requests=100, seconds=10)

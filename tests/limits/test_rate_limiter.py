@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.errors import UpstreamRateLimited
-from gateway.kinds.spec import RateLimit
+from gateway.kinds.failures import RateLimit
 from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.upstream.rate_limits import RateScope

@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.errors import ReauthorizationRequired, UpstreamRejected
+from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Kind
-from gateway.kinds.spec import AuthMethod
 from gateway.upstream.auth import StaticAuthorizer, headers_for
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.transport import Transport

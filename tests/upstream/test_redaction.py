@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from gateway.errors import document
-from gateway.kinds.spec import Failure
+from gateway.kinds.failures import Failure
 from gateway.upstream import responses
 from gateway.upstream.redaction import Secrets
 from gateway.upstream.responses import UpstreamResponse

@@ -10,7 +10,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
-from gateway.kinds.spec import Failure
+from gateway.kinds.failures import Failure
 from gateway.upstream.responses import UpstreamResponse, failure, read
 from tests.kinds.small_kind import small_operation
 

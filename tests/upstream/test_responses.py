@@ -10,7 +10,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
-from gateway.kinds.spec import Failure
+from gateway.kinds.failures import Failure
 from gateway.upstream.responses import (
     DEFAULT_RETRY_AFTER,
     UpstreamResponse,

@@ -9,7 +9,8 @@ import msgspec
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.times import moment_of, written
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import Incremental, Paging, Parent
+from gateway.kinds.paging import Paging
+from gateway.kinds.sync import Incremental, Parent
 from gateway.upstream import pagination
 from gateway.upstream.responses import OperationResult, value_at
 

@@ -11,7 +11,7 @@ from gateway.context_store.documents import JSON_TEXT
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync.checkpoint import ParentRecord
 from gateway.db.pool import Database
-from gateway.kinds.spec import Parent
+from gateway.kinds.sync import Parent
 
 #: parents fetched at a time, and seconds that this may take
 _BATCH, _LIMIT = 200, 30.0

@@ -19,7 +19,7 @@ from gateway.context_store.sync.transforms import Documents
 from gateway.db.pool import Connection, Database
 from gateway.errors import UpstreamNotFound, UpstreamRejected
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import Search
+from gateway.kinds.sync import Search
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.responses import OperationResult
 

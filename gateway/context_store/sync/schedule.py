@@ -12,7 +12,7 @@ from gateway.context_store.layout import chosen
 from gateway.db.pool import Connection
 from gateway.errors import GatewayError
 from gateway.kinds.catalog import Kind
-from gateway.kinds.spec import Sync
+from gateway.kinds.sync import Sync
 
 #: seconds until a run is due again whose job never started
 LEASE = 60.0

@@ -23,7 +23,7 @@ from gateway.errors import GatewayError, UpstreamNotFound
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.spec import Search
+from gateway.kinds.sync import Search
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.responses import OperationResult
 

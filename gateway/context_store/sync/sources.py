@@ -11,7 +11,8 @@ from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint
 from gateway.context_store.sync.listing import Listing, values_of
 from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.spec import Action, Incremental, RequestSpec, Search, Sync, SyncRead
+from gateway.kinds.requests import Action, RequestSpec
+from gateway.kinds.sync import Incremental, Search, Sync, SyncRead
 from gateway.upstream.responses import value_at
 
 #: seconds that one page may take, tries included

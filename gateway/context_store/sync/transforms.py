@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from gateway.kinds.members import JsonPath
-from gateway.kinds.spec import Search
+from gateway.kinds.sync import Search
 from gateway.upstream.responses import value_at
 
 Record = dict[str, Any]

@@ -17,7 +17,7 @@ from gateway.context_store.sync.single import store_documents
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.kinds.catalog import Operation
-from gateway.kinds.spec import CopyUpdate
+from gateway.kinds.requests import CopyUpdate
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.prepared import prepare
 from gateway.upstream.responses import OperationResult, value_at

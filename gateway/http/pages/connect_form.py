@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gateway.errors import FieldError
+from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Kind
-from gateway.kinds.spec import AuthMethod
 
 #: words of a name that are written in capitals
 _ABBREVIATIONS = frozenset({"api", "id", "url"})

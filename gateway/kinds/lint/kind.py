@@ -7,6 +7,7 @@ from pathlib import Path
 from gateway.contract.kinds import PagingStyle
 from gateway.errors import BY_CODE
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Kind
 from gateway.kinds.hosts import host_matches
 from gateway.kinds.lint import operations as lint_operations
@@ -14,8 +15,8 @@ from gateway.kinds.lint import sync as lint_sync
 from gateway.kinds.lint import webhooks as lint_webhooks
 from gateway.kinds.lint.reading import read_leniently
 from gateway.kinds.lint.schemas import PlacedError, of_schema, references, without_meaning
+from gateway.kinds.paging import HEADER_PATH, LINK_PATH
 from gateway.kinds.sources import LintError, composed, lint_error, repeated_members
-from gateway.kinds.spec import HEADER_PATH, LINK_PATH, AuthMethod
 from gateway.kinds.suggestions import did_you_mean, misspelt
 
 #: the action ids of product document 1

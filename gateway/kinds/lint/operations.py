@@ -11,8 +11,8 @@ from gateway.kinds.graphql_documents import FIELD_NAMES, has_fragment
 from gateway.kinds.lint import long_running
 from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolved, without_meaning
 from gateway.kinds.members import FORM, MULTIPART, is_json, media_type
+from gateway.kinds.requests import Action
 from gateway.kinds.rule_names import known_rules
-from gateway.kinds.spec import Action
 from gateway.kinds.suggestions import did_you_mean
 
 #: actions that must not claim to change nothing

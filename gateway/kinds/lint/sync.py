@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.lint.schemas import PlacedError
 from gateway.kinds.rule_names import known_rules
-from gateway.kinds.spec import Incremental, Search, Sync, SyncRead
 from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.sync import Incremental, Search, Sync, SyncRead
 
 
 def of_kind(kind: Kind) -> Iterator[PlacedError]:

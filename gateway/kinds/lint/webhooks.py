@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from gateway.kinds.catalog import Kind
 from gateway.kinds.lint.schemas import PlacedError
-from gateway.kinds.spec import HEADER_PATH, NoticeSpec
+from gateway.kinds.notices import NoticeSpec
+from gateway.kinds.paging import HEADER_PATH
 from gateway.kinds.suggestions import did_you_mean
 
 #: what a signed text may name

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
 
+from gateway.kinds.requests import Action
 from gateway.kinds.rule_names import brought_rules
-from gateway.kinds.spec import Action
 from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.portions import portions_of
 from gateway.upstream.long_running.run import LongRun

@@ -7,7 +7,9 @@ from yarl import URL
 
 from gateway.aio.clock import CLOCK
 from gateway.errors import GatewayError
-from gateway.kinds.spec import AuthMethod, ConnectorSpec, Failure
+from gateway.kinds.authentication import AuthMethod
+from gateway.kinds.failures import Failure
+from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.oauth_tokens import messages, response
 from gateway.upstream.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet, require_refresh_token

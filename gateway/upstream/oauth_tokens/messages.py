@@ -16,7 +16,8 @@ from yarl import URL
 
 from gateway.contract.kinds import Effect
 from gateway.errors import InternalError
-from gateway.kinds.spec import ConnectorSpec, OAuthEndpoints
+from gateway.kinds.authentication import OAuthEndpoints
+from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.oauth_tokens.model import App
 from gateway.upstream.requests import UpstreamRequest, relocated
 

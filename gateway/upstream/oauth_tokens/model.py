@@ -10,7 +10,8 @@ from pydantic import SecretStr
 from yarl import URL
 
 from gateway.errors import ConnectorNotReady, FieldError, GatewayError, InvalidCredentials, ReauthorizationRequired
-from gateway.kinds.spec import AuthMethod, ConnectorSpec
+from gateway.kinds.authentication import AuthMethod
+from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.requests import checked_environment
 
 log = logging.getLogger(__name__)

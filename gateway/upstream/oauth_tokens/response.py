@@ -13,8 +13,9 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamTimeout,
 )
+from gateway.kinds.authentication import OAuthEndpoints
 from gateway.kinds.members import JsonPath
-from gateway.kinds.spec import ConnectorSpec, OAuthEndpoints
+from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.oauth_tokens.messages import oauth_of
 from gateway.upstream.oauth_tokens.model import SKEW, TokenError, TokenErrorKind, TokenSet
 from gateway.upstream.redaction import Secrets

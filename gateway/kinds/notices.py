@@ -1,0 +1,75 @@
+"""Models of the application's webhooks: how notices are signed, and which entities they are about."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from gateway.kinds.members import Identifier, JsonPath, MetaPath, Model
+
+
+class NoticeSignature(Model):
+    """How the application signs its notices (HMAC, RFC 2104)."""
+
+    header: str
+    algorithm: Literal["sha1", "sha256", "sha512"] = "sha256"
+    encoding: Literal["hex", "base64"] = "hex"
+    #: what separates the items of the header, where it may hold several signatures
+    separator: str | None = None
+    #: how the signature, or an item that is one, begins: `v1=`
+    prefix: str = ""
+    #: what is signed, with `{body}` (the raw bytes), `{timestamp}`, `{delivery_id}`, `{method}` and `{url}` filled in
+    signed: str = "{body}"
+    #: how the secret begins that the application shows, where that is no part of the key: `whsec_`
+    secret_prefix: str = ""
+    #: whether the secret is the key itself or the key in Base64
+    secret_encoding: Literal["text", "base64"] = "text"
+
+
+class NoticeTimestamp(Model):
+    """When a notice was signed; older ones are refused."""
+
+    #: where it lies: a JsonPath of the body, or `$header.name`
+    path: MetaPath
+    #: what separates the items of a header that holds more, and how the item begins that is the time
+    separator: str | None = None
+    prefix: str = ""
+    format: Literal["unix", "unix_ms", "iso8601"] = "unix"
+    #: seconds that it may differ from the gateway's time
+    tolerance: int = Field(300, ge=1)
+
+
+class NoticeHandshake(Model):
+    """How the application finds out that the URL belongs to who named it."""
+
+    #: `challenge`: a signed request whose `path` is answered as `challenge`. `secret`: an unsigned request brings the
+    #: secret that later ones are signed with, in `path`; a secret of a header is sent back in it
+    style: Literal["challenge", "secret"]
+    #: a JsonPath of the body, or `$header.name`
+    path: MetaPath
+
+
+class NoticeRule(Model):
+    """The entities that notices of some types are about."""
+
+    #: types of changes, `*` for any text; `""` is a change without a type
+    types: tuple[str, ...]
+    #: the entities whose next synchronization it brings forward
+    entities: tuple[Identifier, ...]
+    #: where a change holds the id of its record: `get` reads that record, and its entity is not synchronized
+    record_id: JsonPath = ()
+
+
+class NoticeSpec(Model):
+    """The webhooks of the application: how its notices are verified, and what they are about."""
+
+    signature: NoticeSignature
+    timestamp: NoticeTimestamp | None = None
+    #: the signed id of a delivery: a JsonPath of the body, or `$header.name`; the digest of what is signed by default
+    delivery_id: MetaPath = ()
+    handshake: NoticeHandshake | None = None
+    #: the list of changes in the body; `$` is the body, which may be one change
+    changes: JsonPath = ()
+    #: the type of a change: a JsonPath in it, or `$header.name` of the notice
+    type: MetaPath
+    #: the first rule that has the type of a change counts; changes of other types are ignored
+    rules: tuple[NoticeRule, ...]
