@@ -71,7 +71,7 @@ class Entry(msgspec.Struct, omit_defaults=True):
     request_id: str | None = None
     #: milliseconds from the request's first line to its response
     took_ms: int | None = None
-    #: seconds since the epoch
+    #: seconds since the epoch; None is the moment at which it is noted
     at: float | None = None
 
     def end(self, outcome: str, request_id: str | None, took_ms: int) -> bool:
@@ -79,7 +79,7 @@ class Entry(msgspec.Struct, omit_defaults=True):
         if self.what is None or self.organization_id is None:
             return False
         self.outcome = self.outcome or outcome
-        self.request_id, self.took_ms, self.at = request_id, took_ms, CLOCK.unix_time()
+        self.request_id, self.took_ms = request_id, took_ms
         return True
 
 
@@ -105,9 +105,11 @@ class _RequestAudit:
 _REQUEST: ContextVar[_RequestAudit | None] = ContextVar("request_audit", default=None)
 
 
-def begin_request(request_id: str, entry: Entry | None) -> None:
-    """Actions of this task, and of tasks it starts, belong to the request; the first takes the entry."""
+def begin_request(request_id: str, what: str | None) -> Entry | None:
+    """Actions of this task, and of tasks it starts, belong to the request; the first takes its entry."""
+    entry = None if what is None else Entry(what)
     _REQUEST.set(_RequestAudit(request_id, entry))
+    return entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,7 @@ class Audit:
 
     def note(self, entry: Entry) -> None:
         """Take down an entry that has ended; it reaches PostgreSQL with the next batch."""
+        entry.at = entry.at or CLOCK.unix_time()
         self._writer.add(entry)
 
     @asynccontextmanager

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 from functools import partial
 from importlib.metadata import version
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from gateway.aio.remembered import Remembered
 from gateway.db.notifications import RESTARTING
@@ -31,7 +32,6 @@ from gateway.http.pages.brand import Brand
 from gateway.http.pages.rendering import Pages
 from gateway.http.pages.static_files import StaticFile
 from gateway.http.readiness import readiness
-from gateway.http.responses import encoded
 from gateway.http.routes import ROUTES
 from gateway.http.server.admission.load_shedding import Limits, LoadShedding
 from gateway.http.server.middleware import request_middleware, set_common_headers
@@ -54,7 +54,7 @@ def create_app(settings: Settings) -> web.Application:
     app[LINK_BASE] = settings.link_base
     app[PAGES] = Pages(Brand.of(settings))
     app[ROUTE_OF] = {
-        app.router.add_route(method, route.path, encoded(route.handler)): route
+        app.router.add_route(method, route.path, cast(Handler, route.handler)): route
         for route in ROUTES
         for method in (route.method, *(["HEAD"] if route.has_head else []))
     }

@@ -47,7 +47,9 @@ CALLER = web.RequestKey("caller", Caller)
 #: the cookie of who is signed in to the console
 SESSION = web.RequestKey("session", str)
 REQUEST_ID = web.RequestKey("request_id", str)
-#: there for requests whose route has an audit name, once their caller is known
+#: the headers that tell the caller its rate limits, where it has any
+RATE_HEADERS: web.RequestKey[Mapping[str, str]] = web.RequestKey("rate_headers", Mapping)
+#: there for requests whose route has an audit name
 AUDIT = web.RequestKey("audit", Entry)
 #: the stream that answers the request, once its head has gone out
 STREAM = web.RequestKey("stream", web.StreamResponse)

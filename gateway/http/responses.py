@@ -9,27 +9,15 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import web
-from aiohttp.typedefs import Handler
 
 from gateway.contract.answers import Answer, ExecutionView, PageAnswer
 from gateway.errors import FieldError, InvalidParams
 from gateway.http.keys import REQUEST_ID
 from gateway.http.pages.static_files import StaticFile
-from gateway.http.route import RouteHandler
 from gateway.upstream.responses import OperationResult
 
 #: bytes of a file from which on it is sent compressed
 _LARGE = 100_000
-
-
-def encoded(handler: RouteHandler) -> Handler:
-    """The handler, whose Struct is encoded as the JSON of a 200."""
-
-    async def respond(request: web.Request) -> web.StreamResponse:
-        answered = await handler(request)
-        return answered if isinstance(answered, web.StreamResponse) else json_response(answered)
-
-    return respond
 
 
 def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:

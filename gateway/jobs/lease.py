@@ -31,7 +31,6 @@ from gateway.jobs.leases import LEASE, JobOutcome, LeaseKey, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNDONE, CANCELED_UNSTARTED, StoredJob
 from gateway.jobs.outcome import classify_outcome, is_requeued, must_go_on, releases_key, with_outcome
 from gateway.telemetry import tracing
-from gateway.telemetry.logs import add_context
 from gateway.telemetry.metrics import LEASES_LOST
 from gateway.upstream.responses import OperationResult
 
@@ -294,6 +293,6 @@ class Lease:
 
 def _add_job_context(job: StoredJob) -> None:
     """Logs and traces of this run name the job, the request that asked for it, and its trace."""
-    add_context(job_id=str(job.id), **({"request_id": job.request_id} if job.request_id else {}))
+    tracing.add_log_fields(job_id=str(job.id), **({"request_id": job.request_id} if job.request_id else {}))
     if job.traceparent is not None:
         tracing.continued({"traceparent": job.traceparent})

@@ -6,18 +6,15 @@ Which request and which job an event belongs to is known from the context, so th
 import logging
 import re
 import sys
-from collections.abc import Mapping
-from contextvars import ContextVar
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
+from gateway.telemetry.tracing import log_fields
+
 #: what every record carries; everything else is a field of the call
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-#: the fields of every event of this request or job
-_CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("log_context", default=MappingProxyType({}))
 
 # The last net: what others' errors and messages may quote. Our own events carry no secrets to begin with.
 # Each is linear in the text, whatever a caller wrote: none begins with a repetition.
@@ -57,21 +54,6 @@ def log_format_of(log_format: str) -> str:
     return "text" if sys.stderr.isatty() else "json"
 
 
-def begin_context(fields: Mapping[str, str]) -> None:
-    """From here on every event of this task, and of tasks that it starts, has these fields and no others."""
-    _CONTEXT.set(fields)
-
-
-def add_context(**fields: str) -> None:
-    """From here on every event of this task, and of tasks that it starts, has these fields too."""
-    _CONTEXT.set({**_CONTEXT.get(), **fields})
-
-
-def context() -> Mapping[str, str]:
-    """The fields of every event of this task: `request_id`, and `job_id` within a job."""
-    return _CONTEXT.get()
-
-
 def without_secrets(text: str) -> str:
     """The text with what looks like a credential masked; of a very long one the beginning and the last lines."""
     if len(text) > _MAX_TEXT:
@@ -89,7 +71,7 @@ def _on_one_line(value: object) -> str:
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     fields = {name: value for name, value in vars(record).items() if name not in _OWN}
-    return {**_CONTEXT.get(), **fields}
+    return {**log_fields(), **fields}
 
 
 def _event(record: logging.LogRecord) -> str:

@@ -1,12 +1,14 @@
-"""Traces: W3C Trace Context in and out (https://www.w3.org/TR/trace-context/), through jobs to the applications.
+"""Which request, job and trace a task works for: fields of its log events, and W3C Trace Context in and out.
 
-Without OpenTelemetry (the extra `otel`) a caller's context is passed on as it came; with it the gateway adds its spans.
+The trace context (https://www.w3.org/TR/trace-context/) goes through jobs to the applications. Without OpenTelemetry
+(the extra `otel`) a caller's context is passed on as it came; with it the gateway adds its spans.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ _STATE_LIMIT = 512
 _NOTHING: Mapping[str, str] = {}
 #: the headers that carry the current context on, when there are no spans of ours
 _CARRIED: ContextVar[Mapping[str, str]] = ContextVar("trace_context", default=_NOTHING)
+#: the fields of every log event of this request or job
+_LOG_FIELDS: ContextVar[Mapping[str, str]] = ContextVar("log_fields", default=MappingProxyType({}))
 _NO_SPAN = nullcontext()
 _tracer: "Tracer | None" = None
 
@@ -51,6 +55,24 @@ def send_spans_to(processor: Any | None, service: str = "gateway") -> None:
     provider = TracerProvider(resource=Resource.create({"service.name": service}))
     provider.add_span_processor(processor)
     _tracer = provider.get_tracer("gateway")
+
+
+def begin_request(request_id: str, headers: Mapping[str, str]) -> None:
+    """From here on log events of this task, and of tasks that it starts, name the request, and its trace goes on."""
+    trace_id = continued(headers)
+    _LOG_FIELDS.set(
+        {"request_id": request_id} if trace_id is None else {"request_id": request_id, "trace_id": trace_id}
+    )
+
+
+def add_log_fields(**fields: str) -> None:
+    """From here on every log event of this task, and of tasks that it starts, has these fields too."""
+    _LOG_FIELDS.set({**_LOG_FIELDS.get(), **fields})
+
+
+def log_fields() -> Mapping[str, str]:
+    """The fields of every log event of this task: `request_id`, and `job_id` within a job."""
+    return _LOG_FIELDS.get()
 
 
 def continued(headers: Mapping[str, str]) -> str | None:

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.aio.clock import CLOCK
-from gateway.telemetry import logs
+from gateway.telemetry import tracing
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest
 
@@ -62,7 +62,7 @@ def sent_request(
     """The attempt that began at `began`, of the monotonic clock, and ends now; None for requests of no connector."""
     if scope.connector_id is None:
         return None
-    context = logs.context()
+    context = tracing.log_fields()
     path = request.url.raw_path if scope.foreign_host is None else f"//{scope.foreign_host}/…"
     named = next((received.headers[name] for name in _REQUEST_ID_HEADERS if name in received.headers), None)
     return SentRequest(

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from gateway.telemetry.logs import JsonFormatter, TextFormatter, add_context, begin_context, without_secrets
+from gateway.telemetry.logs import JsonFormatter, TextFormatter, without_secrets
+from gateway.telemetry.tracing import add_log_fields, begin_request
 
 CANARY = "c4n4ry-0123456789abcdef"
 
@@ -27,8 +28,6 @@ def raised(error: Exception) -> Exception:
 
 
 def test_an_event_is_one_line_of_json_with_its_fields():
-    begin_context({})
-
     line = JsonFormatter().format(record("two\nlines", took_ms=1.5, connector_id=None))
 
     event = json.loads(line)
@@ -43,11 +42,11 @@ def test_an_event_is_one_line_of_json_with_its_fields():
 
 
 def test_an_event_on_a_terminal_is_a_line_for_people():
-    begin_context({})
+    begin_request("r-1", {})
 
     line = TextFormatter().format(record("request", status=200, route=None))
 
-    assert line.endswith("warning request status=200")
+    assert line.endswith("warning request request_id=r-1 status=200")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ def test_an_event_on_a_terminal_is_a_line_for_people():
 )
 def test_no_field_forges_a_line_of_a_text_log(separator: str):
     forged = f"x{separator}12:00:00 info    request status=200"
-    begin_context({"request_id": forged})
+    begin_request(forged, {})
 
     line = TextFormatter().format(record("called: %s", forged, operation=forged, **{forged: 1}))
 
@@ -64,21 +63,21 @@ def test_no_field_forges_a_line_of_a_text_log(separator: str):
 
 
 def test_only_a_traceback_continues_an_event_and_its_lines_are_indented():
-    begin_context({})
+    begin_request("r-1", {})
 
     text = TextFormatter().format(record("a bug", error=raised(ValueError("x\n12:00:00 info    forged\x85and more"))))
 
     first, *rest = text.splitlines()
-    assert first.endswith("warning a bug")
+    assert first.endswith("warning a bug request_id=r-1")
     assert all(line.startswith("    ") for line in rest)
     assert "forged\\x85and more" in rest[-1]
 
 
 async def test_an_event_names_the_request_and_the_job_it_belongs_to_also_in_tasks_of_theirs():
-    begin_context({"request_id": "r-1"})
+    begin_request("r-1", {})
 
     async def elsewhere() -> dict[str, object]:
-        add_context(job_id="j-1")
+        add_log_fields(job_id="j-1")
         return json.loads(JsonFormatter().format(record("within")))
 
     inner = await asyncio.create_task(elsewhere())
@@ -90,11 +89,11 @@ async def test_an_event_names_the_request_and_the_job_it_belongs_to_also_in_task
 
 
 def test_what_an_event_says_itself_goes_before_its_context():
-    begin_context({"job_id": "context"})
+    begin_request("context", {})
 
-    event = json.loads(JsonFormatter().format(record("given", job_id="own")))
+    event = json.loads(JsonFormatter().format(record("given", request_id="own")))
 
-    assert event["job_id"] == "own"
+    assert event["request_id"] == "own"
 
 
 @pytest.mark.parametrize(

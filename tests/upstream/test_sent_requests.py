@@ -8,7 +8,7 @@ import pytest
 
 from gateway.errors import UpstreamError
 from gateway.kinds.catalog import Kind
-from gateway.telemetry.logs import begin_context
+from gateway.telemetry import tracing
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.sent_requests import SentRequest
@@ -32,7 +32,8 @@ async def observed(scope: RateScope, **params: str) -> list[SentRequest]:
     kind = Kind(small_operation({"params": {"q": {}}}).spec)
     async with Transport(observe=reports.append) as transport:
         connector = Upstreams(transport).connector(kind, {}, StaticAuthorizer({"Authorization": "secret"}), scope)
-        begin_context({"request_id": "r-1", "job_id": "j-1"})
+        tracing.begin_request("r-1", {})
+        tracing.add_log_fields(job_id="j-1")
         with contextlib.suppress(UpstreamError):
             await connector.execute("things", "act", params)
     return reports

@@ -3,14 +3,15 @@
 import logging
 import re
 import time
-from collections.abc import Hashable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from random import getrandbits
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from msgspec import Struct
 
-from gateway.audit.log import Entry, begin_request
+from gateway.audit.log import begin_request
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -22,23 +23,32 @@ from gateway.http.api.jobs import follower
 from gateway.http.bodies import bearer_token
 from gateway.http.console.session import SignInRequired, sign_in_response, signed_in
 from gateway.http.errors import code_of, from_http, problem_response
-from gateway.http.keys import AUDIT, CALLER, IS_DRAINING, LIMITS, PAGES, REQUEST_ID, ROUTE_OF, SERVICES, STREAM
-from gateway.http.responses import html_response
+from gateway.http.keys import (
+    AUDIT,
+    CALLER,
+    IS_DRAINING,
+    LIMITS,
+    PAGES,
+    RATE_HEADERS,
+    REQUEST_ID,
+    ROUTE_OF,
+    SERVICES,
+    STREAM,
+)
+from gateway.http.responses import html_response, json_response
 from gateway.http.route import Route
-from gateway.http.server.admission.fair_slots import FairSlots
-from gateway.http.server.admission.token_buckets import NO_RATES
 from gateway.http.streaming import abort
 from gateway.identity.model import Caller, id_of
 from gateway.oauth_server.metadata import challenge
 from gateway.oauth_server.model import SCOPES
 from gateway.services.front_end import Services
 from gateway.telemetry import tracing
-from gateway.telemetry.logs import begin_context
 from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS
 
 log = logging.getLogger("gateway.access")
 bugs = logging.getLogger(__name__)
 
+_NO_HEADERS: Mapping[str, str] = {}
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: variables of paths that say what is done to what, besides connectors
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
@@ -46,38 +56,23 @@ _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
 
 @web.middleware
 async def request_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every request passes here. An error becomes a problem document, or aborts the stream that has begun."""
+    """Every request passes here. An error becomes a problem document, or aborts the stream that has begun.
+
+    The Struct that a handler answers is sent as the JSON of a 200.
+    """
     started = time.perf_counter()
-    request_id = _start(request)
-    app = request.app
-    route, limits, rates = app[ROUTE_OF].get(request.match_info.route), app[LIMITS], NO_RATES
-    slots: tuple[FairSlots, Hashable] | None = None
-    outcome = "interrupted"
+    app, route = request.app, request.app[ROUTE_OF].get(request.match_info.route)
+    _begin(request, route)
+    release: Callable[[], None] | None = None
+    response: web.StreamResponse | None = None
+    outcome: str | None = None
     try:
-        if "Content-Encoding" in request.headers:
-            raise UnsupportedEncoding("bodies are taken as they are; send the request without Content-Encoding")
-        # Said by the matched route alone, as another may match the path when it is decoded. Which methods a path takes
-        # is no secret: the contract is public.
-        is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
-        if not is_open:
-            caller = await (signed_in(request) if route and route.is_console else _caller(request, app[SERVICES]))
-            request[CALLER] = caller
-            if limits.rates.is_limiting:
-                rates = limits.rates.try_acquire(caller)
-                if rates.refusal is not None:
-                    raise rates.refusal
-            limits.requests.acquire(caller.organization_id)
-            slots = limits.requests, caller.organization_id
-        elif route is not None and not route.is_probe:
-            limits.tokenless.acquire(request.remote)
-            slots = limits.tokenless, request.remote
+        release = await _admit(request, route)
         if route is not None:
             _permit(request, route)
-            if route.is_page and "\x00" in request.query_string:
-                raise MalformedRequest("the query holds NUL; remove it")
-        with tracing.span(request.method, "server", request_id=request_id):
-            response = await handler(request)
-        outcome = _outcome_of(response.status)
+        with tracing.span(request.method, "server", request_id=request[REQUEST_ID]):
+            answered: web.StreamResponse | Struct = await handler(request)
+        response = answered if isinstance(answered, web.StreamResponse) else json_response(answered)
     except SignInRequired:
         outcome = "sign_in_required"
         response = sign_in_response(request)
@@ -95,15 +90,14 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         bugs.exception("a request failed by a bug")
         response = _failed(request, route, InternalError())
     finally:
-        if slots is not None:
-            slots[0].release(slots[1])
-        _record(request, outcome, time.perf_counter() - started)
+        if release is not None:
+            release()
+        _record(request, response, outcome, time.perf_counter() - started)
     if not response.prepared:
-        response.headers.update(rates.headers)
+        response.headers.update(request.get(RATE_HEADERS, _NO_HEADERS))
         if app[IS_DRAINING].is_set():
             # The next request belongs on another connection, to a process that stays.
             response.force_close()
-    _count(request, response, outcome, time.perf_counter() - started)
     return response
 
 
@@ -116,48 +110,62 @@ async def set_common_headers(request: web.Request, response: web.StreamResponse)
         request[STREAM] = response
 
 
-def _outcome_of(status: int) -> str:
-    """The outcome in the access log and the audit log if the use case has set none."""
-    if status == 202:
-        return "accepted"
-    return "succeeded" if status < 400 else code_of(status)
+def _begin(request: web.Request, route: Route | None) -> None:
+    """Give the request its id, which its log events and audit entries name, as they do its trace."""
+    given = request.headers.get("X-Request-Id", "")
+    request_id = given if given and _SAFE_ID.fullmatch(given) else f"{getrandbits(128):032x}"
+    request[REQUEST_ID] = request_id
+    tracing.begin_request(request_id, request.headers)
+    entry = begin_request(request_id, None if route is None else route.audit)
+    if entry is not None:
+        request[AUDIT] = entry
+
+
+async def _admit(request: web.Request, route: Route | None) -> Callable[[], None] | None:
+    """Authenticate the caller, and take a slot of its organization, or of the address of a request without a token.
+
+    Returns what releases the slot; None without one. Raises Unauthorized, RateLimited and Unavailable, among others.
+    """
+    if "Content-Encoding" in request.headers:
+        raise UnsupportedEncoding("bodies are taken as they are; send the request without Content-Encoding")
+    limits = request.app[LIMITS]
+    # Said by the matched route alone, as another may match the path when it is decoded. Which methods a path takes
+    # is no secret: the contract is public.
+    is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
+    if is_open:
+        if route is None or route.is_probe:
+            return None
+        limits.tokenless.acquire(request.remote)
+        return partial(limits.tokenless.release, request.remote)
+    caller = await (signed_in(request) if route and route.is_console else _caller(request, request.app[SERVICES]))
+    request[CALLER] = caller
+    if limits.rates.is_limiting:
+        rates = limits.rates.try_acquire(caller)
+        request[RATE_HEADERS] = rates.headers
+        if rates.refusal is not None:
+            raise rates.refusal
+    limits.requests.acquire(caller.organization_id)
+    return partial(limits.requests.release, caller.organization_id)
 
 
 def _permit(request: web.Request, route: Route) -> None:
-    """Begin the audit entry and check the scope, in this order, so that a refusal is on record; InsufficientScope."""
-    caller = request.get(CALLER)
-    if route.audit is not None:
-        request[AUDIT] = entry = Entry(route.audit)
-        begin_request(request[REQUEST_ID], entry)
+    """Complete the audit entry, so that a refusal is on record, and check the scope; raises InsufficientScope."""
+    caller, entry = request.get(CALLER), request.get(AUDIT)
+    if entry is not None:
         entry.connector_id = id_of(request.match_info.get("connector_id"))
         entry.target = request.match_info.get(_target_of(route.path))
         if caller is not None:
             entry.organization_id, entry.actor = caller.organization_id, caller.client.id
     if route.scope is not None and caller is not None:
         caller.require(route.scope)
+    if route.is_page and "\x00" in request.query_string:
+        raise MalformedRequest("the query holds NUL; remove it")
 
 
 @cache
 def _target_of(path: str) -> str:
     """The variable of a route's path that names what else is done to; none of it where there is none."""
     return next((name for name in _TARGETS if f"{{{name}}}" in path), "")
-
-
-def _record(request: web.Request, outcome: str, seconds: float) -> None:
-    entry = request.get(AUDIT)
-    if entry is not None and entry.end(outcome, request[REQUEST_ID], round(seconds * 1000)):
-        request.app[SERVICES].audit.note(entry)
-
-
-def _start(request: web.Request) -> str:
-    """The request's id, which logs name from here on, as they do its trace."""
-    given = request.headers.get("X-Request-Id", "")
-    request_id = given if given and _SAFE_ID.fullmatch(given) else f"{getrandbits(128):032x}"
-    request[REQUEST_ID] = request_id
-    begin_request(request_id, None)
-    trace_id = tracing.continued(request.headers)
-    begin_context({"request_id": request_id} if trace_id is None else {"request_id": request_id, "trace_id": trace_id})
-    return request_id
 
 
 def _failed(request: web.Request, route: Route | None, error: GatewayError) -> web.StreamResponse:
@@ -214,7 +222,15 @@ def _is_within(path: str, resource: str, base_url: str) -> bool:
     return path == within or path.startswith(f"{within}/")
 
 
-def _count(request: web.Request, response: web.StreamResponse, outcome: str, seconds: float) -> None:
+def _record(request: web.Request, response: web.StreamResponse | None, outcome: str | None, seconds: float) -> None:
+    """Write the audit entry; count and log a request that was answered. `outcome` is the code of its error."""
+    if outcome is None:
+        outcome = "interrupted" if response is None else _outcome_of(response.status)
+    entry = request.get(AUDIT)
+    if entry is not None and entry.end(outcome, request[REQUEST_ID], round(seconds * 1000)):
+        request.app[SERVICES].audit.note(entry)
+    if response is None:
+        return
     resource = request.match_info.route.resource
     route = resource.canonical if resource else "none"
     REQUESTS.add(request.method if resource else "none", route, str(response.status))
@@ -230,6 +246,13 @@ def _count(request: web.Request, response: web.StreamResponse, outcome: str, sec
         if response.status >= 400:
             fields["error"] = outcome
         log.info("request", extra=fields)
+
+
+def _outcome_of(status: int) -> str:
+    """The outcome in the access log and the audit log if the use case has set none."""
+    if status == 202:
+        return "accepted"
+    return "succeeded" if status < 400 else code_of(status)
 
 
 def _subject(request: web.Request) -> dict[str, str]:

@@ -60,10 +60,6 @@ class RateDecision:
     refusal: RateLimited | None = None
 
 
-#: the decision without rate limits
-NO_RATES = RateDecision({})
-
-
 class Rates:
     """The buckets of clients and organizations; a rate of 0 is no limit."""
 
