@@ -194,28 +194,32 @@ def _escaped(part: str) -> str:
     return part.replace("~", "~0").replace("/", "~1")
 
 
+class UnknownId(NotFound):
+    """Text of a path or a query that is not the UUID it must be; `gateway.http.unknown_ids` adds the nearest names."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(f"there is no {name.removesuffix('_id').replace('_', ' ')} {text[:60]!r}; ids are UUIDs")
+        #: the variable of the path
+        self.name = name
+        self.text = text
+
+
 def path_id(request: web.Request, name: str) -> UUID:
-    """An id of the path; raises NotFound for text that is not a UUID."""
+    """An id of the path; raises UnknownId for text that is not a UUID."""
     text = request.match_info[name]
     identifier = id_of(text)
     if identifier is None:
-        raise _unknown_id(name, text)
+        raise UnknownId(name, text)
     return identifier
 
 
 def query_id(request: web.Request, name: str) -> UUID | None:
-    """An id of the query string, if one is given; raises NotFound for text that is not a UUID."""
+    """An id of the query string, if one is given; raises UnknownId for text that is not a UUID."""
     text = request.query.get(name)
     identifier = id_of(text)
     if text and identifier is None:
-        raise _unknown_id(name, text)
+        raise UnknownId(name, text)
     return identifier
-
-
-def _unknown_id(name: str, text: str) -> NotFound:
-    """The error for a name in place of an id: it says where ids of that resource are listed."""
-    resource = name.removesuffix("_id").replace("_", " ")
-    return NotFound(f"there is no {resource} {text[:60]!r}: ids are UUIDs, which the list of {resource}s has")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,10 @@ ADVICE: Mapping[str, str] = {
     "insufficient_scope": "The client lacks the scope that `detail` names; an operator can add it.",
     "foreign_form": "The form was not sent by a page of this console session: reload the page.",
     "sign_in_refused": "On a page: the sign-in provider's response is invalid, or the person was not added.",
-    "not_found": "The organization has nothing with this id, or the path does not exist.",
+    "not_found": (
+        "The organization has nothing with this id, or the path does not exist. `detail` has the nearest names where a "
+        "name was sent in place of an id."
+    ),
     "upstream_not_found": "The application has no such record.",
     "method_not_allowed": "The path does not support this method; `Allow` lists those it does.",
     "conflict": "The request contradicts the current state, which `detail` describes. For a second connector of one "

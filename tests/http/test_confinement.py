@@ -131,6 +131,13 @@ async def test_lists_show_its_own_workspaces_only(setting: Setting):
     assert (jobs, schedules) == ([], [])
 
 
+async def test_a_name_of_another_workspace_is_not_suggested(setting: Setting):
+    own, others = [await setting.confined.call("DELETE", f"/api/v1/workspaces/{name}") for name in ("owm", "othr")]
+
+    assert "did you mean own" in own.json()["detail"]
+    assert "did you mean" not in others.json()["detail"]
+
+
 async def test_logs_tell_of_its_own_connectors_only(setting: Setting):
     for connector in (setting.own_connector, setting.other_connector):
         await setting.whole.post(f"{CONNECTORS}/{connector}/execute", BODY)

@@ -38,6 +38,7 @@ from gateway.http.keys import (
 from gateway.http.responses import html_response, json_response
 from gateway.http.route import Route
 from gateway.http.streaming import abort
+from gateway.http.unknown_ids import respond
 from gateway.identity.model import Caller, id_of
 from gateway.oauth_server.metadata import challenge
 from gateway.oauth_server.model import SCOPES
@@ -71,7 +72,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         if route is not None:
             _permit(request, route)
         with tracing.span(request.method, "server", request_id=request[REQUEST_ID]):
-            answered: web.StreamResponse | Struct = await handler(request)
+            answered: web.StreamResponse | Struct = await respond(request, handler)
         response = answered if isinstance(answered, web.StreamResponse) else json_response(answered)
     except SignInRequired:
         outcome = "sign_in_required"

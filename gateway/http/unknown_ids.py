@@ -1,0 +1,121 @@
+"""The 404 for a name in place of an id: it names the nearest that the caller may list, and how to list them."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from aiohttp import web
+from msgspec import Struct
+
+from gateway.errors import NotFound
+from gateway.http.bodies import UnknownId
+from gateway.http.keys import CALLER, ROUTE_OF, SERVICES
+from gateway.http.route import RouteHandler
+from gateway.identity.model import Caller, Scope
+from gateway.jobs.model import JobFilter
+from gateway.kinds.suggestions import nearest
+from gateway.services.front_end import Services
+
+#: names that are compared: a thousand take 25 ms at most
+_COMPARED = 1000
+#: of those that have the nearest name, how many are named
+_NAMED = 3
+#: characters that tell a job among the newest
+_SHORT_ID = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Something of the organization, with the names by which a caller may mean it."""
+
+    id: UUID
+    names: Sequence[str]
+
+
+async def _connectors(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
+    found = await services.connectors.find(caller, limit=_COMPARED)
+    applications = {kind.name: kind.spec.application for kind in services.catalog}
+    return (_Named(each.id, (each.name, each.kind, applications.get(each.kind, each.kind))) for each in found)
+
+
+async def _workspaces(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
+    return (_Named(each.id, (each.name,)) for each in await services.connectors.workspaces(caller, limit=_COMPARED))
+
+
+async def _jobs(services: Services, caller: Caller, text: str) -> Iterable[_Named]:
+    """Jobs have no names: the newest whose ids begin as the text does."""
+    jobs = await services.jobs.find(caller, JobFilter(), None, _COMPARED) if len(text) >= _SHORT_ID else ()
+    return (_Named(each.id, (text,)) for each in jobs if str(each.id).startswith(text.lower()))
+
+
+async def _schedules(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
+    return (_Named(each.id, (each.definition.name,)) for each in await services.schedules.find(caller, None, _COMPARED))
+
+
+async def _webhooks(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
+    found = await services.webhooks.find(caller, None, _COMPARED)
+    return (_Named(each.id, (each.description, each.url) if each.description else (each.url,)) for each in found)
+
+
+async def _clients(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
+    return (_Named(each.id, (each.name,)) for each in await services.clients.all(caller))
+
+
+async def _grants(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
+    grants = await services.authorization.store.grants(caller.organization_id, None, _COMPARED)
+    return (_Named(each.id, (each.host_name,)) for each in grants)
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    """What an id of a path is of, and who may list it."""
+
+    word: str
+    #: where callers list it
+    path: str
+    find: Callable[[Services, Caller, str], Awaitable[Iterable[_Named]]]
+    scope: Scope = Scope.READ
+
+
+_RESOURCES = {
+    "connector_id": _Resource("connector", "/api/v1/integrations/connectors", _connectors),
+    "workspace_id": _Resource("workspace", "/api/v1/workspaces", _workspaces),
+    "job_id": _Resource("job", "/api/v1/jobs", _jobs),
+    "schedule_id": _Resource("schedule", "/api/v1/schedules", _schedules),
+    "webhook_id": _Resource("webhook", "/api/v1/webhooks", _webhooks),
+    "client_id": _Resource("client", "/api/v1/clients", _clients, Scope.ADMIN),
+    "grant_id": _Resource("grant", "/api/v1/grants", _grants, Scope.ADMIN),
+}
+
+
+async def respond(request: web.Request, handler: RouteHandler) -> web.StreamResponse | Struct:
+    """What the handler answers; its UnknownId becomes a NotFound with the nearest names."""
+    try:
+        return await handler(request)
+    except UnknownId as error:
+        raise await _explained(request, error) from error
+
+
+async def _explained(request: web.Request, error: UnknownId) -> NotFound:
+    resource, caller, route = _RESOURCES.get(error.name), request.get(CALLER), request.app[ROUTE_OF]
+    matched = route.get(request.match_info.route)
+    if resource is None or caller is None or resource.scope not in caller.client.scopes:
+        return error
+    found = await resource.find(request.app[SERVICES], caller, error.text)
+    suggestion = _suggestion(error.text, found)
+    if matched is not None and matched.is_page:
+        return NotFound(f"{error.detail}{suggestion and f'; {suggestion}'}")
+    listed = f"GET {resource.path} lists {resource.word}s with their ids"
+    return NotFound(f"{error.detail}; {suggestion and f'{suggestion} '}{listed}")
+
+
+def _suggestion(text: str, found: Iterable[_Named]) -> str:
+    """Those that have the name most like the text; empty where no name is like it."""
+    by_name: dict[str, list[_Named]] = {}
+    for each in found:
+        for name in dict.fromkeys(each.names):
+            by_name.setdefault(name, []).append(each)
+    closest = nearest(text, by_name)
+    if closest is None:
+        return ""
+    return f"did you mean {' or '.join(f'{each.names[0]} ({each.id})' for each in by_name[closest][:_NAMED])}?"
