@@ -55,7 +55,8 @@ class Exports:
 
         Raises InvalidParams, UnknownAction and InvalidQuery as a call does, and InvalidParams for other operations.
         """
-        with self.audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+        what = f"{call.entity}.{call.action}"
+        with self.audit.record(what, caller, connector_id=call.connector_id, intent=call.intent) as entry:
             caller.require(Scope.READ)
             new = await self._new_job(caller, call)
             entry.kind = new.kind

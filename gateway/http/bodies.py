@@ -16,6 +16,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Strin
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
 from gateway.http.faults import sentence
 from gateway.identity.model import id_of
+from gateway.identity.tokens import hashed
 from gateway.kinds.suggestions import did_you_mean
 
 _DECODER = msgspec.json.Decoder()
@@ -253,14 +254,26 @@ def _wait(text: str) -> int:
     return seconds
 
 
-def idempotency_key(request: web.Request) -> str | None:
-    """The key under which a request is done once, however often it is sent; raises MalformedRequest."""
-    key = request.headers.get("Idempotency-Key")
-    if key is not None and not (1 <= len(key) <= 255 and key.isascii() and key.isprintable() and " " not in key):
-        raise MalformedRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
-    return key
-
-
 def is_sdk(request: web.Request) -> bool:
     """A caller that cannot follow a job: it gets a chain of redirects to the result instead."""
     return "X-ADP-Agent-SDK" in request.headers
+
+
+@dataclass(frozen=True, slots=True)
+class CallHeaders:
+    """What the headers of a call ask for."""
+
+    preferences: Preferences
+    #: the key under which a write is done once, however often it is sent
+    idempotency_key: str | None
+    #: SHA-256 of the token of the SDK, which cannot follow a job and gets redirects to the result; None for others
+    token_hash: bytes | None
+
+
+def call_headers(request: web.Request) -> CallHeaders:
+    """What the headers of a call ask for; raises MalformedRequest."""
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not (1 <= len(key) <= 255 and key.isascii() and key.isprintable() and " " not in key):
+        raise MalformedRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
+    token_hash = hashed(bearer_token(request)) if is_sdk(request) else None
+    return CallHeaders(preferences_of(request), key, token_hash)

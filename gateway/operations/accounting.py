@@ -1,13 +1,72 @@
-"""Every operation that this process runs is counted and its refusals are explained here: calls, files and jobs."""
+"""What is recorded of every operation that this process runs, for calls, files and jobs: audit entries and metrics.
+
+An audit entry has names of members only, never their values.
+"""
 
 import time
+from collections.abc import Iterator, Mapping
 from types import TracebackType
+from typing import Any
 
+import msgspec
+
+from gateway.audit.log import Entry
 from gateway.connectors.resolver import ResolvedConnector
+from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError
 from gateway.kinds.catalog import Operation
 from gateway.kinds.sunsets import explain_refusal
 from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
+from gateway.upstream.prepared import PreparedCall
+
+#: names of one entry, and characters of a name and of a target: free-form objects hold what callers wrote
+_MAX_MEMBERS, _MAX_LENGTH = 100, 200
+
+
+class _Identified(msgspec.Struct):
+    """The member of a created record that names it."""
+
+    id: str | int | None = None
+
+
+_RECORD = msgspec.json.Decoder(_Identified)
+
+
+def describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> None:
+    """Set the audit entry's kind, target record, and the names of the members that a write changes."""
+    entry.kind, entry.target = resolved.record.kind, target_of(call.operation, call.params)
+    if call.effect is not Effect.READ:
+        entry.changed = changed_members(call.operation, call.params) or None
+
+
+def target_of(operation: Operation, params: Mapping[str, Any]) -> str | None:
+    """The record that a call names in its path, `42` or `42/7` where it names several; None for a list or a create."""
+    named = (params.get(each.name) for each in operation.placements if each.where == "path")
+    return "/".join(str(value) for value in named if value is not None)[:_MAX_LENGTH] or None
+
+
+def changed_members(operation: Operation, params: Mapping[str, Any]) -> list[str]:
+    """The dotted names of what a call writes, one level into objects: `ticket.status`, `ticket.priority`."""
+    in_path = {each.name for each in operation.placements if each.where == "path"}
+    names = sorted({name[:_MAX_LENGTH] for name in _names(params) if name.partition(".")[0] not in in_path})
+    return names[:_MAX_MEMBERS]
+
+
+def _names(params: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in params.items():
+        if isinstance(value, Mapping) and value:
+            yield from (f"{name}.{member}" for member in value)
+        else:
+            yield name
+
+
+def created_id(result: msgspec.Raw) -> str | None:
+    """The id of the record that a write answered; None where the answer is no record or has no id."""
+    try:
+        record = _RECORD.decode(result)
+    except msgspec.MsgspecError:
+        return None
+    return None if record.id is None else str(record.id)[:_MAX_LENGTH]
 
 
 class Accounted:

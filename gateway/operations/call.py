@@ -41,11 +41,6 @@ class OperationCall(msgspec.Struct, frozen=True):
     #: the webhook that a job's end is delivered to
     callback: UUID | None = None
 
-    @property
-    def operation(self) -> str:
-        """`entity.action`."""
-        return f"{self.entity}.{self.action}"
-
     def fingerprint(self) -> bytes:
         """SHA-256 of what makes it this request and no other."""
         identity = [self.entity, self.action, self.params, self.selection.as_document()]

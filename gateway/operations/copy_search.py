@@ -40,7 +40,8 @@ class CopySearch:
 
     async def search(self, caller: Caller, call: OperationCall) -> Done:
         """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
-        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+        what = f"{call.entity}.{call.action}"
+        with self._audit.record(what, caller, connector_id=call.connector_id, intent=call.intent) as entry:
             caller.require(Scope.READ)
             resolved = await self._connectors.get_for(caller, call.connector_id)
             _, query = _prepared(resolved, call)

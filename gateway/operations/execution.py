@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -32,11 +32,10 @@ from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.jobs.wakeup import Wakeup
-from gateway.operations.accounting import Accounted
+from gateway.operations.accounting import Accounted, created_id, describe
 from gateway.operations.call import Accepted, Done, OperationCall
-from gateway.operations.changes import created_id
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
-from gateway.operations.runs import OperationRuns, describe
+from gateway.operations.runs import OperationRuns
 from gateway.upstream.field_selection import ensure_declared, selected
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.responses import RangeRequest
@@ -55,12 +54,8 @@ class PreparedExecution(msgspec.Struct, frozen=True):
     call: OperationCall
     resolved: ResolvedConnector
     engine_call: PreparedCall
-
-    @property
-    def sunset_headers(self) -> Mapping[str, str]:
-        """The Sunset and Deprecation headers of the answer."""
-        headers_by_method = self.engine_call.operation.sunset_headers
-        return headers_by_method.get(self.resolved.record.auth_method, headers_by_method[None])
+    #: the Sunset and Deprecation headers of the answer
+    sunset_headers: Mapping[str, str]
 
     @property
     def cache_key(self) -> Key:
@@ -121,22 +116,17 @@ class Execution:
 
     async def execute(self, caller: Caller, call: OperationCall) -> Done | Accepted:
         """The answer, or the job that will have it; raises GatewayError."""
-        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+        with self._recorded(caller, call) as entry:
             prepared = await self._prepare(caller, call, entry)
-            outcome = await self._run_prepared(prepared)
-            if isinstance(outcome, Accepted):
-                entry.outcome = "accepted"
-            elif entry.target is None and prepared.engine_call.effect is not Effect.READ:
+            engine_call = prepared.engine_call
+            with Accounted(prepared.resolved, engine_call.operation) as accounted:
+                outcome = await self._executed(prepared)
+                if isinstance(outcome, Accepted):
+                    entry.outcome = accounted.outcome = "accepted"
+            if isinstance(outcome, Done) and entry.target is None and engine_call.effect is not Effect.READ:
                 entry.target = created_id(outcome.answer.result)
         headers = prepared.sunset_headers
         return replace(outcome, sunset_headers=headers) if headers else outcome
-
-    async def _run_prepared(self, prepared: PreparedExecution) -> Done | Accepted:
-        with Accounted(prepared.resolved, prepared.engine_call.operation) as accounted:
-            outcome = await self._executed(prepared)
-            if isinstance(outcome, Accepted):
-                accounted.outcome = "accepted"
-            return outcome
 
     async def _executed(self, prepared: PreparedExecution) -> Done | Accepted:
         call, engine_call = prepared.call, prepared.engine_call
@@ -156,7 +146,7 @@ class Execution:
     @asynccontextmanager
     async def download(self, caller: Caller, call: OperationCall, range_request: RangeRequest) -> AsyncIterator[File]:
         """The file that the call names, or the requested part of it, as a stream; raises GatewayError."""
-        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+        with self._recorded(caller, call) as entry:
             prepared = await self._prepare(caller, call, entry)
             resolved, engine_call = prepared.resolved, prepared.engine_call
             with Accounted(resolved, engine_call.operation):
@@ -168,7 +158,7 @@ class Execution:
 
         Raises GatewayError; if the response is lost, its outcome is unknown.
         """
-        with self._audit.record(call.operation, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+        with self._recorded(caller, call) as entry:
             resolved = await self._connectors.get_for(caller, call.connector_id)
             operation = resolved.connector.kind.operation(call.entity, call.action)
             prepared = await self._prepare(caller, replace(call, params=with_file(operation, call.params, file)), entry)
@@ -187,6 +177,11 @@ class Execution:
         caller.require(_SCOPE_OF[engine_call.effect])
         return resolved.connector.preview(engine_call)
 
+    def _recorded(self, caller: Caller, call: OperationCall) -> AbstractContextManager[Entry]:
+        """The audit entry of a call, for as long as the block lasts."""
+        what = f"{call.entity}.{call.action}"
+        return self._audit.record(what, caller, connector_id=call.connector_id, intent=call.intent)
+
     async def _prepare(self, caller: Caller, call: OperationCall, entry: Entry) -> PreparedExecution:
         """Validate the call and the caller's permission; raises every fault."""
         resolved = await self._connectors.get_for(caller, call.connector_id)
@@ -199,7 +194,9 @@ class Execution:
         resolved.require_active()
         if engine_call.limit is not None:
             call = replace(call, selection=replace(call.selection, limit=engine_call.limit))
-        return PreparedExecution(caller, call, resolved, engine_call)
+        headers_by_method = engine_call.operation.sunset_headers
+        headers = headers_by_method.get(resolved.record.auth_method, headers_by_method[None])
+        return PreparedExecution(caller, call, resolved, engine_call, headers)
 
     def _remembered(self, prepared: PreparedExecution, freshness: Freshness) -> Done | None:
         """A cached answer that is fresh enough; raises NotCached if the caller accepts only a cached one."""

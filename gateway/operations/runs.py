@@ -4,15 +4,14 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from gateway.audit.log import Actor, Audit, Entry
+from gateway.audit.log import Actor, Audit
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.kinds import Effect
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import StoredJob
 from gateway.jobs.stored_files.store import StoredFiles
-from gateway.operations.accounting import Accounted
-from gateway.operations.changes import changed_members, created_id, target_of
+from gateway.operations.accounting import Accounted, created_id, describe
 from gateway.operations.response_cache import ResponseCache
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.field_selection import FieldSelection, selected
@@ -107,10 +106,3 @@ class OperationRuns:
             record, write = resolved.record, Write(call.operation, call.params, answer)
             await self._write_through.apply_write(record.organization_id, record.id, resolved.connector, write)
         return answer
-
-
-def describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> None:
-    """Set the audit entry's kind, target record, and the names of the members that a write changes."""
-    entry.kind, entry.target = resolved.record.kind, target_of(call.operation, call.params)
-    if call.effect is not Effect.READ:
-        entry.changed = changed_members(call.operation, call.params) or None

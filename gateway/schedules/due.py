@@ -15,7 +15,7 @@ from gateway.jobs.model import NewJob, moment
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog
-from gateway.operations.changes import changed_members, target_of
+from gateway.operations.accounting import changed_members, target_of
 from gateway.schedules import runs
 from gateway.schedules.model import Schedule
 from gateway.schedules.slots import DueSlot, reason_to_miss

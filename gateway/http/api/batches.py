@@ -22,17 +22,13 @@ from gateway.http.api.jobs import Text, accepted_response, chained, result_respo
 from gateway.http.bodies import (
     Body,
     QueryString,
-    bearer_token,
-    idempotency_key,
-    is_sdk,
+    call_headers,
     path_id,
-    preferences_of,
     read_body,
     read_query,
 )
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.http.server.connection_guard import extend_body_limit
-from gateway.identity.tokens import hashed
 from gateway.jobs.model import JobSummary
 
 #: media types of a body with one operation a line
@@ -109,28 +105,29 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
     path in the result of an earlier step. A step whose source did not succeed is `skipped`. Reading needs the scope
     `read`, anything else `write`.
     """
-    services, caller, preferences = request.app[SERVICES], request[CALLER], preferences_of(request)
+    services, caller, headers = request.app[SERVICES], request[CALLER], call_headers(request)
     options, limit, received, callback_url = await _received(request)
     callback = None if callback_url is None else await services.webhooks.callback(caller, callback_url)
     call = BatchCall(
         connector_id=path_id(request, "connector_id"),
         options=options,
         limit=limit,
-        idempotency_key=idempotency_key(request),
+        idempotency_key=headers.idempotency_key,
         request_id=request[REQUEST_ID],
-        token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
+        token_hash=headers.token_hash,
         callback=callback,
     )
     accepted = await services.batches.accept(caller, call, received)
-    headers = {**preferences.applied, **({} if accepted.is_new else {"Idempotency-Replayed": "true"})}
+    preferences = headers.preferences
+    sent = {**preferences.applied, **({} if accepted.is_new else {"Idempotency-Replayed": "true"})}
     job: JobSummary = accepted.job
-    if is_sdk(request):
+    if call.token_hash is not None:
         return chained(job, 0)
     if preferences.wait and not preferences.respond_async:
         job = await services.job_waiters.done(job.organization_id, job.id, preferences.wait)
     if not job.is_done:
-        return accepted_response(request, job, headers)
-    return await result_response(request, job, {**headers, "Location": f"/api/v1/jobs/{job.id}"})
+        return accepted_response(request, job, sent)
+    return await result_response(request, job, {**sent, "Location": f"/api/v1/jobs/{job.id}"})
 
 
 async def _received(request: web.Request) -> tuple[BatchOptions, int, AsyncIterator[ReceivedOperation], str | None]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.errors import RangeNotSatisfiable
-from gateway.http.bodies import QueryString, is_sdk, path_id, read_query
+from gateway.http.bodies import QueryString, path_id, read_query
 from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.responses import envelope
 from gateway.http.streaming import caller_present, send
@@ -43,7 +43,7 @@ class LinkQuery(QueryString):
 
 async def download(request: web.Request, call: OperationCall) -> web.StreamResponse:
     """The file of a download action: its status is known, and can still be an error, before the first byte goes out."""
-    if is_sdk(request) or wants_chunk(call.params):
+    if call.token_hash is not None or wants_chunk(call.params):
         return await _chunk(request, call)
     return await _stream(request, replace(call, params=file_params(call.params)))
 

@@ -1,6 +1,7 @@
 """POST …/connectors/{id}/execute: one operation, answered now or as a job."""
 
 from typing import Any, ClassVar
+from uuid import UUID
 
 from aiohttp import web
 from msgspec.structs import replace
@@ -12,17 +13,13 @@ from gateway.http.api.downloads import download
 from gateway.http.api.jobs import Text, accepted_response, chained
 from gateway.http.bodies import (
     Body,
-    Preferences,
-    bearer_token,
-    idempotency_key,
-    is_sdk,
+    CallHeaders,
+    call_headers,
     path_id,
-    preferences_of,
     read_body,
 )
 from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.http.responses import envelope
-from gateway.identity.tokens import hashed
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.response_cache import Freshness
@@ -102,8 +99,8 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
     operations `write`.
     """
     body, services = await read_body(request, ExecuteBody), request.app[SERVICES]
-    preferences = preferences_of(request)
-    call = _call(request, body, preferences)
+    connector_id, headers = path_id(request, "connector_id"), call_headers(request)
+    call = _call(request, connector_id, body, headers)
     if body.callback_url is not None:
         call = replace(call, callback=await services.webhooks.callback(request[CALLER], body.callback_url))
     if body.dry_run:
@@ -113,20 +110,20 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
         return Answer(result=requests, meta=None, dry_run=True)
     if body.output is not None:
         exported = await services.exports.start(request[CALLER], call)
-        return _answered(request, call, exported, {**preferences.applied})
+        return _answered(request, call, exported, {**headers.preferences.applied})
     if body.action == SEARCH_ACTION:
         done = await services.copy_search.search(request[CALLER], call)
         return envelope(request, str(call.connector_id), done.answer, done.took_ms)
-    if body.action == DOWNLOAD and (is_sdk(request) or not preferences.respond_async):
+    if body.action == DOWNLOAD and (call.token_hash is not None or not call.respond_async):
         return await download(request, call)
     outcome = await services.execution.execute(request[CALLER], call)
-    return _answered(request, call, outcome, {**preferences.applied, **outcome.sunset_headers})
+    return _answered(request, call, outcome, {**headers.preferences.applied, **outcome.sunset_headers})
 
 
-def _call(request: web.Request, body: ExecuteBody, preferences: Preferences) -> OperationCall:
+def _call(request: web.Request, connector_id: UUID, body: ExecuteBody, headers: CallHeaders) -> OperationCall:
     cache_control = request.headers.getall("Cache-Control", ())
     return OperationCall(
-        connector_id=path_id(request, "connector_id"),
+        connector_id=connector_id,
         entity=body.entity,
         action=body.action,
         params=body.params or {},
@@ -134,13 +131,13 @@ def _call(request: web.Request, body: ExecuteBody, preferences: Preferences) -> 
         intent=body.intent,
         labels=body.labels or {},
         file=None if body.output is None else body.output.file,
-        idempotency_key=idempotency_key(request),
-        respond_async=preferences.respond_async,
-        wait=preferences.wait,
+        idempotency_key=headers.idempotency_key,
+        respond_async=headers.preferences.respond_async,
+        wait=headers.preferences.wait,
         request_id=request[REQUEST_ID],
         base_url=request.app[LINK_BASE],
         freshness=Freshness.of(cache_control) if cache_control else None,
-        token_hash=hashed(bearer_token(request)) if is_sdk(request) else None,
+        token_hash=headers.token_hash,
     )
 
 
@@ -150,7 +147,7 @@ def _answered(
     if outcome.is_replayed:
         headers["Idempotency-Replayed"] = "true"
     if isinstance(outcome, Accepted):
-        if is_sdk(request):
+        if call.token_hash is not None:
             return chained(outcome.job, 0)
         return accepted_response(request, outcome.job, headers)
     if outcome.cache is not None:

@@ -1,7 +1,6 @@
 """Slots that several holders share fairly."""
 
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 
 from gateway.errors import Unavailable
 from gateway.telemetry.metrics import REFUSED
@@ -36,12 +35,3 @@ class FairSlots:
         held = self._held.pop(holder) - 1
         if held:
             self._held[holder] = held
-
-    @contextmanager
-    def slot(self, holder: Hashable) -> Iterator[None]:
-        """Hold a slot within the block; raises Unavailable."""
-        self.acquire(holder)
-        try:
-            yield
-        finally:
-            self.release(holder)

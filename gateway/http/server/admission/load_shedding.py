@@ -99,8 +99,13 @@ class Limits:
     @contextmanager
     def one_download(self, organization_id: UUID) -> Iterator[None]:
         """Hold a slot for a streamed file within the block; raises Unavailable."""
-        with self.downloads.slot(organization_id), self.suspended():
+        self.downloads.acquire(organization_id)
+        self._suspended += 1
+        try:
             yield
+        finally:
+            self._suspended -= 1
+            self.downloads.release(organization_id)
 
 
 class LoadShedding:

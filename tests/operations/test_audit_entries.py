@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.operations.changes import changed_members, created_id, target_of
+from gateway.operations.accounting import changed_members, created_id, target_of
 from tests.harness.catalog import shipped_catalog
 
 
