@@ -1,11 +1,16 @@
 """Events of an organization, webhooks and their deliveries."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
+from uuid import UUID
 
 from msgspec import Struct
 
 from gateway.contract.members import ID, TIME, Id, PageOf, Time, Url, member
+
+#: characters of the URL of a receiver
+MAX_URL = 2000
 
 _RECEIVER = "https://app.example.com/webhooks"
 _DATA = (
@@ -48,6 +53,28 @@ class DeliveryStatus(StrEnum):
     SUCCEEDED = "succeeded"
     #: the gateway gave up
     FAILED = "failed"
+
+
+class EventSelection(Struct, frozen=True):
+    """Which events of the feed a caller wants; None is all."""
+
+    #: types, or groups such as `job.*`
+    types: Sequence[str] | None = None
+    connector_id: UUID | None = None
+    entity: str | None = None
+
+
+class NewWebhook(Struct, frozen=True):
+    """A webhook that a caller asks for."""
+
+    url: str
+    #: types of events, or groups such as `job.*`
+    types: Sequence[str]
+    connector_id: UUID | None = None
+    workspace_name: str | None = None
+    entity: str | None = None
+    include_record: bool = False
+    description: str | None = None
 
 
 class EventView(Struct, frozen=True, omit_defaults=True):

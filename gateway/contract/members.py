@@ -17,6 +17,11 @@ def member(description: str, *examples: Any, **schema: Any) -> Meta:
     return Meta(description=description, examples=list(examples) or None, extra_json_schema=schema or None)
 
 
+def moment(value: datetime | None) -> str | None:
+    """A time as callers see it: RFC 3339 in UTC."""
+    return None if value is None else value.isoformat().replace("+00:00", "Z")
+
+
 #: a UUID as text
 Id = Annotated[str, Meta(examples=[ID], extra_json_schema={"format": "uuid"})]
 #: RFC 3339, in UTC

@@ -1,9 +1,11 @@
 """Schedules as callers see them."""
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
+from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from gateway.contract.exports import OutputView
 from gateway.contract.members import ID, TIME, Id, PageOf, Time, member
@@ -25,6 +27,26 @@ class CatchUp(StrEnum):
     ONE = "one"
     #: they are not run
     NONE = "none"
+
+
+class ScheduleDefinition(Struct, frozen=True):
+    """A caller's definition of a schedule: the operation and the times of its runs."""
+
+    name: str
+    connector_id: UUID
+    entity: str
+    action: str
+    cron: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    select_fields: Sequence[str] | None = None
+    exclude_fields: Sequence[str] | None = None
+    #: the file that each run of a list or search collects all pages into; None where each run is one call
+    output: OutputView | None = None
+    timezone: str = "UTC"
+    enabled: bool = True
+    overlap: Overlap = Overlap.SKIP
+    catch_up: CatchUp = CatchUp.ONE
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class MissedSlotView(Struct, frozen=True):

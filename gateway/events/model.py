@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.contract.events import EventType
+from gateway.contract.events import EventType, EventView
 from gateway.errors import FieldError, InvalidParams
 
 
@@ -29,6 +29,12 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
         if record_id is not None:
             return f"record:{self.connector_id}:{self.data['entity']}:{record_id}"
         return f"{self.type.partition('.')[0]}:{self.connector_id}"
+
+    @property
+    def view(self) -> EventView:
+        """The event as callers see it."""
+        connector_id = None if self.connector_id is None else str(self.connector_id)
+        return EventView(self.id, self.type, self.at, self.data, connector_id)
 
 
 class EventFilter(msgspec.Struct, frozen=True):

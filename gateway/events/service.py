@@ -1,16 +1,26 @@
 """The use cases of webhooks: subscribe, change, test, rotate the secret, replay, look at deliveries."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
+from msgspec.structs import asdict, replace
 from yarl import URL
 
 from gateway.aio.clock import CLOCK
 from gateway.audit.log import Audit
-from gateway.contract.events import EventType, WebhookStatus
+from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.events import (
+    CreatedWebhookView,
+    DeliveryPage,
+    NewWebhook,
+    RotatedSecretView,
+    WebhookPage,
+    WebhookStatus,
+    WebhookTestView,
+    WebhookView,
+)
 from gateway.errors import Conflict, FieldError, InvalidParams
 from gateway.events.feed import Feed
 from gateway.events.model import EventFilter, event_types
@@ -18,7 +28,7 @@ from gateway.events.sender import Sender
 from gateway.events.signing import new_secret
 from gateway.events.store import WebhookStore
 from gateway.events.urls import url_fault
-from gateway.events.webhook import Delivery, DeliveryAttempt, Webhook
+from gateway.events.webhook import Webhook
 from gateway.identity.model import Caller
 
 #: webhooks of one organization
@@ -29,18 +39,6 @@ _OVERLAP = 86400.0
 _BY_OWNER = "disabled by its owner"
 #: callback URLs of one client
 _MAX_CALLBACKS = 50
-
-
-class WebhookRequest(msgspec.Struct, frozen=True):
-    """The requested members of a webhook."""
-
-    url: str
-    types: Sequence[EventType]
-    connector_id: UUID | None = None
-    workspace_name: str | None = None
-    entity: str | None = None
-    include_record: bool = False
-    description: str | None = None
 
 
 class WebhookService:
@@ -55,8 +53,9 @@ class WebhookService:
         self._sender = sender
         self._allowed_origins = frozenset(allowed_origins)
 
-    async def create(self, caller: Caller, request: WebhookRequest) -> tuple[Webhook, str]:
-        """A webhook for the events from now on, and its secret; raises InvalidParams, and Conflict for one too many."""
+    async def create(self, caller: Caller, request: NewWebhook) -> CreatedWebhookView:
+        """A webhook for events from now on, with its secret; raises InvalidParams, and Conflict for one too many."""
+        request = replace(request, types=event_types(request.types))
         with self._audit.record("webhook.create", caller, connector_id=request.connector_id) as entry:
             self._require_url(request.url)
             organization_id = caller.organization_id
@@ -67,7 +66,7 @@ class WebhookService:
             members = stored_members(organization_id, caller.client_id, request, workspaces)
             webhook = await self._store.create(members, secret)
             entry.target = str(webhook.id)
-        return webhook, secret
+        return CreatedWebhookView(**asdict(webhook.view), secret=secret)
 
     async def callback(self, caller: Caller, url: str) -> UUID:
         """The webhook of one of the client's callback URLs; raises InvalidParams for any other URL."""
@@ -101,76 +100,90 @@ class WebhookService:
         for url in dict.fromkeys(url for url in urls if url not in known):
             await self._store.create(
                 stored_members(
-                    organization_id, client_id, WebhookRequest(url, event_types(["job.*"])), None, is_callback=True
+                    organization_id, client_id, NewWebhook(url, event_types(["job.*"])), None, is_callback=True
                 ),
                 secret,
             )
         return None if before or not urls else secret
 
-    async def get(self, caller: Caller, webhook_id: UUID) -> Webhook:
+    async def get(self, caller: Caller, webhook_id: UUID) -> WebhookView:
         """The webhook; raises NotFound."""
+        return (await self._stored(caller, webhook_id)).view
+
+    async def _stored(self, caller: Caller, webhook_id: UUID) -> Webhook:
         return await self._store.get(caller.organization_id, webhook_id, _workspaces(caller))
 
-    async def find(self, caller: Caller, before: tuple[datetime, UUID] | None, limit: int) -> Sequence[Webhook]:
-        """The newest first."""
-        return await self._store.find(caller.organization_id, _workspaces(caller), before, limit)
+    async def find(self, caller: Caller, cursor: str | None, limit: int) -> WebhookPage:
+        """The newest first; raises InvalidParams for a cursor that is not ours."""
+        before = read_time_cursor(cursor)
+        found = await self._store.find(caller.organization_id, _workspaces(caller), before, limit + 1)
+        page, next_cursor = page_of(found, limit)
+        return WebhookPage([webhook.view for webhook in page], next_cursor)
 
-    async def disabled_by_gateway(self, caller: Caller, limit: int) -> Sequence[Webhook]:
+    async def disabled_by_gateway(self, caller: Caller, limit: int) -> Sequence[WebhookView]:
         """Those to which the gateway stopped delivering, the newest first."""
-        return await self._store.find(
+        found = await self._store.find(
             caller.organization_id, _workspaces(caller), None, limit, disabled_except=_BY_OWNER
         )
+        return [webhook.view for webhook in found]
 
-    async def change(self, caller: Caller, webhook_id: UUID, change: Mapping[str, Any]) -> Webhook:
+    async def change(self, caller: Caller, webhook_id: UUID, change: Mapping[str, Any]) -> WebhookView:
         """The webhook with these members changed; `status: active` enables it again. Raises NotFound, InvalidParams."""
+        columns = dict(change)
+        if "types" in columns:
+            columns["types"] = event_types(columns["types"])
         with self._audit.record("webhook.update", caller, target=str(webhook_id)):
-            columns = dict(change)
             if "url" in columns:
                 self._require_url(columns["url"])
             if columns.get("status") == WebhookStatus.ACTIVE:
                 columns |= {"status_reason": None, "failures": 0, "failing_since": None}
             elif columns.get("status") == WebhookStatus.DISABLED:
                 columns["status_reason"] = _BY_OWNER
-            return await self._store.update(caller.organization_id, webhook_id, _workspaces(caller), columns)
+            return (await self._store.update(caller.organization_id, webhook_id, _workspaces(caller), columns)).view
 
     async def delete(self, caller: Caller, webhook_id: UUID) -> None:
         """Delete a webhook with its deliveries; raises NotFound."""
         with self._audit.record("webhook.delete", caller, target=str(webhook_id)):
             await self._store.delete(caller.organization_id, webhook_id, _workspaces(caller))
 
-    async def test(self, caller: Caller, webhook_id: UUID) -> DeliveryAttempt:
+    async def test(self, caller: Caller, webhook_id: UUID) -> WebhookTestView:
         """Send an event of the type `webhook.test`, which is in no feed, now and once; raises NotFound."""
         with self._audit.record("webhook.test", caller, target=str(webhook_id)):
-            webhook = await self.get(caller, webhook_id)
+            webhook = await self._stored(caller, webhook_id)
             test_event = {"id": 0, "type": "webhook.test", "at": CLOCK.now(), "data": {"webhook_id": str(webhook.id)}}
             message_id = f"msg_{webhook.id.hex}_test_{uuid4().hex}"
             secrets = await self._store.secrets(webhook)
-            return await self._sender.send(
+            attempt = await self._sender.send(
                 webhook.id, webhook.url, message_id, msgspec.json.encode(test_event), secrets
             )
+        return attempt.view
 
-    async def rotate(self, caller: Caller, webhook_id: UUID) -> tuple[str, datetime]:
+    async def rotate(self, caller: Caller, webhook_id: UUID) -> RotatedSecretView:
         """Another secret, and until when deliveries are signed with the previous one too; raises NotFound."""
         with self._audit.record("webhook.rotate", caller, target=str(webhook_id)):
-            secret, webhook = new_secret(), await self.get(caller, webhook_id)
+            secret, webhook = new_secret(), await self._stored(caller, webhook_id)
             until = await self._store.rotate(webhook, secret, _OVERLAP)
             if webhook.is_callback:  # the callbacks of a client have one secret
                 for each in await self._store.callbacks(webhook.organization_id, webhook.client_id):
                     if each.webhook.id != webhook.id:
                         await self._store.rotate(each.webhook, secret, _OVERLAP)
-            return secret, until
+            return RotatedSecretView(secret, until)
 
     async def deliveries(
         self, caller: Caller, webhook_id: UUID, status: str | None, before: int | None, limit: int
-    ) -> Sequence[Delivery]:
+    ) -> DeliveryPage:
         """The deliveries of a webhook, the newest event first; raises NotFound."""
-        return await self._store.deliveries(await self.get(caller, webhook_id), status, before, limit)
+        webhook = await self._stored(caller, webhook_id)
+        found = await self._store.deliveries(webhook, status, before, limit + 1)
+        page = found[:limit]
+        cursor = str(page[-1].event.id) if len(found) > len(page) else None
+        return DeliveryPage([delivery.view(webhook_id) for delivery in page], cursor)
 
-    async def replay(self, caller: Caller, webhook_id: UUID, after: int) -> Webhook:
+    async def replay(self, caller: Caller, webhook_id: UUID, after: int) -> WebhookView:
         """Deliver the events after that id again; raises NotFound, CursorExpired and InvalidParams."""
         with self._audit.record("webhook.replay", caller, target=str(webhook_id)):
             await self._feed.read(caller.organization_id, EventFilter(), after, 1)  # judges the cursor
-            return await self._store.replay(caller.organization_id, webhook_id, _workspaces(caller), after)
+            return (await self._store.replay(caller.organization_id, webhook_id, _workspaces(caller), after)).view
 
     async def resend(self, caller: Caller, webhook_id: UUID, event_id: int) -> None:
         """Deliver one event again, at once; raises NotFound."""
@@ -186,7 +199,7 @@ class WebhookService:
 def stored_members(
     organization_id: UUID,
     client_id: UUID,
-    request: WebhookRequest,
+    request: NewWebhook,
     workspaces: Sequence[str] | None,
     *,
     is_callback: bool = False,

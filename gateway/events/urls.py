@@ -5,10 +5,9 @@ from ipaddress import ip_address
 
 from yarl import URL
 
+from gateway.contract.events import MAX_URL
 from gateway.errors import FieldError
 from gateway.upstream.egress import is_public_address
-
-MAX_URL = 2000
 
 
 def url_fault(url: str, allowed_origins: Collection[URL], field: str = "url") -> FieldError | None:

@@ -6,7 +6,14 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.contract.events import DeliveryStatus, EventType, WebhookStatus
+from gateway.contract.events import (
+    DeliveryStatus,
+    DeliveryView,
+    EventType,
+    WebhookStatus,
+    WebhookTestView,
+    WebhookView,
+)
 from gateway.events.model import Event, EventFilter
 from gateway.events.retries import hold_pause, is_given_up, retry_pause
 
@@ -49,6 +56,26 @@ class Webhook(msgspec.Struct, frozen=True):
         callback = self.id if self.is_callback else None
         return EventFilter(self.types, self.connector_id, self.entity, workspaces, callback)
 
+    @property
+    def view(self) -> WebhookView:
+        """The webhook as callers see it."""
+        return WebhookView(
+            str(self.id),
+            self.url,
+            list(self.types),
+            self.status,
+            self.created_at,
+            self.updated_at,
+            self.status_reason,
+            None if self.connector_id is None else str(self.connector_id),
+            self.workspace_name,
+            self.entity,
+            self.include_record,
+            self.description,
+            self.failing_since,
+            self.is_callback,
+        )
+
     @staticmethod
     def message_id_of(webhook_id: UUID, event_id: int) -> str:
         """The `webhook-id` of an event: the same for each attempt, and for no other webhook."""
@@ -70,6 +97,21 @@ class Delivery(msgspec.Struct, frozen=True):
     response_body: str | None = None
     error: str | None = None
 
+    def view(self, webhook_id: UUID) -> DeliveryView:
+        """The delivery to a webhook as callers see it."""
+        return DeliveryView(
+            Webhook.message_id_of(webhook_id, self.event.id),
+            self.event.view,
+            self.status,
+            self.attempts,
+            self.attempted_at,
+            self.next_attempt_at,
+            self.response_status,
+            self.duration_ms,
+            self.response_body,
+            self.error,
+        )
+
 
 class DeliveryAttempt(msgspec.Struct, frozen=True):
     """One request to a receiver and its answer."""
@@ -86,6 +128,11 @@ class DeliveryAttempt(msgspec.Struct, frozen=True):
     @property
     def is_success(self) -> bool:
         return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def view(self) -> WebhookTestView:
+        """The attempt to deliver a test event as callers see it."""
+        return WebhookTestView(self.is_success, self.duration_ms, self.status, self.body, self.error)
 
 
 class TurnResult(msgspec.Struct, frozen=True):

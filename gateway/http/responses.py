@@ -1,17 +1,13 @@
-"""JSON answers, envelopes of calls and cursors: what several handlers say alike."""
+"""JSON answers and envelopes of calls: what several handlers say alike."""
 
 import asyncio
-import base64
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 import msgspec
 from aiohttp import web
 
 from gateway.contract.answers import Answer, ExecutionView, PageAnswer
-from gateway.errors import FieldError, InvalidParams
 from gateway.http.keys import REQUEST_ID
 from gateway.http.pages.static_files import StaticFile
 from gateway.upstream.responses import OperationResult
@@ -77,39 +73,3 @@ def answer_of(request: web.Request, connector_id: str, answer: OperationResult, 
             execution=execution,
         )
     return Answer(result=answer.result, meta=answer.meta, execution=execution)
-
-
-def cursor_of(position: tuple[Any, UUID]) -> str:
-    """Where a list goes on, opaque to callers."""
-    key, item_id = position
-    text = key.isoformat() if isinstance(key, datetime) else str(key)
-    return base64.urlsafe_b64encode(msgspec.json.encode([text, str(item_id)])).decode().rstrip("=")
-
-
-def read_cursor(cursor: str | None) -> tuple[str, UUID] | None:
-    """The position in a cursor; raises InvalidParams for what we did not make."""
-    if cursor is None:
-        return None
-    try:
-        text, item_id = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        position = str(text), UUID(item_id)
-    except (ValueError, TypeError, AttributeError, msgspec.DecodeError) as error:
-        raise _bad_cursor() from error
-    if "\x00" in position[0]:
-        raise _bad_cursor()
-    return position
-
-
-def read_time_cursor(cursor: str | None) -> tuple[datetime, UUID] | None:
-    position = read_cursor(cursor)
-    if position is None:
-        return None
-    try:
-        return datetime.fromisoformat(position[0]).astimezone(UTC), position[1]
-    except (ValueError, OverflowError) as error:
-        raise _bad_cursor() from error
-
-
-def _bad_cursor() -> InvalidParams:
-    message = "cursor is not one of ours; send next_cursor of the last page as it came"
-    return InvalidParams(message, faults=[FieldError("/cursor", "cursor", "invalid", message)])

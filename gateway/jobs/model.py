@@ -127,11 +127,6 @@ class StoredJob(JobSummary, frozen=True):
     state: dict[str, Any]
 
 
-def moment(value: datetime | None) -> str | None:
-    """A time as callers see it: RFC 3339 in UTC."""
-    return None if value is None else value.isoformat().replace("+00:00", "Z")
-
-
 @dataclass(frozen=True, slots=True)
 class JobChange:
     """One numbered change of a job."""

@@ -11,6 +11,7 @@ from typing import Any
 from gateway import errors
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
+from gateway.contract.members import moment
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -20,7 +21,7 @@ from gateway.errors import (
     UpstreamRateLimited,
 )
 from gateway.jobs.leases import JobOutcome
-from gateway.jobs.model import StoredJob, moment
+from gateway.jobs.model import StoredJob
 from gateway.upstream.retries import is_refusal
 from gateway.upstream.run_context import Effects
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from gateway.identity.model import Scope
@@ -61,25 +60,6 @@ class Grant:
     host_id: str
     scopes: Sequence[str]
     resource: str
-
-
-@dataclass(frozen=True, slots=True)
-class ListedGrant:
-    """A grant as administrators see it."""
-
-    id: UUID
-    #: the gateway's client who gave it
-    client_id: UUID
-    client_name: str
-    host_id: str
-    host_name: str
-    scopes: Sequence[str]
-    #: names of the only workspaces, None for all of them
-    workspaces: Sequence[str] | None
-    resource: str
-    created_at: datetime
-    #: when the refresh token that the host holds ends; None before the host has taken its tokens
-    expires_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

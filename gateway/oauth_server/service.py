@@ -6,6 +6,8 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from gateway.audit.log import Audit
+from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.oauth import GrantPage
 from gateway.errors import NotFound
 from gateway.identity.model import Caller
 from gateway.identity.tokens import Tokens, hashed
@@ -49,6 +51,12 @@ class AuthorizationServer:
         joint = "&" if "?" in redirect_uri else "?"
         params = {**members, **({} if state is None else {"state": state}), "iss": self.issuer}
         return f"{redirect_uri}{joint}{urlencode(params)}"
+
+    async def grants(self, caller: Caller, cursor: str | None, limit: int) -> GrantPage:
+        """The access that people of the organization gave to hosts; raises InvalidParams for a foreign cursor."""
+        found = await self.store.grants(caller.organization_id, read_time_cursor(cursor), limit + 1)
+        page, next_cursor = page_of(found, limit)
+        return GrantPage(list(page), next_cursor)
 
     async def revoke(self, caller: Caller, grant_id: UUID) -> None:
         """End what was given to a host, with all its tokens, in every process at once; raises NotFound."""

@@ -6,10 +6,11 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
+from gateway.contract.oauth import GrantView
 from gateway.db.pool import Database
 from gateway.db.pruning import prune
 from gateway.identity.model import Caller
-from gateway.oauth_server.model import AuthorizationRequest, CodeRow, Grant, Host, ListedGrant, NewGrant
+from gateway.oauth_server.model import AuthorizationRequest, CodeRow, Grant, Host, NewGrant
 
 _INSERT_HOST = "INSERT INTO agent_hosts (id, name, redirect_uris) VALUES ($1, $2, $3)"
 _HOST = "SELECT id::text, name, redirect_uris FROM agent_hosts WHERE id = $1"
@@ -223,12 +224,12 @@ class AuthorizationStore:
 
     async def grants(
         self, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int
-    ) -> Sequence[ListedGrant]:
+    ) -> Sequence[GrantView]:
         """What people of an organization gave, the newest first; `after` is where the page before ended."""
         moment, last = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_LIST_GRANTS, organization_id, moment, last, limit)
-        return [ListedGrant(**row) for row in rows]
+        return [GrantView(**{**row, "id": str(row["id"]), "client_id": str(row["client_id"])}) for row in rows]
 
     async def revoke(self, organization_id: UUID, grant_id: UUID) -> UUID | None:
         """End a grant with all its tokens, in all processes at once: the client that gave it, if there is one."""

@@ -14,10 +14,10 @@ from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore, SearchPage
 from gateway.context_store.sync.schedule import search_fields
 from gateway.contract.connectors import ConnectorStatus
+from gateway.contract.members import moment
 from gateway.db.pool import Database
 from gateway.errors import InvalidQuery, UnknownAction
 from gateway.identity.model import Caller, Scope
-from gateway.jobs.model import moment
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.kinds.search_schema import search_call

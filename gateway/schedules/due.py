@@ -8,10 +8,11 @@ from datetime import datetime
 from gateway.audit.log import Audit
 from gateway.contract.events import EventType
 from gateway.contract.kinds import Effect
+from gateway.contract.members import moment
 from gateway.db.pool import Connection, Database
 from gateway.errors import GatewayError
 from gateway.events.recording import add_event
-from gateway.jobs.model import NewJob, moment
+from gateway.jobs.model import NewJob
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog

@@ -1,16 +1,14 @@
 """A schedule, and how its slots are treated. A slot is one of the times that its cron expression names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID, uuid5
 
 import msgspec
+from msgspec.structs import asdict
 
-from gateway.contract.exports import FileFormat
-from gateway.contract.schedules import CatchUp, Overlap
+from gateway.contract.schedules import MissedSlotView, ScheduleDefinition, ScheduleView
 from gateway.schedules.cron import Cron
-from gateway.upstream.field_selection import FieldSelection
 from gateway.vault.vault import Binding
 
 #: the label of every run
@@ -19,25 +17,8 @@ SCHEDULE_LABEL = "schedule_id"
 SLOT_LABEL = "scheduled_for"
 #: runs of a schedule that it remembers
 REMEMBERED_RUNS = 20
-
-
-class Definition(msgspec.Struct, frozen=True):
-    """A caller's definition of a schedule: the operation and the times of its runs."""
-
-    name: str
-    connector_id: UUID
-    entity: str
-    action: str
-    cron: str
-    params: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    selection: FieldSelection = msgspec.field(default_factory=FieldSelection)
-    #: what the file looks like that a list or search is collected into; None where each run is one call
-    file: FileFormat | None = None
-    timezone: str = "UTC"
-    is_enabled: bool = True
-    overlap: Overlap = Overlap.SKIP
-    catch_up: CatchUp = CatchUp.ONE
-    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+#: slots to come that callers see
+_NEXT_SLOTS = 3
 
 
 class Schedule(msgspec.Struct, frozen=True):
@@ -49,7 +30,7 @@ class Schedule(msgspec.Struct, frozen=True):
     client_id: UUID
     workspace_name: str
     kind: str
-    definition: Definition
+    definition: ScheduleDefinition
     #: None while it is disabled
     next_run_at: datetime | None
     last_run_at: datetime | None = None
@@ -67,15 +48,34 @@ class Schedule(msgspec.Struct, frozen=True):
     def cron(self) -> Cron:
         return Cron(self.definition.cron, self.definition.timezone)
 
-    def next_slots(self, count: int) -> list[datetime]:
+    @property
+    def next_slots(self) -> list[datetime]:
         """The next slots; none while it is disabled."""
         if self.next_run_at is None:
             return []
-        return [self.next_run_at, *self.cron.next_times(self.next_run_at, count - 1)]
+        return [self.next_run_at, *self.cron.next_times(self.next_run_at, _NEXT_SLOTS - 1)]
 
     def job_id_of(self, slot: datetime) -> UUID:
         """The id of the job that runs a slot: the same in every process, so that a slot has one job."""
         return uuid5(self.id, slot.isoformat())
+
+    @property
+    def view(self) -> ScheduleView:
+        """The schedule as callers see it."""
+        missed_at, reason = self.missed_at, self.missed_reason
+        members = asdict(self.definition) | {
+            "id": str(self.id),
+            "connector_id": str(self.definition.connector_id),
+            "workspace_name": self.workspace_name,
+            "paused_reason": self.paused_reason,
+            "next_runs": self.next_slots,
+            "last_run_at": self.last_run_at,
+            "last_missed": None if missed_at is None or reason is None else MissedSlotView(missed_at, reason),
+            "job_ids": [str(job_id) for job_id in self.job_ids],
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+        }
+        return ScheduleView(**members)
 
 
 def binding(organization_id: UUID, schedule_id: UUID) -> Binding:

@@ -6,14 +6,16 @@ from uuid import UUID, uuid4
 
 from msgspec.structs import replace
 
+from gateway.contract.members import moment
+from gateway.contract.schedules import ScheduleDefinition
 from gateway.errors import FieldError, InvalidParams
 from gateway.exports.job import new_export
-from gateway.jobs.model import NewJob, moment
+from gateway.jobs.model import NewJob
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.operations.call import OperationCall
-from gateway.schedules.model import SCHEDULE_LABEL, SLOT_LABEL, Definition, Schedule
-from gateway.upstream.field_selection import ensure_declared
+from gateway.schedules.model import SCHEDULE_LABEL, SLOT_LABEL, Schedule
+from gateway.upstream.field_selection import FieldSelection, ensure_declared
 from gateway.upstream.prepared import prepare
 
 
@@ -33,25 +35,26 @@ def job_of(schedule: Schedule, kind: Kind, job_id: UUID, slot: datetime | None =
 def new_job(schedule: Schedule, kind: Kind) -> NewJob:
     """The job of the schedule's operation; raises as `job_of` does."""
     definition = schedule.definition
-    if definition.file is not None:
+    selection = FieldSelection(definition.select_fields, definition.exclude_fields)
+    if definition.output is not None:
         call = OperationCall(
             definition.connector_id,
             definition.entity,
             definition.action,
             definition.params,
-            definition.selection,
-            file=definition.file,
+            selection,
+            file=definition.output.file,
         )
         return new_export(kind, call, schedule.organization_id, schedule.workspace_name)
     if definition.action == SEARCH_ACTION:
         message = f'a scheduled {SEARCH_ACTION} needs output, such as {{"file": "ndjson"}}'
         raise InvalidParams(faults=[FieldError("/output", "output", "required", message)])
-    return _operation_job(schedule, definition, kind)
+    return _operation_job(schedule, definition, selection, kind)
 
 
-def _operation_job(schedule: Schedule, definition: Definition, kind: Kind) -> NewJob:
+def _operation_job(schedule: Schedule, definition: ScheduleDefinition, selection: FieldSelection, kind: Kind) -> NewJob:
     call = prepare(kind.operation(definition.entity, definition.action), definition.params)
-    operation, selection = call.operation, definition.selection
+    operation = call.operation
     ensure_declared(selection, str(operation), operation.fields, operation.example)
     return NewJob(
         id=uuid4(),

@@ -1,8 +1,7 @@
 """The use cases around schedules: make, read, change, delete, and run now."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,7 +10,9 @@ from msgspec.structs import replace
 from gateway.aio.clock import CLOCK
 from gateway.audit.log import Audit
 from gateway.connectors.access import ConnectorAccess
+from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.kinds import Effect
+from gateway.contract.schedules import ScheduleDefinition, SchedulePage, ScheduleView
 from gateway.errors import ConnectorNotReady, FieldError, InvalidParams
 from gateway.identity.model import Caller, Scope
 from gateway.jobs.model import StoredJob
@@ -21,11 +22,11 @@ from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog
 from gateway.schedules import runs
 from gateway.schedules.cron import Cron, parsed
-from gateway.schedules.model import SCHEDULE_LABEL, SLOT_LABEL, Definition, Schedule
+from gateway.schedules.model import SCHEDULE_LABEL, SLOT_LABEL, Schedule
 from gateway.schedules.store import ScheduleStore
 
 #: members of a schedule that decide when it runs
-_TIMING = ("cron", "timezone", "is_enabled")
+_TIMING = ("cron", "timezone", "enabled")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class ScheduleService:
     quota: JobQuota
     wakeup: Wakeup
 
-    async def create(self, caller: Caller, definition: Definition) -> Schedule:
+    async def create(self, caller: Caller, definition: ScheduleDefinition) -> ScheduleView:
         """The new schedule; raises InvalidParams that names every fault, and NotFound for the connector."""
         schedule_id = uuid4()
         with self.audit.record(
@@ -57,22 +58,22 @@ class ScheduleService:
                 next_run_at=None,
             )
             await self.store.insert(self._checked(caller, schedule, definition))
-            return await self.store.get(caller, schedule_id)
+            return (await self.store.get(caller, schedule_id)).view
 
-    async def get(self, caller: Caller, schedule_id: UUID) -> Schedule:
+    async def get(self, caller: Caller, schedule_id: UUID) -> ScheduleView:
         """The schedule; raises NotFound."""
-        return await self.store.get(caller, schedule_id)
+        return (await self.store.get(caller, schedule_id)).view
 
     async def find(
-        self, caller: Caller, after: tuple[datetime, UUID] | None, limit: int, connector_id: UUID | None = None
-    ) -> Sequence[Schedule]:
-        """The oldest first."""
-        return await self.store.find(caller, after, limit, connector_id)
+        self, caller: Caller, cursor: str | None, limit: int, connector_id: UUID | None = None
+    ) -> SchedulePage:
+        """The oldest first; raises InvalidParams for a cursor that is not ours."""
+        after = read_time_cursor(cursor)
+        page, next_cursor = page_of(await self.store.find(caller, after, limit + 1, connector_id), limit)
+        return SchedulePage([schedule.view for schedule in page], next_cursor)
 
-    async def change(
-        self, caller: Caller, schedule_id: UUID, change: Mapping[str, Any], selection: Mapping[str, Any]
-    ) -> Schedule:
-        """The schedule with other members of its definition and its selection; it runs in the caller's name now.
+    async def change(self, caller: Caller, schedule_id: UUID, change: Mapping[str, Any]) -> ScheduleView:
+        """The schedule with other members of its definition; it runs in the caller's name now.
 
         A slot that has come stays unless the change is about when the schedule runs. Raises as `create` does.
         """
@@ -83,14 +84,11 @@ class ScheduleService:
                 bound = before
                 if record is not None:
                     bound = replace(before, workspace_name=record.workspace_name, kind=record.kind)
-                definition = replace(
-                    before.definition, **change, selection=replace(before.definition.selection, **selection)
-                )
-                after = self._checked(caller, bound, definition)
+                after = self._checked(caller, bound, replace(before.definition, **change))
                 if not any(member in change for member in _TIMING):
                     after = replace(after, next_run_at=before.next_run_at)
                 await self.store.update_within(connection, after)
-            return await self.store.get(caller, schedule_id)
+            return (await self.store.get(caller, schedule_id)).view
 
     async def delete(self, caller: Caller, schedule_id: UUID) -> None:
         """Remove the schedule; a run that has begun goes on. Raises NotFound."""
@@ -120,7 +118,7 @@ class ScheduleService:
         await self.wakeup.notify(job.id, job.attempt)
         return job
 
-    def _checked(self, caller: Caller, schedule: Schedule, definition: Definition) -> Schedule:
+    def _checked(self, caller: Caller, schedule: Schedule, definition: ScheduleDefinition) -> Schedule:
         """The schedule as it is to be, from now on; raises InvalidParams, UnknownEntity, UnknownAction."""
         caller.require(Scope.WRITE)
         cron = checked_timing(definition)
@@ -128,11 +126,11 @@ class ScheduleService:
         if new.effect is Effect.READ:
             caller.require(Scope.READ)
         definition = replace(definition, entity=new.entity, action=new.action, cron=cron.expression)
-        next_run_at = cron.next_after(CLOCK.now()) if definition.is_enabled else None
+        next_run_at = cron.next_after(CLOCK.now()) if definition.enabled else None
         return replace(schedule, client_id=caller.client_id, definition=definition, next_run_at=next_run_at)
 
 
-def checked_timing(definition: Definition) -> Cron:
+def checked_timing(definition: ScheduleDefinition) -> Cron:
     """When the schedule runs; raises InvalidParams that names every fault of its time and its labels."""
     reserved = [
         FieldError(

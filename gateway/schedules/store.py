@@ -8,19 +8,20 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from gateway.contract.exports import FileFormat
-from gateway.contract.schedules import CatchUp, Overlap
+from gateway.contract.exports import FileFormat, OutputView
+from gateway.contract.schedules import CatchUp, Overlap, ScheduleDefinition
 from gateway.db.pool import Connection, Database
 from gateway.db.where import Where
 from gateway.errors import Conflict, NotFound
 from gateway.identity.model import Caller
-from gateway.schedules.model import REMEMBERED_RUNS, Definition, Schedule, binding
+from gateway.schedules.model import REMEMBERED_RUNS, Schedule, binding
 from gateway.schedules.slots import DueSlot, paused_reason
-from gateway.upstream.field_selection import FieldSelection
 from gateway.vault.vault import Sealed, Vault
 
 #: schedules of one organization
 _MAX = 10_000
+#: members of a definition that are one column
+_SELECTION = ("select_fields", "exclude_fields")
 
 _COLUMNS = """
     schedules.id, schedules.organization_id, schedules.client_id, schedules.connector_id, schedules.workspace_name,
@@ -185,34 +186,36 @@ class ScheduleStore:
             definition.name,
             definition.entity,
             definition.action,
-            json.dumps(definition.selection.as_document()),
+            json.dumps({name: paths for name in _SELECTION if (paths := getattr(definition, name)) is not None}),
             sealed.key_id,
             sealed.wrapped_key,
             sealed.sealed,
             definition.cron,
             definition.timezone,
-            definition.is_enabled,
+            definition.enabled,
             definition.overlap,
             definition.catch_up,
             json.dumps(dict(definition.labels)),
             schedule.next_run_at,
-            definition.file,
+            definition.output and definition.output.file,
         )
 
     def _schedule(self, row: Any) -> Schedule:
         sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
         opened = self._vault.open(sealed, binding(row["organization_id"], row["id"]))
-        definition = Definition(
+        selection = json.loads(row["selection"])
+        definition = ScheduleDefinition(
             name=row["name"],
             connector_id=row["connector_id"],
             entity=row["entity"],
             action=row["action"],
             cron=row["cron"],
             params=json.loads(opened["params"]),
-            selection=FieldSelection(**json.loads(row["selection"])),
-            file=None if row["file"] is None else FileFormat(row["file"]),
+            select_fields=selection.get("select_fields"),
+            exclude_fields=selection.get("exclude_fields"),
+            output=None if row["file"] is None else OutputView(FileFormat(row["file"])),
             timezone=row["timezone"],
-            is_enabled=row["is_enabled"],
+            enabled=row["is_enabled"],
             overlap=Overlap(row["overlap"]),
             catch_up=CatchUp(row["catch_up"]),
             labels=json.loads(row["labels"]),

@@ -12,6 +12,7 @@ from gateway.aio.remembered import Remembered
 from gateway.connect_links.service import ConnectLinks
 from gateway.connectors.service import ConnectorService
 from gateway.db.pool import Database
+from gateway.events.access import EventAccess
 from gateway.identity.attempts import Attempts
 from gateway.identity.clients import Clients
 from gateway.identity.console_sessions import ConsoleSessions
@@ -54,6 +55,7 @@ class Services(WorkerServices):
     connector_service: ConnectorService
     connect_links: ConnectLinks
     schedules: ScheduleService
+    events: EventAccess
     console_sessions: ConsoleSessions
     authorization: AuthorizationServer
     #: None where the settings name no provider
@@ -115,6 +117,7 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
                 base_url=settings.base_url,
                 is_embedded=settings.embedded,
             ),
+            events=EventAccess(jobs.feed),
             console_sessions=ConsoleSessions(database, jobs.identity, derived_key(jobs.key_list, "console forms")),
             authorization=AuthorizationServer(
                 audit, grants, Hosts(grants, attempts), tokens, settings.base_url, settings.token_seconds

@@ -27,6 +27,7 @@ from yarl import URL
 from gateway.aio.loops import every, running
 from gateway.context_store import entities, records
 from gateway.context_store.layout import Layout
+from gateway.contract.events import NewWebhook
 from gateway.contract.jobs import JobStatus
 from gateway.db.migrate import migrate
 from gateway.db.notifications import NotificationListener
@@ -37,7 +38,7 @@ from gateway.events.feed import Feed
 from gateway.events.model import EventFilter, event_types
 from gateway.events.recording import add_record_events
 from gateway.events.sender import Sender
-from gateway.events.service import WebhookRequest, stored_members
+from gateway.events.service import stored_members
 from gateway.events.signing import new_secret
 from gateway.events.store import WebhookStore
 from gateway.identity.store import IdentityStore
@@ -195,7 +196,7 @@ async def _delivering(opened: Bench, receiver: Receiver) -> AsyncIterator[Webhoo
 
 async def _subscribe(opened: Bench, store: WebhookStore, url: str) -> None:
     await Feed(opened.database).read(opened.organization_id, EventFilter(), None, 1)
-    request = WebhookRequest(url, event_types(["record.*"]))
+    request = NewWebhook(url, event_types(["record.*"]))
     await store.create(stored_members(opened.organization_id, uuid4(), request, None), new_secret())
 
 

@@ -17,9 +17,9 @@ from uuid import uuid4
 import asyncpg
 import psutil
 
-from gateway.contract.schedules import CatchUp, Overlap
+from gateway.contract.schedules import CatchUp, Overlap, ScheduleDefinition
 from gateway.db.pool import Database
-from gateway.schedules.model import Definition, Schedule
+from gateway.schedules.model import Schedule
 from gateway.schedules.store import ScheduleStore
 from gateway.vault.vault import Vault, parse_keys
 from tests.benchmarks.bench_execute import Stores, front_end, opened_stores
@@ -70,7 +70,7 @@ async def _filled(stores: Stores, server: asyncpg.Connection) -> None:
     async with Database.open(stores.environment["GATEWAY_DATABASE_URL"], size=2) as database:
         store = ScheduleStore(database, Vault(parse_keys(stores.environment["GATEWAY_ENCRYPTION_KEYS"])))
         for number in range(SCHEDULES):
-            definition = Definition(
+            definition = ScheduleDefinition(
                 str(number),
                 connector["id"],
                 "tickets",

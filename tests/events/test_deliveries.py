@@ -15,14 +15,14 @@ from gateway.audit.log import Audit
 from gateway.context_store.entities import register
 from gateway.context_store.layout import Layout
 from gateway.context_store.records import documents, upsert
-from gateway.contract.events import DeliveryStatus, EventType, WebhookStatus
+from gateway.contract.events import DeliveryStatus, EventType, NewWebhook, WebhookStatus
 from gateway.db.notifications import NotificationListener
 from gateway.errors import InvalidParams, NotFound
 from gateway.events.deliverer import Deliverer
-from gateway.events.model import EventFilter, event_types
+from gateway.events.model import EventFilter
 from gateway.events.recording import add_event, add_record_events
 from gateway.events.sender import Sender
-from gateway.events.service import WebhookRequest, WebhookService
+from gateway.events.service import WebhookService
 from gateway.events.store import MAX_PENDING, WebhookStore
 from gateway.identity.model import Caller, Client
 from gateway.upstream.egress import EgressPolicy
@@ -71,13 +71,14 @@ def webhooks(database, store, feed, sender, receiver) -> WebhookService:
 
 
 @pytest.fixture
-def subscribed(webhooks, caller, receiver):
+def subscribed(webhooks, store, caller, receiver):
     """`await subscribed("/path", "record.*")`: a new webhook, whose deliveries the receiver verifies."""
 
     async def subscribe(path: str = "/", *types: str, url: str | None = None, **members):
-        request = WebhookRequest(url or receiver.url + path, event_types(types or ("record.*",)), **members)
-        webhook, receiver.secrets[path] = await webhooks.create(caller, request)
-        return webhook
+        request = NewWebhook(url or receiver.url + path, types or ("record.*",), **members)
+        created = await webhooks.create(caller, request)
+        receiver.secrets[path] = created.secret
+        return await store.get(caller.organization_id, UUID(created.id), None)
 
     return subscribe
 
@@ -201,7 +202,7 @@ async def delivered_as(status, webhooks, caller, webhook):
     found = []
 
     async def look():
-        found[:] = await webhooks.deliveries(caller, webhook.id, status, None, 100)
+        found[:] = (await webhooks.deliveries(caller, webhook.id, status, None, 100)).data
         return bool(found)
 
     await soon(look)
@@ -297,7 +298,7 @@ async def test_a_private_address_is_never_connected_to(subscribed, webhooks, cal
 
         attempt = await strict.test(caller, webhook.id)
 
-    assert not attempt.is_success
+    assert not attempt.delivered
     assert attempt.error == "127.0.0.1 cannot be reached: its address is not on the public Internet"
     assert receiver.ids["/"] == []
 
@@ -313,7 +314,7 @@ async def test_a_private_address_is_never_connected_to(subscribed, webhooks, cal
 )  # fmt: skip
 async def test_a_url_that_is_not_https_at_a_public_address_is_refused(url, webhooks, caller):
     with pytest.raises(InvalidParams, match=r"^url "):
-        await webhooks.create(caller, WebhookRequest(url, event_types(["job.*"])))
+        await webhooks.create(caller, NewWebhook(url, ["job.*"]))
 
 
 async def test_a_lost_worker_s_deliveries_are_made_by_another(receiver, subscribed, deliverer, working, changed, sql):
@@ -380,7 +381,7 @@ async def test_a_rotated_secret_and_the_one_before_it_both_verify(
 ):
     webhook = await subscribed()
     old = receiver.secrets["/"]
-    new, _ = await webhooks.rotate(caller, webhook.id)
+    new = (await webhooks.rotate(caller, webhook.id)).secret
     async with working():
         await changed("1")
         await soon(lambda: len(receiver.received["/"]) == 1)
@@ -435,17 +436,17 @@ async def test_a_dead_receiver_s_backlog_stays_in_the_feed(receiver, subscribed,
     assert row["position"] == MAX_PENDING
 
 
-async def test_clients_limited_to_workspaces_see_their_own_webhooks(webhooks, caller, receiver, subscribed):
+async def test_clients_limited_to_workspaces_see_their_own_webhooks(webhooks, store, caller, receiver, subscribed):
     everyone = await subscribed()
     client = Client(
         uuid4(), "limited", caller.client.organization_ids, caller.client.scopes, workspaces=frozenset({"acme"})
     )
     limited = Caller(client, caller.organization_id)
-    own, _ = await webhooks.create(limited, WebhookRequest(receiver.url, event_types(["job.*"])))
+    own = await webhooks.create(limited, NewWebhook(receiver.url, ["job.*"]))
 
-    assert [each.id for each in await webhooks.find(limited, None, 10)] == [own.id]
-    assert {each.id for each in await webhooks.find(caller, None, 10)} == {own.id, everyone.id}
-    assert own.filter.workspaces == ["acme"]
+    assert [each.id for each in (await webhooks.find(limited, None, 10)).data] == [own.id]
+    assert {each.id for each in (await webhooks.find(caller, None, 10)).data} == {own.id, str(everyone.id)}
+    assert (await store.get(caller.organization_id, UUID(own.id), None)).filter.workspaces == ["acme"]
     with pytest.raises(NotFound):
         await webhooks.get(limited, everyone.id)
     with pytest.raises(NotFound):

@@ -7,6 +7,8 @@ import aiohttp
 import pytest
 from redis.asyncio import Redis
 
+from gateway.aio.loops import every, running
+from tests.events.receiver import Receiver, receiving
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.openid_provider import OpenIdProvider, Visitor, added
@@ -17,6 +19,22 @@ async def front(tmp_path_factory: pytest.TempPathFactory, database_url: str, red
     folder: Path = tmp_path_factory.mktemp("front-end")
     async with front_end(folder, database_url, redis_url) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+async def receiver() -> AsyncIterator[Receiver]:
+    """What webhooks of the module's front end are delivered to."""
+    async with receiving() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def deliveries(front: FrontEnd) -> AsyncIterator[None]:
+    """A worker's deliveries, for as long as the test lasts."""
+    deliverer = front.services.deliverer
+    async with running(every(0, deliverer.deliver, name="deliveries")):
+        yield
+    await deliverer.close()
 
 
 @pytest.fixture(autouse=True)

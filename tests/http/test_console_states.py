@@ -9,17 +9,16 @@ import pytest
 from gateway.aio.clock import CLOCK
 from gateway.context_store import entities
 from gateway.context_store.sync import schedule, sources
-from gateway.contract.events import DeliveryStatus, EventType
+from gateway.contract.events import DeliveryStatus, EventType, NewWebhook
 from gateway.contract.kinds import Effect
+from gateway.contract.schedules import ScheduleDefinition
 from gateway.errors import GatewayError, UpstreamError, UpstreamFault, UpstreamTimeout
-from gateway.events.model import Event, event_types
-from gateway.events.service import WebhookRequest
+from gateway.events.model import Event
 from gateway.events.store import WebhookStore
 from gateway.events.webhook import Delivery, TurnResult
 from gateway.http.console.routes import CONSOLE_ROUTES
 from gateway.jobs.lease import JobRunContext, Work
 from gateway.jobs.model import NewJob, StoredJob
-from gateway.schedules.model import Definition
 from tests.harness.clients import caller_of
 from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.in_process import FrontEnd
@@ -69,23 +68,25 @@ class FailingWorld:
 
     async def schedule(self, connector_id: UUID) -> UUID:
         """One whose slot came while its connector could not be called."""
-        definition = Definition("<no>", connector_id, "tickets", "list", "@daily")
+        definition = ScheduleDefinition("<no>", connector_id, "tickets", "list", "@daily")
         caller = caller_of(self.organization_id)
         made = await self.services.schedules.create(caller, definition)
         async with self.services.database.system() as connection:
             await connection.execute("UPDATE schedules SET next_run_at = now() WHERE id = $1", made.id)
         await self.services.due_runs.start()
-        return made.id
+        return UUID(made.id)
 
     async def webhook(self) -> UUID:
         """One that was disabled after a delivery failed."""
-        request = WebhookRequest("https://app.example.com/webhooks", event_types(["job.*"]))
-        made, _ = await self.services.webhooks.create(caller_of(self.organization_id), request)
+        request = NewWebhook("https://app.example.com/webhooks", ["job.*"])
+        made = await self.services.webhooks.create(caller_of(self.organization_id), request)
+        store = WebhookStore(self.services.database, self.services.vault)
+        webhook = await store.get(self.organization_id, UUID(made.id), None)
         event = Event(1, EventType.JOB_FAILED, CLOCK.now(), {"job_id": str(uuid4())})
         delivery = Delivery(event, DeliveryStatus.FAILED, 3, response_status=500, duration_ms=41, response_body=REASON)
-        result = TurnResult([delivery], made.position, 3, CLOCK.now(), 0.0, REASON)
-        assert await WebhookStore(self.services.database, self.services.vault).finish(made, result)
-        return made.id
+        result = TurnResult([delivery], webhook.position, 3, CLOCK.now(), 0.0, REASON)
+        assert await store.finish(webhook, result)
+        return webhook.id
 
     async def job(self, connector_id: UUID, work: Work, effect: Effect) -> UUID:
         """One whose run raised an error."""

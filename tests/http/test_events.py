@@ -6,8 +6,6 @@ from uuid import uuid4
 
 import pytest
 
-from gateway.aio.loops import every, running
-from tests.events.receiver import receiving
 from tests.harness.in_process import front_end
 from tests.harness.waiting import eventually
 
@@ -16,25 +14,10 @@ WEBHOOK = {"url": "https://app.example.com/hooks", "types": ["record.*"], "descr
 
 
 @pytest.fixture(scope="module")
-async def receiver():
-    async with receiving() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 async def front(tmp_path_factory, database_url, redis_url, receiver):
     folder = tmp_path_factory.mktemp("front-end")
     async with front_end(folder, database_url, redis_url, webhook_origins=(receiver.url,)) as opened:
         yield opened
-
-
-@pytest.fixture
-async def deliveries(front):
-    """A worker's deliveries, for as long as the test lasts."""
-    deliverer = front.services.deliverer
-    async with running(every(0, deliverer.deliver, name="deliveries")):
-        yield
-    await deliverer.close()
 
 
 async def test_a_new_connector_is_an_event(api, support_desk):

@@ -5,11 +5,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.contract.schedules import ScheduleDefinition
 from gateway.errors import NotFound
 from gateway.events.model import EventFilter, EventType
 from gateway.identity.model import Caller, Client
 from gateway.schedules.due import DueRuns
-from gateway.schedules.model import Definition
 from tests.harness.clients import EVERY_SCOPE
 from tests.harness.console import signed_in
 from tests.harness.waiting import eventually
@@ -295,13 +295,13 @@ async def test_a_client_of_other_workspaces_sees_neither_schedule_nor_connector(
     caller, schedules = Caller(client, organization_id), front.services.schedules
     schedule_id, connector_id = UUID(schedule["id"]), UUID(schedule["connector_id"])
 
-    assert await schedules.find(caller, None, 10) == []
+    assert (await schedules.find(caller, None, 10)).data == []
     for refused in (
         schedules.get(caller, schedule_id),
-        schedules.change(caller, schedule_id, {"name": "mine"}, {}),
+        schedules.change(caller, schedule_id, {"name": "mine"}),
         schedules.delete(caller, schedule_id),
         schedules.run(caller, schedule_id, "r-1"),
-        schedules.create(caller, Definition("mine", connector_id, "tickets", "list", "@daily")),
+        schedules.create(caller, ScheduleDefinition("mine", connector_id, "tickets", "list", "@daily")),
     ):
         with pytest.raises(NotFound):
             await refused

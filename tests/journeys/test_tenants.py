@@ -58,7 +58,7 @@ async def granted(running) -> UUID:
         await store.grant(
             request, caller_of(organization_id, running.client_id), NewGrant(("read",)), uuid4().bytes, 60
         )
-        return (await store.grants(organization_id, None, 1))[0].id
+        return UUID((await store.grants(organization_id, None, 1))[0].id)
 
 
 @pytest.mark.parametrize("route", ID_BEARING, ids=lambda route: f"{route.method} {route.path}")

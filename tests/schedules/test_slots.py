@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from gateway.contract.schedules import CatchUp, Overlap
-from gateway.schedules.model import Definition, Schedule
+from gateway.contract.schedules import CatchUp, Overlap, ScheduleDefinition
+from gateway.schedules.model import Schedule
 from gateway.schedules.slots import NO_WORKER, NOT_ENDED, DueSlot, paused_reason, reason_to_miss
 
 SLOT = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -14,7 +14,7 @@ ONE_ID = UUID(int=1)
 
 
 def due(*, overlap=Overlap.SKIP, catch_up=CatchUp.ONE, paused=None, **known):
-    definition = Definition("n", ONE_ID, "tickets", "list", "0 9 * * *", overlap=overlap, catch_up=catch_up)
+    definition = ScheduleDefinition("n", ONE_ID, "tickets", "list", "0 9 * * *", overlap=overlap, catch_up=catch_up)
     schedule = Schedule(ONE_ID, ONE_ID, ONE_ID, "acme", "support-desk", definition, SLOT, paused_reason=paused)
     return DueSlot(schedule, SLOT, **{"is_running": False, **known})
 

@@ -9,8 +9,9 @@ import msgspec
 from gateway.agents.mcp.results import Result, resource_link, structured
 from gateway.agents.tools.addresses import read_hint, resource_uri
 from gateway.contract.jobs import JobStatus
+from gateway.contract.members import moment
 from gateway.errors import GatewayError
-from gateway.jobs.model import JobSummary, moment
+from gateway.jobs.model import JobSummary
 from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.signatures import signature_of
 from gateway.upstream.responses import OperationResult

@@ -18,9 +18,10 @@ from gateway.agents.tools.descriptions import DEFAULT_BYTES, MAX_WAIT
 from gateway.agents.tools.write_results import Shape, whole
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
+from gateway.contract.members import moment
 from gateway.db.retries import retry_until_available
 from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable
-from gateway.jobs.model import JobSummary, moment
+from gateway.jobs.model import JobSummary
 from gateway.jobs.results import error_of
 from gateway.jobs.tasks import BATCH, has_file
 from gateway.kinds.actions import SEARCH_ACTION

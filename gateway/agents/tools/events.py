@@ -15,10 +15,8 @@ from gateway.agents.mcp.features import EventSubscription
 from gateway.agents.mcp.messages import FORBIDDEN, NOT_FOUND, RpcError, invalid_params, notification
 from gateway.agents.mcp.results import Result
 from gateway.aio.clock import CLOCK
-from gateway.contract.events import EventType
+from gateway.contract.events import EventPage, EventSelection, EventType, EventView
 from gateway.errors import CursorExpired, InsufficientScope, NotFound, Unavailable
-from gateway.events.feed import FeedPage
-from gateway.events.model import Event, EventFilter
 
 #: events of a poll without `maxEvents`, and at most; milliseconds until the next poll of a client that has all
 _PAGE, _MAX_PAGE, _NEXT_POLL = 100, 1000, 5000
@@ -78,10 +76,12 @@ _DESCRIPTIONS: Mapping[EventType, str] = {
 class EventsBackend(Protocol):
     """The feed of the caller's organization, as far as the caller sees it."""
 
-    async def read(self, caller: Any, filter_: EventFilter, after: int | None, limit: int) -> FeedPage:
-        """A page of the feed; raises as `Feed.read` does, and InsufficientScope."""
+    async def read(self, caller: Any, selection: EventSelection, after: int | None, limit: int) -> EventPage:
+        """A page of the feed; raises CursorExpired, InvalidParams, NotFound and InsufficientScope."""
 
-    def follow(self, caller: Any, filter_: EventFilter, after: int, seconds: float) -> AsyncGenerator[FeedPage, None]:
+    def follow(
+        self, caller: Any, selection: EventSelection, after: int, seconds: float
+    ) -> AsyncGenerator[EventPage, None]:
         """Pages as they come, an empty one after `seconds` without events."""
 
 
@@ -89,13 +89,13 @@ class EventsBackend(Protocol):
 class _Wanted:
     """A subscription that is valid."""
 
-    filter: EventFilter
+    selection: EventSelection
     #: None is from now on
     after: int | None
     #: older events are left out
     floor: datetime | None
 
-    def is_too_old(self, event: Event) -> bool:
+    def is_too_old(self, event: EventView) -> bool:
         return self.floor is not None and event.at < self.floor
 
 
@@ -116,10 +116,11 @@ class FeedEvents:
         page, begin = await self._page(context, wanted, limit)
         if wanted.after is None:
             return _polled([], page.latest_id, is_truncated=False, has_more=False)
-        events = [event for event in page.events if not wanted.is_too_old(event)]
-        is_truncated = begin != wanted.after or len(events) < len(page.events)
-        has_more = page.next_after < page.latest_id
-        return _polled(events, page.next_after, is_truncated=is_truncated, has_more=has_more)
+        events = [event for event in page.data if not wanted.is_too_old(event)]
+        is_truncated = begin != wanted.after or len(events) < len(page.data)
+        after = int(page.next_cursor)
+        has_more = after < page.latest_id
+        return _polled(events, after, is_truncated=is_truncated, has_more=has_more)
 
     async def stream(self, context: Context, subscription: EventSubscription) -> AsyncGenerator[dict[str, Any], None]:
         """Notifications of events until the process stops; raises RpcError before the first of them."""
@@ -127,18 +128,18 @@ class FeedEvents:
         page, begin = await self._page(context, wanted, 1)
         after, is_truncated = page.latest_id, False
         if wanted.after is not None:
-            after, is_truncated = begin, begin != wanted.after or any(map(wanted.is_too_old, page.events))
+            after, is_truncated = begin, begin != wanted.after or any(map(wanted.is_too_old, page.data))
         yield _active(after, is_truncated=is_truncated)
         while True:
             try:
-                async with aclosing(self._backend.follow(context.caller, wanted.filter, after, _HEARTBEAT)) as pages:
+                async with aclosing(self._backend.follow(context.caller, wanted.selection, after, _HEARTBEAT)) as pages:
                     async for page in pages:
-                        for event in page.events:
+                        for event in page.data:
                             if not wanted.is_too_old(event):
                                 cursor = {"cursor": str(event.id)}
                                 yield notification("notifications/events/event", _occurrence(event) | cursor)
-                        after = page.next_after
-                        if not page.events:
+                        after = int(page.next_cursor)
+                        if not page.data:
                             yield notification("notifications/events/heartbeat", {"cursor": str(after)})
                 return
             except CursorExpired as expired:
@@ -153,15 +154,15 @@ class FeedEvents:
                 yield notification("notifications/events/error", {"error": document})
                 await asyncio.sleep(_RETRY_INTERVAL)
 
-    async def _page(self, context: Context, wanted: _Wanted, limit: int) -> tuple[FeedPage, int]:
+    async def _page(self, context: Context, wanted: _Wanted, limit: int) -> tuple[EventPage, int]:
         """A page of events, and the id after which it begins: later than the cursor if events after it are deleted."""
         begin = wanted.after
         try:
             try:
-                page = await self._backend.read(context.caller, wanted.filter, begin, limit)
+                page = await self._backend.read(context.caller, wanted.selection, begin, limit)
             except CursorExpired as expired:
                 begin = int(expired.extra["begins_after"])
-                page = await self._backend.read(context.caller, wanted.filter, begin, limit)
+                page = await self._backend.read(context.caller, wanted.selection, begin, limit)
         except InsufficientScope as error:
             raise RpcError(FORBIDDEN, "Forbidden", {"reason": error.detail}) from error
         return page, begin or 0
@@ -195,8 +196,8 @@ def _wanted(subscription: EventSubscription) -> _Wanted:
     if subscription.max_age_ms is not None:
         floor = CLOCK.now() - timedelta(milliseconds=min(subscription.max_age_ms, 10**12))
     connector_id = arguments.get("connector_id")
-    filter_ = EventFilter([type_], None if connector_id is None else _uuid(connector_id), arguments.get("entity"))
-    return _Wanted(filter_, None if subscription.cursor is None else _id(subscription.cursor), floor)
+    selection = EventSelection([type_], None if connector_id is None else _uuid(connector_id), arguments.get("entity"))
+    return _Wanted(selection, None if subscription.cursor is None else _id(subscription.cursor), floor)
 
 
 def _uuid(text: str) -> UUID:
@@ -212,12 +213,12 @@ def _id(cursor: str) -> int:
     return int(cursor)
 
 
-def _occurrence(event: Event) -> dict[str, Any]:
-    connector = {} if event.connector_id is None else {"connector_id": str(event.connector_id)}
+def _occurrence(event: EventView) -> dict[str, Any]:
+    connector = {} if event.connector_id is None else {"connector_id": event.connector_id}
     return {"eventId": str(event.id), "name": event.type, "timestamp": event.at, "data": {**event.data, **connector}}
 
 
-def _polled(events: Sequence[Event], after: int, *, is_truncated: bool, has_more: bool) -> Result:
+def _polled(events: Sequence[EventView], after: int, *, is_truncated: bool, has_more: bool) -> Result:
     return {
         "events": [_occurrence(event) for event in events],
         "cursor": str(after),

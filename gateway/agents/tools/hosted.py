@@ -17,10 +17,9 @@ from gateway.batches.model import MAX_OPERATIONS, BatchOptions
 from gateway.batches.service import BatchCall
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.connectors import ConnectorStatus, SessionStatus
+from gateway.contract.events import EventPage, EventSelection
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, NotFound
-from gateway.events.feed import FeedPage
-from gateway.events.model import EventFilter
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
@@ -234,26 +233,20 @@ class HostedEvents:
     """The feed of the caller's organization, as far as the client sees its workspaces."""
 
     def __init__(self, services: Services) -> None:
-        self._feed = services.feed
+        self._events = services.events
 
-    async def read(self, caller: HostedCaller, filter_: EventFilter, after: int | None, limit: int) -> FeedPage:
+    async def read(self, caller: HostedCaller, selection: EventSelection, after: int | None, limit: int) -> EventPage:
         caller.caller.require(Scope.READ)
-        return await self._feed.read(caller.organization_id, _seen(caller, filter_), after, limit)
+        return await self._events.page(caller.caller, selection, after, limit)
 
     async def follow(
-        self, caller: HostedCaller, filter_: EventFilter, after: int, seconds: float
-    ) -> AsyncGenerator[FeedPage, None]:
-        pages = self._feed.follow(caller.organization_id, _seen(caller, filter_), after, seconds)
+        self, caller: HostedCaller, selection: EventSelection, after: int, seconds: float
+    ) -> AsyncGenerator[EventPage, None]:
+        pages = self._events.follow(caller.caller, selection, after, seconds)
         async with aclosing(pages):
             with caller.suspended():
                 async for page in pages:
                     yield page
-
-
-def _seen(caller: HostedCaller, filter_: EventFilter) -> EventFilter:
-    """The filter, for the workspaces that the client sees."""
-    workspaces = caller.caller.client.workspaces
-    return replace(filter_, workspaces=None if workspaces is None else sorted(workspaces))
 
 
 def _job_id(text: str) -> UUID:

@@ -19,11 +19,12 @@ from gateway.contract.connectors import (
     WorkspacePage,
     WorkspaceView,
 )
+from gateway.contract.cursors import page_of, read_cursor, read_time_cursor
 from gateway.contract.jobs import DeletionView
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, Name, QueryString, path_id, read_body, read_query
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
-from gateway.http.responses import cursor_of, json_response, read_cursor, read_time_cursor
+from gateway.http.responses import json_response
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec
@@ -169,8 +170,7 @@ async def list_connectors(request: web.Request) -> ConnectorPage:
         after=read_time_cursor(query.cursor),
         limit=None if query.limit is None else query.limit + 1,
     )
-    page = records[: query.limit]
-    next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(records) > len(page) else None
+    page, next_cursor = page_of(records, query.limit)
     return ConnectorPage([connector_view(record, services.catalog) for record in page], next_cursor)
 
 
@@ -240,9 +240,8 @@ async def list_workspaces(request: web.Request) -> WorkspacePage:
     query, caller, services = read_query(request, WorkspaceQuery), request[CALLER], request.app[SERVICES]
     limit = query.limit or 1000
     workspaces = await services.connectors.workspaces(caller, query.name_contains, read_cursor(query.cursor), limit + 1)
-    page = workspaces[:limit]
+    page, next_cursor = page_of(workspaces, limit, lambda each: (each.name, each.id))
     data = [WorkspaceView(str(each.id), each.name, each.connectors, each.created_at) for each in page]
-    next_cursor = cursor_of((page[-1].name, page[-1].id)) if len(workspaces) > len(page) else None
     return WorkspacePage(data, next_cursor)
 
 

@@ -8,6 +8,7 @@ import msgspec
 from aiohttp import web
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.jobs import AcceptedJobView, JobPage, JobStatus, JobView
 from gateway.contract.problems import JobErrorView
 from gateway.http.api.downloads import stored_file
@@ -25,7 +26,7 @@ from gateway.http.bodies import (
 )
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import answer_of, cursor_of, json_response, read_time_cursor
+from gateway.http.responses import answer_of, json_response
 from gateway.identity.model import Caller
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
@@ -153,8 +154,7 @@ async def list_jobs(request: web.Request) -> JobPage:
     )
     before = read_time_cursor(query.cursor)
     jobs = await request.app[SERVICES].jobs.find(caller, job_filter, before, query.limit + 1)
-    page = jobs[: query.limit]
-    next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(jobs) > len(page) else None
+    page, next_cursor = page_of(jobs, query.limit)
     return JobPage([job_view(request, job) for job in page], next_cursor)
 
 

@@ -8,16 +8,13 @@ from pydantic import Field
 
 from gateway.contract.exports import OutputView
 from gateway.contract.members import ID
-from gateway.contract.schedules import CatchUp, MissedSlotView, Overlap, SchedulePage, ScheduleView
+from gateway.contract.schedules import CatchUp, Overlap, ScheduleDefinition, SchedulePage, ScheduleView
 from gateway.http.api.execute import MAX_FIELDS, OutputBody
 from gateway.http.api.jobs import Text, accepted_response
 from gateway.http.bodies import Body, Name, QueryString, path_id, read_body, read_query
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
-from gateway.http.responses import cursor_of, json_response, read_time_cursor
-from gateway.schedules.model import Definition, Schedule
-from gateway.upstream.field_selection import FieldSelection
+from gateway.http.responses import json_response
 
-_NEXT_RUNS = 3
 _CRON = "when it runs: minute hour day-of-month month day-of-week, or a shorthand such as @daily"
 _TIMEZONE = "the time zone of `cron`, a name of the IANA database"
 _OUTPUT = "of a list or search: each run collects all pages into a file, which is its result"
@@ -92,35 +89,16 @@ class ScheduleQuery(QueryString):
     cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
-#: members that a schedule and its definition have as callers see them
-_SAME = tuple(name for name in ScheduleView.__struct_fields__ if name in Definition.__struct_fields__)
-#: member of a body → the name that `Definition` has for it
-_DEFINED_AS = {"enabled": "is_enabled"}
-#: members of a body that are one in its `Definition`; null is a value
-_SELECTION = ("select_fields", "exclude_fields")
+#: members of a body that null is a value of; null leaves the others as they are
+_NULLABLE = ("select_fields", "exclude_fields", "output")
 
 
-def schedule_view(schedule: Schedule) -> ScheduleView:
-    """The schedule as callers see it."""
-    definition, selection = schedule.definition, schedule.definition.selection
-    missed_at, reason = schedule.missed_at, schedule.missed_reason
-    members = {name: getattr(definition, name) for name in _SAME} | {
-        "id": str(schedule.id),
-        "connector_id": str(definition.connector_id),
-        "workspace_name": schedule.workspace_name,
-        "select_fields": selection.select_fields,
-        "exclude_fields": selection.exclude_fields,
-        "output": definition.file and OutputView(definition.file),
-        "enabled": definition.is_enabled,
-        "paused_reason": schedule.paused_reason,
-        "next_runs": schedule.next_slots(_NEXT_RUNS),
-        "last_run_at": schedule.last_run_at,
-        "last_missed": None if missed_at is None or reason is None else MissedSlotView(missed_at, reason),
-        "job_ids": [str(job_id) for job_id in schedule.job_ids],
-        "created_at": schedule.created_at,
-        "updated_at": schedule.updated_at,
-    }
-    return ScheduleView(**members)
+def _sent(body: CreateSchedule | ChangeSchedule) -> dict[str, Any]:
+    """The members of the definition that the body has."""
+    members = {name: getattr(body, name) for name in body.model_fields_set}
+    if body.output is not None:
+        members["output"] = OutputView(body.output.file)
+    return {name: value for name, value in members.items() if value is not None or name in _NULLABLE}
 
 
 async def create_schedule(request: web.Request) -> web.Response:
@@ -128,50 +106,25 @@ async def create_schedule(request: web.Request) -> web.Response:
     label `schedule_id`.
     """
     body = await read_body(request, CreateSchedule)
-    definition = Definition(
-        body.name,
-        body.connector_id,
-        body.entity,
-        body.action,
-        body.cron,
-        body.params,
-        FieldSelection(body.select_fields, body.exclude_fields),
-        None if body.output is None else body.output.file,
-        body.timezone,
-        body.enabled,
-        body.overlap,
-        body.catch_up,
-        body.labels,
-    )
-    schedule = await request.app[SERVICES].schedules.create(request[CALLER], definition)
-    return json_response(schedule_view(schedule), 201, {"Location": f"/api/v1/schedules/{schedule.id}"})
+    schedule = await request.app[SERVICES].schedules.create(request[CALLER], ScheduleDefinition(**_sent(body)))
+    return json_response(schedule, 201, {"Location": f"/api/v1/schedules/{schedule.id}"})
 
 
 async def list_schedules(request: web.Request) -> SchedulePage:
     """The schedules of the organization, the oldest first."""
     query = read_query(request, ScheduleQuery)
-    after = read_time_cursor(query.cursor)
-    schedules = await request.app[SERVICES].schedules.find(request[CALLER], after, query.limit + 1, query.connector_id)
-    page = schedules[: query.limit]
-    next_cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(schedules) > len(page) else None
-    return SchedulePage([schedule_view(schedule) for schedule in page], next_cursor)
+    return await request.app[SERVICES].schedules.find(request[CALLER], query.cursor, query.limit, query.connector_id)
 
 
 async def get_schedule(request: web.Request) -> ScheduleView:
     """The schedule with its next slots and the jobs of its last runs."""
-    return schedule_view(await request.app[SERVICES].schedules.get(request[CALLER], path_id(request, "schedule_id")))
+    return await request.app[SERVICES].schedules.get(request[CALLER], path_id(request, "schedule_id"))
 
 
 async def change_schedule(request: web.Request) -> ScheduleView:
     """Changes members of a schedule. From now on it runs in the name of the client that changed it."""
-    body = await read_body(request, ChangeSchedule)
-    sent = {name: getattr(body, name) for name in body.model_fields_set}
-    selection = {name: sent.pop(name) for name in _SELECTION if name in sent}
-    output = sent.pop("output", None)
-    file = {"file": output and output.file} if "output" in body.model_fields_set else {}
-    change = {_DEFINED_AS.get(name, name): value for name, value in sent.items() if value is not None} | file
-    schedules, schedule_id = request.app[SERVICES].schedules, path_id(request, "schedule_id")
-    return schedule_view(await schedules.change(request[CALLER], schedule_id, change, selection))
+    body, schedule_id = await read_body(request, ChangeSchedule), path_id(request, "schedule_id")
+    return await request.app[SERVICES].schedules.change(request[CALLER], schedule_id, _sent(body))
 
 
 async def delete_schedule(request: web.Request) -> web.Response:

@@ -1,30 +1,23 @@
 """Webhooks: subscriptions to events, their secrets and deliveries."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
 from aiohttp import web
-from msgspec.structs import asdict
 from pydantic import Field
 
 from gateway.contract.events import (
-    CreatedWebhookView,
+    MAX_URL,
     DeliveryPage,
     DeliveryStatus,
-    DeliveryView,
-    RotatedSecretView,
+    NewWebhook,
     WebhookPage,
     WebhookTestView,
     WebhookView,
 )
-from gateway.events.model import event_types
-from gateway.events.service import WebhookRequest
-from gateway.events.urls import MAX_URL
-from gateway.events.webhook import Delivery, DeliveryAttempt, Webhook
-from gateway.http.api.events import event_view
 from gateway.http.bodies import Body, Name, QueryString, path_id, read_body, read_query
 from gateway.http.keys import CALLER, SERVICES
-from gateway.http.responses import cursor_of, json_response, read_time_cursor
+from gateway.http.responses import json_response
 
 _Url = Annotated[str, Field(max_length=MAX_URL)]
 _Types = Annotated[list[str], Field(min_length=1, max_length=50)]
@@ -87,83 +80,33 @@ class DeliveryQuery(QueryString):
     cursor: int | None = Field(None, ge=1, le=2**62, description="`next_cursor` of the page before")
 
 
-def webhook_view(webhook: Webhook) -> WebhookView:
-    """The webhook as callers see it."""
-    return WebhookView(
-        str(webhook.id),
-        webhook.url,
-        list(webhook.types),
-        webhook.status,
-        webhook.created_at,
-        webhook.updated_at,
-        webhook.status_reason,
-        None if webhook.connector_id is None else str(webhook.connector_id),
-        webhook.workspace_name,
-        webhook.entity,
-        webhook.include_record,
-        webhook.description,
-        webhook.failing_since,
-        webhook.is_callback,
-    )
-
-
-def delivery_view(webhook_id: UUID, delivery: Delivery) -> DeliveryView:
-    """The delivery as callers see it."""
-    return DeliveryView(
-        Webhook.message_id_of(webhook_id, delivery.event.id),
-        event_view(delivery.event),
-        delivery.status,
-        delivery.attempts,
-        delivery.attempted_at,
-        delivery.next_attempt_at,
-        delivery.response_status,
-        delivery.duration_ms,
-        delivery.response_body,
-        delivery.error,
-    )
-
-
-def webhook_test_view(attempt: DeliveryAttempt) -> WebhookTestView:
-    """The attempt to deliver a test event as callers see it."""
-    return WebhookTestView(attempt.is_success, attempt.duration_ms, attempt.status, attempt.body, attempt.error)
-
-
 async def create_webhook(request: web.Request) -> web.Response:
     """Subscribes a receiver to events from now on. Deliveries follow Standard Webhooks: verify `webhook-signature` with
     `secret`, which is shown once. Deliveries are made at least once, in order for each record and job; anything but 2xx
     is retried with back-off for three days.
     """
     body = await read_body(request, CreateWebhook)
-    members = body.model_dump() | {"types": event_types(body.types)}
-    webhook, secret = await request.app[SERVICES].webhooks.create(request[CALLER], WebhookRequest(**members))
+    webhook = await request.app[SERVICES].webhooks.create(request[CALLER], NewWebhook(**body.model_dump()))
     headers = {"Location": f"/api/v1/webhooks/{webhook.id}", "Cache-Control": "no-store"}
-    return json_response(CreatedWebhookView(**asdict(webhook_view(webhook)), secret=secret), 201, headers)
+    return json_response(webhook, 201, headers)
 
 
 async def list_webhooks(request: web.Request) -> WebhookPage:
     """The organization's webhooks, the newest first."""
     query = read_query(request, WebhookQuery)
-    webhooks = await request.app[SERVICES].webhooks.find(
-        request[CALLER], read_time_cursor(query.cursor), query.limit + 1
-    )
-    page = webhooks[: query.limit]
-    cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(webhooks) > len(page) else None
-    return WebhookPage([webhook_view(webhook) for webhook in page], cursor)
+    return await request.app[SERVICES].webhooks.find(request[CALLER], query.cursor, query.limit)
 
 
 async def get_webhook(request: web.Request) -> WebhookView:
     """A webhook; `status_reason` says why it is disabled."""
-    return webhook_view(await request.app[SERVICES].webhooks.get(request[CALLER], path_id(request, "webhook_id")))
+    return await request.app[SERVICES].webhooks.get(request[CALLER], path_id(request, "webhook_id"))
 
 
 async def change_webhook(request: web.Request) -> WebhookView:
     """Changes a webhook. `status: active` enables it again: it continues after the last event that it took."""
-    body = await read_body(request, ChangeWebhook)
-    change: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
-    if "types" in change:
-        change["types"] = event_types(change["types"])
-    webhook_id = path_id(request, "webhook_id")
-    return webhook_view(await request.app[SERVICES].webhooks.change(request[CALLER], webhook_id, change))
+    body, webhook_id = await read_body(request, ChangeWebhook), path_id(request, "webhook_id")
+    change = {name: getattr(body, name) for name in body.model_fields_set}
+    return await request.app[SERVICES].webhooks.change(request[CALLER], webhook_id, change)
 
 
 async def delete_webhook(request: web.Request) -> web.Response:
@@ -174,30 +117,25 @@ async def delete_webhook(request: web.Request) -> web.Response:
 
 async def test_webhook(request: web.Request) -> WebhookTestView:
     """Sends an event of the type `webhook.test` to the receiver, once, and answers what came of it."""
-    attempt = await request.app[SERVICES].webhooks.test(request[CALLER], path_id(request, "webhook_id"))
-    return webhook_test_view(attempt)
+    return await request.app[SERVICES].webhooks.test(request[CALLER], path_id(request, "webhook_id"))
 
 
 async def rotate_webhook_secret(request: web.Request) -> web.Response:
     """Makes another signing secret. For a day deliveries have a signature by the previous one too."""
-    services, webhook_id = request.app[SERVICES], path_id(request, "webhook_id")
-    secret, previous_expires_at = await services.webhooks.rotate(request[CALLER], webhook_id)
-    return json_response(RotatedSecretView(secret, previous_expires_at), headers={"Cache-Control": "no-store"})
+    rotated = await request.app[SERVICES].webhooks.rotate(request[CALLER], path_id(request, "webhook_id"))
+    return json_response(rotated, headers={"Cache-Control": "no-store"})
 
 
 async def list_deliveries(request: web.Request) -> DeliveryPage:
     """A webhook's deliveries, the newest event first, each with the receiver's last response."""
     query, webhook_id = read_query(request, DeliveryQuery), path_id(request, "webhook_id")
-    deliveries = await request.app[SERVICES].webhooks.deliveries(
-        request[CALLER], webhook_id, query.status, query.cursor, query.limit + 1
+    return await request.app[SERVICES].webhooks.deliveries(
+        request[CALLER], webhook_id, query.status, query.cursor, query.limit
     )
-    page = deliveries[: query.limit]
-    cursor = str(page[-1].event.id) if len(deliveries) > len(page) else None
-    return DeliveryPage([delivery_view(webhook_id, delivery) for delivery in page], cursor)
 
 
 async def replay_webhook(request: web.Request) -> web.Response:
     """Delivers the events after `after` again, each with the `webhook-id` that it had; 410 if they are deleted."""
     body, webhook_id = await read_body(request, ReplayBody), path_id(request, "webhook_id")
     webhook = await request.app[SERVICES].webhooks.replay(request[CALLER], webhook_id, body.after)
-    return json_response(webhook_view(webhook), 202)
+    return json_response(webhook, 202)

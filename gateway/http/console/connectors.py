@@ -8,6 +8,7 @@ from gateway.audit.activity import MAX_ERRORS
 from gateway.audit.log import EntryFilter
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.connectors import ConnectorStatus
+from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.errors import GatewayError, MalformedRequest
 from gateway.http.api.audit import entry_view
 from gateway.http.api.connectors import connector_view
@@ -16,7 +17,6 @@ from gateway.http.bodies import path_id
 from gateway.http.console.page import console_page, see_other
 from gateway.http.console.session import chosen_in, name_in, read_console_form
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
-from gateway.http.responses import cursor_of, read_time_cursor
 from gateway.identity.model import Scope
 from gateway.jobs.model import JobFilter
 from gateway.request_log.log import RequestFilter
@@ -41,10 +41,9 @@ async def list_connectors(request: web.Request) -> web.Response:
         after=read_time_cursor(request.query.get("cursor")),
         limit=_LIMIT + 1,
     )
-    page = records[:_LIMIT]
+    page, cursor = page_of(records, _LIMIT)
     workspaces = await services.connectors.workspaces(caller, limit=_LIMIT)
     activity = await services.audit.activity(caller.organization_id, [record.id for record in page])
-    cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(records) > len(page) else None
     return console_page(
         request,
         "connectors.html",

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from gateway.audit.log import EntryFilter
 from gateway.contract.connectors import Connector
+from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.jobs import JobStatus
 from gateway.errors import GatewayError, NotFound
 from gateway.http.api.connectors import connector_view
@@ -20,7 +21,6 @@ from gateway.http.console.page import connectors_to_choose, console_page, see_ot
 from gateway.http.console.schema_form import table_of
 from gateway.http.console.session import chosen_in, read_console_form
 from gateway.http.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import cursor_of, read_time_cursor
 from gateway.identity.model import Scope, id_of
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
@@ -49,8 +49,7 @@ async def list_jobs(request: web.Request) -> web.Response:
     )
     before = read_time_cursor(request.query.get("cursor"))
     jobs = await request.app[SERVICES].jobs.find(request[CALLER], job_filter, before, _LIMIT + 1)
-    page = jobs[:_LIMIT]
-    cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(jobs) > len(page) else None
+    page, cursor = page_of(jobs, _LIMIT)
     records = await connectors_to_choose(request, job_filter.connector_id)
     return console_page(
         request,

@@ -8,10 +8,11 @@ from aiohttp import web
 from gateway.aio.clock import CLOCK
 from gateway.audit.log import EntryFilter
 from gateway.contract.connectors import ConnectorStatus
+from gateway.contract.members import moment
 from gateway.http.api.jobs import job_view
 from gateway.http.console.page import console_page, see_other
 from gateway.http.keys import CALLER, READINESS, SERVICES
-from gateway.jobs.model import JobFilter, moment
+from gateway.jobs.model import JobFilter
 from gateway.monitoring.organization_health import organization_checks
 from gateway.monitoring.statistics import read_in_hand, read_own_copies
 from gateway.request_log.log import RequestFilter
@@ -102,11 +103,11 @@ async def _first_steps(request: web.Request, *, is_connected: bool) -> dict[str,
     entries = await services.audit.find(
         caller.organization_id, EntryFilter(outcome="succeeded", workspaces=caller.client.workspaces), limit=_LOOKED_AT
     )
-    grants = await services.authorization.store.grants(caller.organization_id, None, 1)
+    grants = await services.authorization.grants(caller, None, 1)
     steps = {
         "connect": is_connected,
         "try": any(not entry.what.startswith(_ADMINISTRATION) for entry in entries),
-        "agent": bool(grants),
+        "agent": bool(grants.data),
     }
     return None if all(steps.values()) or len(entries) == _LOOKED_AT else steps
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from gateway.audit.log import EntryFilter
 from gateway.connectors.model import ConnectorRecord
+from gateway.contract.members import moment
 from gateway.errors import GatewayError, InvalidParams
 from gateway.http.api.audit import entry_view
 from gateway.http.bodies import query_id
@@ -21,7 +22,6 @@ from gateway.http.console.page import connectors_to_choose, console_page
 from gateway.http.console.schema_form import json_value, table_of
 from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.model import id_of
-from gateway.jobs.model import moment
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.search_operators import CONDITIONS, Operator
 from gateway.operations.call import OperationCall

@@ -4,13 +4,11 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from gateway.contract.events import DeliveryStatus, WebhookTestView
-from gateway.http.api.webhooks import delivery_view, webhook_test_view, webhook_view
+from gateway.contract.events import DeliveryStatus, RotatedSecretView, WebhookTestView
 from gateway.http.bodies import path_id
 from gateway.http.console.page import console_page, see_other
 from gateway.http.console.session import read_console_form
 from gateway.http.keys import CALLER, SERVICES
-from gateway.http.responses import cursor_of, read_time_cursor
 
 _PAGE = "/console/webhooks"
 #: webhooks and deliveries on a page
@@ -20,17 +18,9 @@ _MAX_ID = 2**62
 
 async def list_webhooks(request: web.Request) -> web.Response:
     """GET /console/webhooks."""
-    before = read_time_cursor(request.query.get("cursor"))
-    webhooks = await request.app[SERVICES].webhooks.find(request[CALLER], before, _LIMIT + 1)
-    page = webhooks[:_LIMIT]
-    cursor = cursor_of((page[-1].created_at, page[-1].id)) if len(webhooks) > len(page) else None
-    return console_page(
-        request,
-        "webhooks.html",
-        active="webhooks",
-        webhooks=[webhook_view(webhook) for webhook in page],
-        older=cursor and urlencode({"cursor": cursor}),
-    )
+    page = await request.app[SERVICES].webhooks.find(request[CALLER], request.query.get("cursor"), _LIMIT)
+    older = page.next_cursor and urlencode({"cursor": page.next_cursor})
+    return console_page(request, "webhooks.html", active="webhooks", webhooks=page.data, older=older)
 
 
 async def show_webhook(request: web.Request) -> web.Response:
@@ -49,15 +39,15 @@ async def change_webhook(request: web.Request) -> web.Response:
 async def test_webhook(request: web.Request) -> web.Response:
     """POST /console/webhooks/{webhook_id}/test: send a test event and show the receiver's response."""
     await read_console_form(request)
-    attempt = await request.app[SERVICES].webhooks.test(request[CALLER], path_id(request, "webhook_id"))
-    return await _shown(request, tested=webhook_test_view(attempt))
+    tested = await request.app[SERVICES].webhooks.test(request[CALLER], path_id(request, "webhook_id"))
+    return await _shown(request, tested=tested)
 
 
 async def rotate_secret(request: web.Request) -> web.Response:
     """POST /console/webhooks/{webhook_id}/rotate: another signing secret, shown once."""
     await read_console_form(request)
-    secret, _ = await request.app[SERVICES].webhooks.rotate(request[CALLER], path_id(request, "webhook_id"))
-    return await _shown(request, secret=secret)
+    rotated = await request.app[SERVICES].webhooks.rotate(request[CALLER], path_id(request, "webhook_id"))
+    return await _shown(request, rotated=rotated)
 
 
 async def resend(request: web.Request) -> web.Response:
@@ -76,27 +66,24 @@ async def delete_webhook(request: web.Request) -> web.Response:
 
 
 async def _shown(
-    request: web.Request, *, secret: str | None = None, tested: WebhookTestView | None = None
+    request: web.Request, *, rotated: RotatedSecretView | None = None, tested: WebhookTestView | None = None
 ) -> web.Response:
     webhooks, webhook_id = request.app[SERVICES].webhooks, path_id(request, "webhook_id")
     webhook = await webhooks.get(request[CALLER], webhook_id)
     chosen = request.query.get("status", "")
     status = chosen if chosen in set(DeliveryStatus) else None
     before = _id_of(request.query.get("cursor", ""))
-    found = await webhooks.deliveries(request[CALLER], webhook_id, status, before, _DELIVERIES + 1)
-    page = found[:_DELIVERIES]
-    older = {"status": status or "", "cursor": page[-1].event.id} if len(found) > len(page) else None
+    page = await webhooks.deliveries(request[CALLER], webhook_id, status, before, _DELIVERIES)
     return console_page(
         request,
         "webhook.html",
         active="webhooks",
-        webhook=webhook_view(webhook),
-        previous_until=webhook.previous_until,
-        deliveries=[delivery_view(webhook_id, delivery) for delivery in page],
+        webhook=webhook,
+        deliveries=page.data,
         filters=[("all", "?"), *((each.value, f"?status={each.value}") for each in DeliveryStatus)],
         chosen=status or "all",
-        older=older and urlencode(older),
-        secret=secret,
+        older=page.next_cursor and urlencode({"status": status or "", "cursor": page.next_cursor}),
+        rotated=rotated,
         tested=tested,
     )
 

@@ -4,19 +4,11 @@ import re
 
 import pytest
 
-from gateway.aio.loops import every, running
-from tests.events.receiver import receiving
 from tests.harness.console import signed_in
 from tests.harness.in_process import front_end
 from tests.harness.waiting import eventually
 
 PAGE = "/console/webhooks"
-
-
-@pytest.fixture(scope="module")
-async def receiver():
-    async with receiving() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +42,6 @@ async def webhook(api, receiver, request):
     created = (await api.post("/api/v1/webhooks", {"url": receiver.url + path, "types": ["connector.*"]})).document(201)
     receiver.secrets[path] = created["secret"]
     return {**created, "path": path}
-
-
-@pytest.fixture
-async def deliveries(front):
-    """A worker's deliveries, for as long as the test lasts."""
-    deliverer = front.services.deliverer
-    async with running(every(0, deliverer.deliver, name="deliveries")):
-        yield
-    await deliverer.close()
 
 
 async def sent(browser, webhook, form="", **fields):

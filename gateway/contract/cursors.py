@@ -1,0 +1,60 @@
+"""Cursors of lists: where the next page begins, opaque to callers."""
+
+import base64
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from operator import attrgetter
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from gateway.errors import FieldError, InvalidParams
+
+T = TypeVar("T")
+
+_TIME_AND_ID = attrgetter("created_at", "id")
+
+
+def page_of(
+    found: Sequence[T], limit: int | None, position: Callable[[T], tuple[Any, UUID]] = _TIME_AND_ID
+) -> tuple[Sequence[T], str | None]:
+    """The page and the cursor of the next one; `found` has one item more than `limit` where there is a next page."""
+    page = found[:limit]
+    return page, _cursor_of(position(page[-1])) if len(found) > len(page) else None
+
+
+def _cursor_of(position: tuple[Any, UUID]) -> str:
+    key, item_id = position
+    text = key.isoformat() if isinstance(key, datetime) else str(key)
+    return base64.urlsafe_b64encode(msgspec.json.encode([text, str(item_id)])).decode().rstrip("=")
+
+
+def read_cursor(cursor: str | None) -> tuple[str, UUID] | None:
+    """The position in a cursor; raises InvalidParams for a text that is not one of our cursors."""
+    if cursor is None:
+        return None
+    try:
+        text, item_id = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        position = str(text), UUID(item_id)
+    except (ValueError, TypeError, AttributeError, msgspec.DecodeError) as error:
+        raise _bad_cursor() from error
+    if "\x00" in position[0]:
+        raise _bad_cursor()
+    return position
+
+
+def read_time_cursor(cursor: str | None) -> tuple[datetime, UUID] | None:
+    """The position in a cursor of a list that is sorted by time; raises InvalidParams."""
+    position = read_cursor(cursor)
+    if position is None:
+        return None
+    try:
+        return datetime.fromisoformat(position[0]).astimezone(UTC), position[1]
+    except (ValueError, OverflowError) as error:
+        raise _bad_cursor() from error
+
+
+def _bad_cursor() -> InvalidParams:
+    message = "cursor is not one of ours; send next_cursor of the last page as it came"
+    return InvalidParams(message, faults=[FieldError("/cursor", "cursor", "invalid", message)])

@@ -1,0 +1,49 @@
+"""The feed as far as a caller sees it: clients limited to workspaces see the events of these."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from gateway.contract.events import EventPage, EventSelection
+from gateway.events.feed import Feed, FeedPage
+from gateway.events.model import EventFilter, event_types
+from gateway.identity.model import Caller
+
+
+class EventAccess:
+    """Events of the caller's organization."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    async def page(
+        self, caller: Caller, selection: EventSelection, after: int | None, limit: int, seconds: float = 0
+    ) -> EventPage:
+        """The events after that id, as soon as there is one, or after `seconds`.
+
+        Raises InvalidParams for a type that is unknown, and as `Feed.read` does.
+        """
+        found = await self._feed.wait(caller.organization_id, _filter_of(caller, selection), after, limit, seconds)
+        return _view(found)
+
+    async def follow(
+        self, caller: Caller, selection: EventSelection, after: int | None, seconds: float
+    ) -> AsyncGenerator[EventPage, None]:
+        """Pages as they come until the process stops, an empty one after `seconds` without events; raises as `page`."""
+        pages = self._feed.follow(caller.organization_id, _filter_of(caller, selection), after, seconds)
+        async with aclosing(pages):
+            async for found in pages:
+                yield _view(found)
+
+
+def _filter_of(caller: Caller, selection: EventSelection) -> EventFilter:
+    workspaces = caller.client.workspaces
+    return EventFilter(
+        None if selection.types is None else event_types(selection.types),
+        selection.connector_id,
+        selection.entity,
+        workspaces=None if workspaces is None else sorted(workspaces),
+    )
+
+
+def _view(found: FeedPage) -> EventPage:
+    return EventPage([event.view for event in found.events], str(found.next_after), found.latest_id)
