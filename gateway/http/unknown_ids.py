@@ -28,7 +28,7 @@ _SHORT_ID = 4
 class _Named:
     """Something of the organization, with the names by which a caller may mean it."""
 
-    id: UUID
+    id: UUID | str
     names: Sequence[str]
 
 
@@ -49,11 +49,11 @@ async def _jobs(services: Services, caller: Caller, text: str) -> Iterable[_Name
 
 
 async def _schedules(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
-    return (_Named(each.id, (each.definition.name,)) for each in await services.schedules.find(caller, None, _COMPARED))
+    return (_Named(each.id, (each.name,)) for each in (await services.schedules.find(caller, None, _COMPARED)).data)
 
 
 async def _webhooks(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
-    found = await services.webhooks.find(caller, None, _COMPARED)
+    found = (await services.webhooks.find(caller, None, _COMPARED)).data
     return (_Named(each.id, (each.description, each.url) if each.description else (each.url,)) for each in found)
 
 
@@ -62,8 +62,8 @@ async def _clients(services: Services, caller: Caller, _: str) -> Iterable[_Name
 
 
 async def _grants(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
-    grants = await services.authorization.store.grants(caller.organization_id, None, _COMPARED)
-    return (_Named(each.id, (each.host_name,)) for each in grants)
+    grants = await services.authorization.grants(caller, None, _COMPARED)
+    return (_Named(each.id, (each.host_name,)) for each in grants.data)
 
 
 @dataclass(frozen=True, slots=True)
