@@ -67,8 +67,9 @@ while workers and the front end are killed and receivers answer 429, 500, 410, o
 _NOTICES = """## Notices
 
 `python -m tests.faults.notice_storm`: an application changes its records and sends notices, of which a part is lost
-and a part comes twice, while workers are killed. In the end the copy has every change, and the feed an event of each
-record.
+and a part comes twice, while workers and front ends are killed and receivers answer 429, 500, 410, or later than a
+sender waits. In the end the copy has every record as the application has it, the feed an event of each, and two
+receivers have every event. Changes of a record that follow each other before it is read again are one event.
 """
 _REMEMBERED = """## Remembered answers
 

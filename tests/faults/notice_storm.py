@@ -1,7 +1,8 @@
-"""Notices that are lost and doubled: `python -m tests.faults.notice_storm --changes 20000`.
+"""Notices that are lost and doubled, receivers that fail: `python -m tests.faults.notice_storm --changes 20000`.
 
 An application changes its records and sends a notice of each change, of which a part is lost and a part comes twice,
-while workers are killed. In the end the copy has every record as the application has it, and the feed an event of each.
+while workers and front ends are killed. In the end the copy has every record as the application has it, the feed an
+event of each, and receivers that answer 429, 500, 410 or too late have taken every event.
 """
 
 import argparse
@@ -9,23 +10,27 @@ import asyncio
 import random
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
+from tests.events.receiver import Receiver, receiving
+from tests.faults.receivers import Deliveries, ids_at, subscribe, subscribe_unreliable
 from tests.harness.caller import ConnectorApi
 from tests.harness.deployment import Deployment, deployed
 from tests.harness.stores import Stores, own_stores
 from tests.harness.waiting import eventually
 
-CHANGES, KILLS = 20_000, 10
+CHANGES, KILLS = 100_000, 10
 LOST, DOUBLED = 0.3, 0.2
-#: tickets that change, and changes that are under way at a time
-TICKETS, WRITERS = 400, 8
+#: changes of one ticket, and changes that are under way at a time
+CHANGES_OF_A_TICKET, WRITERS = 5, 8
 #: seconds between two synchronizations of the tickets: what a lost notice costs
 _INTERVAL = 20
-_PATIENCE = 600
+_PATIENCE = 2400
 
 
 @dataclass
@@ -33,63 +38,80 @@ class NoticeOutcome:
     """What became of the changes."""
 
     changes: int
-    kills: int
+    kills: Counter[str] = field(default_factory=Counter)
+    #: changes that the application has made
+    written: int = 0
     seconds: float = 0.0
     #: subject of each changed ticket in the application
     subjects: dict[int, str] = field(default_factory=dict)
-    #: statuses of the answers to the last notices
-    notices: dict[int, int] = field(default_factory=dict)
     #: changed tickets without an event of their own
     without_event: int = 0
+    events: int = 0
+    deliveries: Deliveries = field(default_factory=Deliveries)
 
     @property
     def is_clean(self) -> bool:
-        """Every change is in the copy, and an event told of each record."""
-        return not self.without_event and set(self.notices) == {200}
+        """Every change is in the copy, an event told of each record, and each event was delivered."""
+        return not self.without_event and self.deliveries.are_clean
 
     def table(self) -> str:
         """The report as lines of text."""
         rows = {
-            "changes": f"{self.changes:,} of {len(self.subjects)} records",
-            "workers killed": str(self.kills),
+            "changes": f"{self.changes:,} of {len(self.subjects):,} records",
+            "kills": ", ".join(f"{count} {name}" for name, count in sorted(self.kills.items())),
             "notices": f"{LOST:.0%} lost, {DOUBLED:.0%} sent twice",
-            "answers to the last": ", ".join(f"{count:,} × {status}" for status, count in sorted(self.notices.items())),
+            "events": f"{self.events:,}, each to 2 receivers, and to one that answers 410",
             "records without event": str(self.without_event),
-            "took": f"{self.seconds:.0f} s until the copy was the same as the application",
+            **self.deliveries.rows,
+            "took": f"{self.seconds:.0f} s until the last event was delivered",
         }
         return "\n".join(f"{name:<24}{value}" for name, value in rows.items())
 
 
 async def storm(folder: Path, stores: Stores, changes: int, kills: int, interval: int) -> NoticeOutcome:
     """Changes of a support desk whose notices are lost and doubled."""
-    outcome = NoticeOutcome(changes, kills)
+    outcome = NoticeOutcome(changes)
     every = {"GATEWAY_SYNC_EVERY": f'{{"support-desk.tickets": {interval}}}'}
     async with (
-        deployed(folder, stores.postgres.url, stores.redis.url, workers=2, **every) as deployment,
-        deployment.api() as api,
+        receiving() as receiver,
+        deployed(
+            folder, stores.postgres.url, stores.redis.url, front_ends=2, workers=2,
+            GATEWAY_WEBHOOK_ORIGINS=receiver.url, **every,
+        ) as deployment,
+        deployment.api() as api, deployment.api() as other,
         aiohttp.ClientSession(deployment.upstream_url) as application,
-    ):
+    ):  # fmt: skip
         connector = await api.connector()
         await eventually(lambda: is_loaded(connector))
         begin = (await api.get("/api/v1/events")).json()["latest_id"]
+        paths = await subscribe_unreliable(api, receiver, outcome.deliveries, "ours", seed=0)
+        await subscribe(other, receiver, "/theirs")
         await hook(deployment, connector, application, lost=LOST, doubled=DOUBLED)
         started = time.monotonic()
         async with asyncio.TaskGroup() as group:
             for writer in range(WRITERS):
                 group.create_task(_write(application, outcome, writer))
-            group.create_task(_kill(deployment, kills))
+            group.create_task(_kill(deployment, outcome, kills))
         await eventually(lambda: _is_copied(connector, outcome), within=_PATIENCE)
+        await _judge(outcome, await _told(connector, begin), receiver, paths)
         outcome.seconds = time.monotonic() - started
-        outcome.without_event = len(outcome.subjects.keys() - await _told(connector, begin))
-        for notice in (await (await application.get("/_sandbox/notices")).json())["notices"]:
-            outcome.notices[notice["status"]] = outcome.notices.get(notice["status"], 0) + 1
     return outcome
 
 
+async def _judge(outcome: NoticeOutcome, told: dict[int, str], receiver: Receiver, paths: list[str]) -> None:
+    """Compare what the receivers have, once they have each event, with the feed: id → ticket."""
+    await eventually(lambda: all(told.keys() <= ids_at(receiver, path) for path in paths), within=_PATIENCE)
+    outcome.events = len(told)
+    outcome.without_event = len({str(ticket) for ticket in outcome.subjects} - set(told.values()))
+    for path in paths:
+        outcome.deliveries.judge(receiver, path, expected=len(told), records=set(told.values()))
+    outcome.deliveries.judge(receiver, "/theirs", expected=0, records=())
+
+
 async def is_loaded(connector: ConnectorApi) -> bool:
-    """Whether the tickets are in the copy."""
+    """Whether all entities are in the copy: later events are of changes."""
     entities = (await connector.api.get(f"{connector.path}/context-store")).json()["entities"]
-    return bool(entities["tickets"]["synchronized"])
+    return all(entity["synchronized"] for entity in entities.values())
 
 
 async def hook(
@@ -104,39 +126,47 @@ async def hook(
 
 async def _write(application: aiohttp.ClientSession, outcome: NoticeOutcome, writer: int) -> None:
     """A writer's share of the changes, of tickets that no other writer changes."""
+    tickets = max(outcome.changes // CHANGES_OF_A_TICKET, WRITERS)
     for number in range(writer, outcome.changes, WRITERS):
-        ticket = random.randrange(writer + 1, TICKETS, WRITERS)
-        outcome.subjects[ticket] = f"change {number}"
+        ticket = random.randrange(writer + 1, tickets + 1, WRITERS)
         path = f"/_sandbox/records/support-desk/tickets/{ticket}"
-        async with application.put(path, json={"subject": outcome.subjects[ticket]}) as answer:
+        async with application.put(path, json={"subject": f"change {number}"}) as answer:
             assert answer.status == 200, await answer.text()
+        outcome.subjects[ticket] = f"change {number}"
+        outcome.written += 1
 
 
-async def _kill(deployment: Deployment, kills: int) -> None:
-    for _ in range(kills):
-        await asyncio.sleep(1)
-        worker = deployment.workers[0]
-        await worker.kill()
-        await worker.start()
-
-
-async def _copied(connector: ConnectorApi) -> dict[int, str]:
-    query = {"query": {}, "limit": 1000, "fields": ["id", "subject"]}
-    found = (await connector.execute("tickets", "context_store_search", query))["result"]["data"]
-    return {record["id"]: record["subject"] for record in found}
+async def _kill(deployment: Deployment, outcome: NoticeOutcome, kills: int) -> None:
+    """Kill a worker, or now and then a front end, and start it again, whenever a further part was written."""
+    for kill in range(1, kills + 1):
+        await eventually(lambda kill=kill: outcome.written >= kill * outcome.changes // (kills + 1), within=_PATIENCE)
+        name = "front end" if kill % 4 == 0 else "worker"
+        programs = deployment.front_ends if kill % 4 == 0 else deployment.workers
+        program = programs[kill % len(programs)]
+        await program.kill()
+        await program.start()
+        outcome.kills[name] += 1
 
 
 async def _is_copied(connector: ConnectorApi, outcome: NoticeOutcome) -> bool:
-    copied = await _copied(connector)
-    return all(copied.get(ticket) == subject for ticket, subject in outcome.subjects.items())
+    """Whether the copy has all changed tickets as the application has them."""
+    waiting = dict(outcome.subjects)
+    page: dict[str, Any] | None = {"query": {}, "limit": 1000, "fields": ["id", "subject"]}
+    while waiting and page:
+        found = await connector.execute("tickets", "context_store_search", page)
+        for record in found["result"]["data"]:
+            if waiting.get(record["id"]) == record["subject"]:
+                del waiting[record["id"]]
+        page = found["next"]
+    return not waiting
 
 
-async def _told(connector: ConnectorApi, begin: int) -> set[int]:
-    """The tickets of which the feed has an event."""
-    told: set[int] = set()
-    params = {"types": "record.updated", "connector_id": connector.record["id"], "limit": "1000", "after": str(begin)}
+async def _told(connector: ConnectorApi, begin: int) -> dict[int, str]:
+    """The events of records in the feed: id → record."""
+    told: dict[int, str] = {}
+    params = {"types": "record.*", "connector_id": connector.record["id"], "limit": "1000", "after": str(begin)}
     while page := (await connector.api.get("/api/v1/events", params=params)).json()["data"]:
-        told |= {int(each["data"]["record_id"]) for each in page if each["data"]["entity"] == "tickets"}
+        told |= {each["id"]: each["data"]["record_id"] for each in page}
         params["after"] = str(page[-1]["id"])
     return told
 

@@ -10,4 +10,4 @@ async def test_every_change_is_delivered_in_order_though_workers_are_killed_and_
     outcome = await storm(changes=1000, kills=1)
 
     assert outcome.is_clean, outcome
-    assert outcome.answers[500]
+    assert outcome.deliveries.answers[500]

@@ -1,0 +1,111 @@
+"""Receivers of webhooks that fail now and then, and what they must have received in the end."""
+
+import asyncio
+import random
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from gateway.events.sender import TIMEOUT
+from tests.events.receiver import Receiver
+from tests.harness.caller import Api
+
+#: of the first attempts of an event: the shares that are answered 500, 429, and later than a sender waits
+_FAILED, _LIMITED, _LATE = 1 / 20, 1 / 400, 1 / 10_000
+
+
+@dataclass
+class Deliveries:
+    """What receivers answered and received."""
+
+    answers: Counter[int] = field(default_factory=Counter)
+    timeouts: int = 0
+    received: int = 0
+    repeated: int = 0
+    missing: int = 0
+    out_of_order: int = 0
+    foreign: int = 0
+    ids_of_one_event: int = 1
+
+    @property
+    def are_clean(self) -> bool:
+        """Nothing lost, out of order, foreign, or delivered under two ids."""
+        return not (self.missing or self.out_of_order or self.foreign) and self.ids_of_one_event == 1
+
+    @property
+    def rows(self) -> dict[str, str]:
+        """Lines of a report: name → figure."""
+        return {
+            "answers": ", ".join(f"{count:,} × {status}" for status, count in sorted(self.answers.items())),
+            "timeouts": str(self.timeouts),
+            "deliveries": f"{self.received:,}, {self.repeated:,} of them again",
+            "missing": str(self.missing),
+            "records out of order": str(self.out_of_order),
+            "of another organization": str(self.foreign),
+        }
+
+    def judge(self, receiver: Receiver, path: str, *, expected: int, records: Collection[str]) -> None:
+        """Add what arrived at a path, where so many events of these records were expected."""
+        events = receiver.received[path]
+        first: dict[str, list[int]] = defaultdict(list)
+        seen: set[int] = set()
+        for event in events:
+            if event["id"] not in seen:
+                first[event["data"]["record_id"]].append(event["id"])
+            seen.add(event["id"])
+        self.received += len(events)
+        self.repeated += len(events) - len(seen)
+        self.missing += expected - len(seen)
+        self.out_of_order += sum(ids != sorted(ids) for ids in first.values())
+        self.foreign += len(first.keys() - set(records))
+        webhooks = {each.rpartition("_")[0] for each in receiver.ids[path]}
+        self.ids_of_one_event = max(self.ids_of_one_event, len(webhooks))
+
+
+class Unreliable:
+    """Answers of a receiver that fails now and then, and takes each event in the end."""
+
+    def __init__(self, deliveries: Deliveries, seed: int) -> None:
+        self._deliveries = deliveries
+        self._random = random.Random(seed)
+        self._tried: Counter[int] = Counter()
+
+    def __call__(self, event: dict[str, Any]) -> "web.Response | Awaitable[web.Response]":
+        self._tried[event["id"]] += 1
+        draw = self._random.random() if self._tried[event["id"]] == 1 else 1.0
+        if _FAILED + _LIMITED <= draw < _FAILED + _LIMITED + _LATE:
+            self._deliveries.timeouts += 1
+            return self._late()
+        status = 500 if draw < _FAILED else 429 if draw < _FAILED + _LIMITED else 204
+        self._deliveries.answers[status] += 1
+        return web.Response(status=status, headers={"Retry-After": "1"} if status == 429 else {})
+
+    @staticmethod
+    async def _late() -> web.Response:
+        await asyncio.sleep(TIMEOUT + 1)
+        return web.Response(status=504)
+
+
+async def subscribe(api: Api, receiver: Receiver, path: str) -> None:
+    """Deliver the caller's events of records to a path."""
+    created = await api.post("/api/v1/webhooks", {"url": receiver.url + path, "types": ["record.*"]})
+    receiver.secrets[path] = created.document(201)["secret"]
+
+
+async def subscribe_unreliable(api: Api, receiver: Receiver, deliveries: Deliveries, name: str, seed: int) -> list[str]:
+    """Paths of two receivers that take each event in the end; beside them is one that answers 410."""
+    paths = [f"/{name}/a", f"/{name}/b"]
+    for path in paths:
+        receiver.answers[path] = Unreliable(deliveries, seed)
+        await subscribe(api, receiver, path)
+    receiver.answers[f"/{name}/gone"] = lambda _: 410
+    await subscribe(api, receiver, f"/{name}/gone")
+    return paths
+
+
+def ids_at(receiver: Receiver, path: str) -> set[int]:
+    """The events that a path has taken."""
+    return {event["id"] for event in receiver.received[path]}
