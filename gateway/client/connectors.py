@@ -10,8 +10,10 @@ from uuid import UUID
 from gateway.client.jobs import Job, accepted
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.connectors import (
+    ConnectLinkView,
     Connector,
     ConnectorPage,
+    ConnectSessionView,
     ContextStoreView,
     FreshnessView,
     Health,
@@ -22,6 +24,7 @@ from gateway.contract.oauth import FlowView, StartedConsentView
 from gateway.errors import Conflict, GatewayError, NotFound, ReauthorizationRequired
 
 _PATH = "/api/v1/integrations/connectors"
+_LINKS = "/api/v1/connect/sessions"
 
 #: what becomes of a connector whose name one in the workspace has
 IfExists = Literal["create", "fail", "update"]
@@ -116,6 +119,25 @@ class Connectors:
         }
         reply = await self._session.fetch(ApiRequest("POST", f"{_PATH}/oauth/initiate", body=body))
         return Consent(self, self._session, reply.into(StartedConsentView))
+
+    async def create_link(
+        self,
+        kinds: Sequence[str] | None = None,
+        *,
+        connector: str | Connector | None = None,
+        redirect_url: str | None = None,
+        expires_in: int | None = None,
+    ) -> ConnectLinkView:
+        """A link at which a person connects one of the kinds, or `connector` again, once and within `expires_in` s."""
+        renewed = None if connector is None else (await self.resolve(connector)).id
+        members: dict[str, Any] = {"connector_types": kinds, "connector_id": renewed}
+        members |= {"redirect_url": redirect_url, "expires_in": expires_in}
+        body = {"workspace_name": self._session.settings.workspace_name, **_without_none(members)}
+        return (await self._session.fetch(ApiRequest("POST", _LINKS, body=body))).into(ConnectLinkView)
+
+    async def link_state(self, link_id: str) -> ConnectSessionView:
+        """Whether a link is pending, completed (with the connector's id) or expired; raises NotFound."""
+        return (await self._session.fetch(ApiRequest("GET", f"{_LINKS}/{link_id}"))).into(ConnectSessionView)
 
     async def list(self, kind: str | None = None, *, status: str | None = None) -> list[Connector]:
         """Every connector of the workspace, or those of a kind or status."""

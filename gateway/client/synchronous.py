@@ -23,7 +23,14 @@ from gateway.client.schedules import Schedules
 from gateway.client.tools import Tool
 from gateway.client.webhooks import Webhooks
 from gateway.contract.answers import Answer
-from gateway.contract.connectors import Connector, FreshnessView, Health, InspectionView
+from gateway.contract.connectors import (
+    ConnectLinkView,
+    Connector,
+    ConnectSessionView,
+    FreshnessView,
+    Health,
+    InspectionView,
+)
 from gateway.contract.events import (
     CreatedWebhookView,
     DeliveryView,
@@ -127,6 +134,23 @@ class SyncConnectors(Synchronous[Connectors]):
             ),
             self._loop,
         )
+
+    def create_link(
+        self,
+        kinds: Sequence[str] | None = None,
+        *,
+        connector: str | Connector | None = None,
+        redirect_url: str | None = None,
+        expires_in: int | None = None,
+    ) -> ConnectLinkView:
+        """A link at which a person connects one of the kinds, or `connector` again, once and within `expires_in` s."""
+        return self._loop.run(
+            self._target.create_link(kinds, connector=connector, redirect_url=redirect_url, expires_in=expires_in)
+        )
+
+    def link_state(self, link_id: str) -> ConnectSessionView:
+        """Whether a link is pending, completed (with the connector's id) or expired; raises NotFound."""
+        return self._loop.run(self._target.link_state(link_id))
 
     def list(self, kind: str | None = None, *, status: str | None = None) -> list[Connector]:
         """Every connector of the workspace, or those of a kind or status."""

@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.client import Gateway
 from tests.harness.caller import CREDENTIALS, Answer, Api
 from tests.harness.in_process import FrontEnd
 from tests.http.test_routes import organization_of
@@ -227,3 +228,17 @@ async def test_static_files_may_be_kept_for_good_under_the_address_that_pages_na
     assert "immutable" in file.headers["Cache-Control"]
     assert script.headers["Content-Type"].startswith("text/javascript")
     assert len(script.body) <= 3 << 10
+
+
+async def test_the_python_client_makes_a_link_and_reads_its_state(front: FrontEnd):
+    client_id, secret = await front.client()
+    async with Gateway(front.base_url, client_id, secret, "acme") as gateway:
+        link = await gateway.connectors.create_link(["support-desk"], expires_in=60)
+        before = await gateway.connectors.link_state(link.id)
+        async with front.api() as browser:
+            await sent(browser, f"/connect/{link.url.rpartition('/')[2]}", **FORM)
+        after = await gateway.connectors.link_state(link.id)
+        [connector] = await gateway.connectors.list("support-desk")
+
+    assert (before.status, before.connector_id) == ("pending", None)
+    assert (after.status, after.connector_id) == ("completed", connector.id)

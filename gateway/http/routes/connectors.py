@@ -194,6 +194,7 @@ ROUTES: tuple[Route, ...] = (
         sends={201: ("Location", "Cache-Control")},
         scope=WRITE,
         audit="connect_session.create",
+        python='link = await gateway.connectors.create_link(["support-desk", "team-chat"])\nprint(link.url)',
     ),
     Route(
         "GET",
