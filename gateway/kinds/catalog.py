@@ -48,6 +48,10 @@ class Operation:
     action: Action
 
     def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def name(self) -> str:
         return f"{self.entity_id}.{self.action_id}"
 
     @property
@@ -77,6 +81,11 @@ class Operation:
             )
             for name, schema in self.action.params.items()
         )
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """The texts that are sent in the place of params."""
+        return {placement.name: placement.text for placement in self.placements if placement.text is not None}
 
     @cached_property
     def content_type(self) -> str:

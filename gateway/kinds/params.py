@@ -47,6 +47,8 @@ def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]
 
 def _defaults(operation: Operation, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The defaults of params; for a further page those of the params alone that its request repeats."""
+    if not operation.defaults:
+        return {}
     paging = operation.instead(values).paging
     if paging is None or paging.repeat_params is None or paging.param not in values:
         return operation.defaults
@@ -93,7 +95,8 @@ def _read(operation: Operation, schema: Mapping[str, Any], value: Any) -> Any:
     """
     if not isinstance(value, str | list | dict):
         return value
-    schema = operation.resolved(schema)
+    if "$ref" in schema:
+        schema = operation.resolved(schema)
     types = _types(schema)
     if isinstance(value, str):
         return _number(value, types)

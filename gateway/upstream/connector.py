@@ -19,10 +19,10 @@ from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.responses import RangeRequest
 from gateway.upstream.long_running.operation_run import OperationRun
-from gateway.upstream.long_running.rules import long_rule
+from gateway.upstream.long_running.rules import LongRule, long_rule
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.redaction import MASK
-from gateway.upstream.requests import UpstreamRequest, authenticated
+from gateway.upstream.requests import UpstreamRequest, with_query_credentials
 from gateway.upstream.responses import ROOT, OperationResult
 from gateway.upstream.run_context import InMemoryRunContext, RunContext
 from gateway.upstream.session import UpstreamSession
@@ -46,7 +46,7 @@ class UpstreamConnector:
 
     async def run_to_end(self, call: PreparedCall, run_context: InMemoryRunContext | None = None) -> OperationResult:
         """Run a call and return the whole result, including the records that the run context saved."""
-        rule = long_rule(call.operation.action)
+        rule = _long_rule(call)
         if rule is None:
             return await self.session.call(call, run_context)
         run_context = run_context or InMemoryRunContext()
@@ -61,7 +61,7 @@ class UpstreamConnector:
         self, call: PreparedCall, run_context: RunContext, selection: FieldSelection | None = None
     ) -> OperationResult:
         """Run a call; its run context may hold part of the result, to whose records the selection is applied."""
-        rule = long_rule(call.operation.action)
+        rule = _long_rule(call)
         if rule is not None:
             return await rule.run(OperationRun(self.session, call, run_context, selection or FieldSelection()))
         return await self.session.call(call, run_context)
@@ -127,7 +127,7 @@ class UpstreamConnector:
 
     def preview(self, call: PreparedCall) -> list[dict[str, Any]]:
         """The same of a call that is prepared."""
-        rule = long_rule(call.operation.action)
+        rule = _long_rule(call)
         if rule is not None:
             requests = rule.preview(OperationRun(self.session, call, InMemoryRunContext()))
         else:
@@ -135,12 +135,18 @@ class UpstreamConnector:
         return [_rendered(request, self.kind.spec) for request in requests]
 
 
+def _long_rule(call: PreparedCall) -> LongRule | None:
+    action = call.operation.action
+    return long_rule(action.rule, is_described=action.long_running is not None)
+
+
 def _rendered(request: UpstreamRequest, spec: ConnectorSpec) -> dict[str, Any]:
     """A request as a dry run shows it, masked where any of the kind's authentication methods puts credentials."""
     methods = spec.authentication.values()
     masked = {name: MASK for method in methods for name in method.header_names}
     in_query = {f"{QUERY_PREFIX}{name}": MASK for method in methods for name in method.query}
-    request, _ = authenticated(request, in_query)
+    if in_query:
+        request, _ = with_query_credentials(request, in_query)
     return {
         "method": request.method,
         "url": str(request.url),

@@ -6,12 +6,28 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.contract.kinds import PagingStyle
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
 from gateway.kinds.catalog import Operation
 from gateway.kinds.paging import Paging
-from gateway.upstream.responses import value_at
+from gateway.upstream.responses import OperationResult, value_at
+
+
+def page_of(
+    operation: Operation, params: Mapping[str, Any], answer: OperationResult, defaults: Mapping[str, Any]
+) -> OperationResult:
+    """The answer of a list with the params of the next page, without those that are there by default."""
+    paging = operation.paging
+    if paging is not None and paging.is_counted:
+        meta = answer.meta or {}
+        answer = replace(answer, meta={**meta, paging.next[0]: counted_next(paging, params, meta, answer.records)})
+    following = _named_page(paging, params, answer.meta)
+    incomplete = _missing_rest(operation, paging, answer.meta, following)
+    if following is not None:
+        following = {name: each for name, each in following.items() if (name, each) not in defaults.items()}
+    return replace(answer, is_page=True, next=following, incomplete=incomplete)
 
 
 def next_params(
@@ -21,30 +37,32 @@ def next_params(
 
     Raises UpstreamRejected where the list goes on but the application does not: a part must not look like the whole.
     """
-    following = named_page(operation.instead(params).paging, params, meta)
-    missing = missing_rest(operation, params, meta, following)
+    paging = operation.instead(params).paging
+    following = _named_page(paging, params, meta)
+    missing = _missing_rest(operation, paging, meta, following)
     if missing is not None:
         raise UpstreamRejected(missing)
     return following
 
 
-def missing_rest(
+def _missing_rest(
     operation: Operation,
-    params: Mapping[str, Any],
+    paging: Paging | None,
     meta: Mapping[str, Any] | None,
     following: Mapping[str, Any] | None,
 ) -> str | None:
     """Why the application does not return the rest of the list; None if it does, and at the end of the list."""
-    if following is None and is_incomplete(operation, params, meta):
+    if following is not None:
+        return _beyond_last_page(operation, paging, following)
+    if _says_incomplete(paging, meta):
         return f"{operation}: the application lists no more, but says that there is more; ask for less"
-    return _beyond_last_page(operation, following or {})
+    return None
 
 
-def _beyond_last_page(operation: Operation, params: Mapping[str, Any]) -> str | None:
-    paging = operation.instead(params).paging
+def _beyond_last_page(operation: Operation, paging: Paging | None, following: Mapping[str, Any]) -> str | None:
     if paging is None or paging.max_pages is None or paging.style is not PagingStyle.PAGE:
         return None
-    if int(params.get(paging.param, 1)) <= paging.max_pages:
+    if int(following.get(paging.param, 1)) <= paging.max_pages:
         return None
     words = f"the application serves {paging.max_pages} pages at most, and there are more"
     return f"{operation}: {words}; ask for larger pages or for less"
@@ -52,28 +70,34 @@ def _beyond_last_page(operation: Operation, params: Mapping[str, Any]) -> str | 
 
 def is_incomplete(operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None) -> bool:
     """Whether the application says that it does not list everything."""
-    paging = operation.instead(params).paging
+    return _says_incomplete(operation.instead(params).paging, meta)
+
+
+def _says_incomplete(paging: Paging | None, meta: Mapping[str, Any] | None) -> bool:
     return bool(paging and meta and paging.incomplete and paging.incomplete.meta in meta)
 
 
 def page_after(
     operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """As `next_params`, for callers that check `missing_rest` themselves."""
-    following = named_page(operation.instead(params).paging, params, meta)
-    unserved = _beyond_last_page(operation, following or {})
+    """As `next_params`, for callers that ask `is_incomplete` themselves."""
+    paging = operation.instead(params).paging
+    following = _named_page(paging, params, meta)
+    unserved = None if following is None else _beyond_last_page(operation, paging, following)
     if unserved is not None:
         raise UpstreamRejected(unserved)
     return following
 
 
-def named_page(
+def _named_page(
     paging: Paging | None, params: Mapping[str, Any], meta: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
     """The params of the page that the Meta names, whether or not the application serves it."""
     if paging is None or meta is None:
         return None
-    follow = value_at(meta, paging.next)
+    follow = meta.get(paging.next[0])
+    if len(paging.next) > 1:
+        follow = value_at(follow, paging.next[1:])
     if follow in (None, "") or _is_last(paging, meta):
         return None
     if paging.style is PagingStyle.PAGE:

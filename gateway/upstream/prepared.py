@@ -1,15 +1,14 @@
-"""One call, fixed once: what to run, with which params, to which effect and under which rule. Pure."""
+"""One call, fixed once: what to run, with which params, to which effect, and the exact request that they make. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from gateway.contract.kinds import Effect
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
-from gateway.upstream import pagination, requests, responses
+from gateway.upstream import encoding, pagination, responses
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.rules import NO_RULE, Rule, rule_named
@@ -33,15 +32,16 @@ class PreparedCall(msgspec.Struct, frozen=True):
         """A call of params that were validated before, or are ours."""
         action = operation.action
         rule = rule_named(action.rule)
-        effect = requests.effect_of(operation, params) if action.write_if else action.effect
-        return cls(operation, operation.instead(params), params, effect, rule, limit)
+        effect = effect_of(operation, params) if action.write_if else action.effect
+        variant = operation.instead(params) if action.alternatives else operation
+        return cls(operation, variant, params, effect, rule, limit)
 
     def request(self, address: str) -> UpstreamRequest:
         """The exact request to the application at an address, credentials not yet on it."""
         if self.rule is NO_RULE:
-            return requests.build(self.variant, self.params, address, self.effect)
+            return _built(self.variant, self.params, address, self.effect)
         placed = self.rule.params(self.variant, dict(self.params))
-        request = requests.build(self.variant, placed, address, self.effect)
+        request = _built(self.variant, placed, address, self.effect)
         return self.rule.request(self.variant, placed, request)
 
     def answer(self, response: UpstreamResponse) -> OperationResult:
@@ -51,18 +51,7 @@ class PreparedCall(msgspec.Struct, frozen=True):
             answer = self.rule.answer(self.variant, answer)
         if not self.variant.is_list:
             return answer
-        paging = self.variant.paging
-        if paging is not None and paging.is_counted:
-            meta = answer.meta or {}
-            counted = pagination.counted_next(paging, self.params, meta, answer.records)
-            answer = replace(answer, meta={**meta, paging.next[0]: counted})
-        following = pagination.named_page(paging, self.params, answer.meta)
-        incomplete = pagination.missing_rest(self.variant, self.params, answer.meta, following)
-        if following is not None:
-            # The params of the next page, without those that are there by default.
-            defaults = self.operation.defaults
-            following = {name: each for name, each in following.items() if (name, each) not in defaults.items()}
-        return replace(answer, is_page=True, next=following, incomplete=incomplete)
+        return pagination.page_of(self.variant, self.params, answer, self.operation.defaults)
 
 
 def prepare(operation: Operation, params: Mapping[str, Any]) -> PreparedCall:
@@ -70,3 +59,37 @@ def prepare(operation: Operation, params: Mapping[str, Any]) -> PreparedCall:
     validated = checks.validated(operation, params)
     limit = checks.unpaged_limit(operation, params) if "limit" in params else None
     return PreparedCall.of(operation, validated, limit=limit)
+
+
+def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:
+    """The effect class of this very call: a ticket update with a comment is a write."""
+    value: Any = params if operation.action.write_if else None
+    for member in operation.action.write_if or ():
+        value = value.get(member) if isinstance(value, Mapping) else None
+    return Effect.WRITE if value is not None else operation.action.effect
+
+
+def _built(operation: Operation, params: Mapping[str, Any], address: str, effect: Effect) -> UpstreamRequest:
+    """Place each (validated) param where the spec says: path, query, body or header."""
+    path, in_query, header_lines = operation.path, [], {}
+    if operation.texts:
+        params = encoding.with_texts(operation, params)
+    for placement in operation.placements:
+        if placement.name not in params:
+            continue
+        value = params[placement.name]
+        if placement.where == "query":
+            in_query.append(placement)
+        elif placement.where == "path":
+            path = path.replace(f"{{{placement.wire}}}", encoding.segment_of(operation, placement.wire, value))
+        elif placement.where == "header":
+            header_lines[placement.wire] = value
+    headers = dict(operation.constant_headers)
+    if header_lines:
+        headers |= encoding.header_lines(operation, header_lines)
+    body = None
+    if operation.has_body:
+        body, headers["Content-Type"] = encoding.body_of(operation, params)
+    query = encoding.query_of(operation.action.constant_query, in_query, params)
+    url = encoding.url_of(address + path, query)
+    return UpstreamRequest(operation.method, url, headers, body, effect, operation.name)

@@ -1,4 +1,4 @@
-"""Params into the exact HTTP request of the application: pure, so that a dry run is the real thing."""
+"""A request to the application, and the address that it goes to. Pure."""
 
 import re
 from collections.abc import AsyncIterable, Mapping
@@ -15,17 +15,12 @@ from gateway.errors import (
     MAX_FAULTS,
     ConnectorNotReady,
     FieldError,
-    InternalError,
     InvalidCredentials,
-    InvalidParams,
-    UpstreamInvalidResponse,
 )
-from gateway.kinds.catalog import Operation
 from gateway.kinds.hosts import host_matches
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.auth import QUERY_PREFIX
-from gateway.upstream.bodies import body_of, query_of, text_of, with_texts
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -45,49 +40,15 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     size: int = 0
 
 
-def build(operation: Operation, params: Mapping[str, Any], address: str, effect: Effect) -> UpstreamRequest:
-    """Place each (validated) param where the spec says: path, query, body or header."""
-    path, in_query, header_lines = operation.path, [], {}
-    params = with_texts(operation, params)
-    for placement in operation.placements:
-        if placement.name not in params:
-            continue
-        value = params[placement.name]
-        if placement.where == "query":
-            in_query.append(placement)
-        elif placement.where == "path":
-            path = path.replace(f"{{{placement.wire}}}", _segment(operation, placement.wire, value))
-        elif placement.where == "header":
-            header_lines[placement.wire] = value
-    headers = dict(operation.constant_headers)
-    if header_lines:
-        headers |= _header_lines(operation, header_lines)
-    body = None
-    if operation.has_body:
-        body, headers["Content-Type"] = body_of(operation, params)
-    url = _url(address + path, query_of(operation.action.constant_query, in_query, params))
-    return UpstreamRequest(operation.method, url, headers, body, effect, str(operation))
-
-
-def authenticated(
+def with_query_credentials(
     request: UpstreamRequest, credentials: Mapping[str, str]
 ) -> tuple[UpstreamRequest, Mapping[str, str]]:
     """The request with the credentials that belong in its query, and those that are headers."""
-    if not any(name.startswith(QUERY_PREFIX) for name in credentials):
-        return request, credentials
     members = {name.removeprefix(QUERY_PREFIX): value for name, value in credentials.items() if name[0] == QUERY_PREFIX}
     separator = "&" if request.url.raw_query_string else "?"
     url = URL(f"{request.url}{separator}{urlencode(members, safe='*', quote_via=quote)}", encoded=True)
     headers = {name: value for name, value in credentials.items() if name[0] != QUERY_PREFIX}
     return replace(request, url=url), headers
-
-
-def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:
-    """The effect class of this very call: a ticket update with a comment is a write."""
-    value: Any = params if operation.action.write_if else None
-    for member in operation.action.write_if or ():
-        value = value.get(member) if isinstance(value, Mapping) else None
-    return Effect.WRITE if value is not None else operation.action.effect
 
 
 def base_address(
@@ -167,45 +128,3 @@ def _origin_of(spec: ConnectorSpec, value: str, override: URL | None) -> str | N
 
 def _variable_error(name: str, code: str, message: str) -> FieldError:
     return FieldError(pointer=f"/environment/{name}", field=name, code=code, message=message)
-
-
-def upstream_segment(operation: Operation, value: Any) -> str:
-    """An id that the application gave, as one path segment; raises UpstreamInvalidResponse for what cannot be one."""
-    if isinstance(value, str | int) and not isinstance(value, bool) and _is_segment(str(value)):
-        return quote(str(value), safe="", errors="replace")
-    raise UpstreamInvalidResponse(f"{operation}: the application returned an invalid id for the operation it started")
-
-
-def _is_segment(text: str) -> bool:
-    """Whether a text stays one segment of a path once it is quoted."""
-    return text not in ("", ".", "..") and not any(ord(each) < 0x20 or ord(each) == 0x7F for each in text)
-
-
-def _segment(operation: Operation, name: str, value: Any) -> str:
-    """A value as one path segment; what could climb out of it is refused."""
-    text = text_of(value)
-    if not _is_segment(text):
-        message = f"{operation}: {name} is {text!r}; it must be one plain path segment"
-        raise InvalidParams(faults=[FieldError(f"/params/{name}", name, "pattern", message)])
-    return quote(text, safe="")
-
-
-def _header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, str]:
-    """Params that travel as headers; the range of a file that lies elsewhere is for the request that fetches it."""
-    if operation.action.download is not None and operation.action.download.url is not None:
-        return {}
-    lines = {header: text_of(value) for header, value in placed.items()}
-    for name, header in ((placement.name, placement.wire) for placement in operation.placements):
-        text = lines.get(header, "")
-        if not (text.isascii() and text.isprintable()):
-            message = f"{operation}: {name} is {text!r}; a header holds printable ASCII only"
-            raise InvalidParams(faults=[FieldError(f"/params/{name}", name, "pattern", message)])
-    return lines
-
-
-def _url(address: str, query: str) -> URL:
-    """The URL, encoded by us alone; the host is proven to be the address's own."""
-    url = URL(f"{address}?{query}" if query else address, encoded=True)
-    if url.raw_authority != address.split("/", 3)[2]:
-        raise InternalError
-    return url

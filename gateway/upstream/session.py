@@ -28,11 +28,11 @@ from gateway.errors import (
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream import responses, retries
-from gateway.upstream.auth import Authorizer
+from gateway.upstream.auth import QUERY_PREFIX, Authorizer
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.redaction import Secrets
-from gateway.upstream.requests import UpstreamRequest, authenticated, base_address
+from gateway.upstream.requests import UpstreamRequest, base_address, with_query_credentials
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.run_context import RunContext
 from gateway.upstream.transport import LONGEST_STREAM, NotSent, Transport, UpstreamStream
@@ -121,7 +121,7 @@ class UpstreamSession:
         async def attempt(
             credentials: Mapping[str, str], remaining: float, number: int
         ) -> tuple[Exchange, GatewayError | None]:
-            sent, headers = authenticated(request, credentials)
+            sent, headers = _authenticated(request, credentials)
             response = await self.transport.fetch(
                 sent, self.scope, credentials=headers, timeout=remaining, attempt=number
             )
@@ -156,7 +156,7 @@ class UpstreamSession:
         async def attempt(
             credentials: Mapping[str, str], remaining: float, number: int
         ) -> tuple[Exchange, GatewayError | None]:
-            sent, headers = authenticated(request, credentials)
+            sent, headers = _authenticated(request, credentials)
             response = await self.transport.fetch(
                 sent,
                 self.scope,
@@ -191,7 +191,7 @@ class UpstreamSession:
         ) -> tuple[UpstreamStream, GatewayError | None]:
             await exit_stack.aclose()
             scope = self.scope if is_trusted else self.scope.at_host(request.url.host or "")
-            sent, headers = authenticated(request, credentials)
+            sent, headers = _authenticated(request, credentials)
             opening = self.transport.open(sent, scope, credentials=headers, attempt=number)
             try:
                 async with asyncio.timeout(remaining):
@@ -263,6 +263,15 @@ class UpstreamSession:
         response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP])
         error = responses.failure(self.failure or self.spec.failure, response, credentials)
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
+
+
+def _authenticated(
+    request: UpstreamRequest, credentials: Mapping[str, str]
+) -> tuple[UpstreamRequest, Mapping[str, str]]:
+    """The request with the credentials that belong in its query, and those that are headers."""
+    if any(name.startswith(QUERY_PREFIX) for name in credentials):
+        return with_query_credentials(request, credentials)
+    return request, credentials
 
 
 def _without_frames(error: GatewayError) -> GatewayError:

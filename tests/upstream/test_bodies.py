@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gateway.errors import InvalidParams
-from gateway.upstream.bodies import encoded_body
+from gateway.upstream.encoding import form_of
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import UpstreamRequest, base_address
 from tests.kinds.small_kind import small_operation
@@ -27,8 +27,7 @@ FORM = "application/x-www-form-urlencoded"
     ],
 )
 def test_a_form_spells_nested_members_with_brackets(members, form):
-    assert encoded_body(FORM, members) == form
-    assert encoded_body(f"{FORM}; charset=utf-8", members) == form
+    assert form_of(members, (), {}) == form
 
 
 def test_a_kind_of_forms_sends_forms():

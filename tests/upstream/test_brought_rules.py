@@ -7,7 +7,7 @@ import pytest
 
 from gateway.errors import InternalError
 from gateway.kinds.rule_names import brought_rules, known_rules
-from gateway.upstream.long_running.rules import brought_long_rule
+from gateway.upstream.long_running.rules import long_rule
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rules import rule_named
 from tests.kinds.small_kind import small_operation
@@ -35,11 +35,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: parcel-rules\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
     monkeypatch.syspath_prepend(tmp_path)
-    for cached in (brought_rules, rule_named, brought_long_rule):
+    for cached in (brought_rules, rule_named, long_rule):
         cached.cache_clear()
     yield
     monkeypatch.undo()
-    for cached in (brought_rules, rule_named, brought_long_rule):
+    for cached in (brought_rules, rule_named, long_rule):
         cached.cache_clear()
 
 
@@ -55,8 +55,8 @@ def test_a_rule_of_a_package_changes_the_request_of_the_action_that_names_it():
 
 @pytest.mark.usefixtures("installed")
 def test_a_long_operation_of_a_package_is_found_by_its_name():
-    assert brought_long_rule("parcel_run") is not None
-    assert brought_long_rule("parcel_signature") is None
+    assert long_rule("parcel_run", is_described=False) is not None
+    assert long_rule("parcel_signature", is_described=False) is None
 
 
 def test_a_rule_whose_package_is_not_installed_is_no_call_without_it():

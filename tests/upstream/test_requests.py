@@ -6,15 +6,9 @@ from yarl import URL
 
 from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, InvalidCredentials, InvalidParams, UpstreamInvalidResponse
-from gateway.upstream.prepared import PreparedCall
-from gateway.upstream.requests import (
-    UpstreamRequest,
-    base_address,
-    checked_environment,
-    effect_of,
-    relocated,
-    upstream_segment,
-)
+from gateway.upstream.encoding import upstream_segment
+from gateway.upstream.prepared import PreparedCall, effect_of
+from gateway.upstream.requests import UpstreamRequest, base_address, checked_environment, relocated
 from tests.kinds.small_kind import small_operation
 
 ORIGIN = "https://api.example.com"

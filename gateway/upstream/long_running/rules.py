@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
 
-from gateway.kinds.requests import Action
 from gateway.kinds.rule_names import brought_rules
 from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.portions import portions_of
@@ -40,14 +39,12 @@ def _preview(run: OperationRun) -> list[UpstreamRequest]:
 _AS_DESCRIBED = LongRule(_run, _preview)
 
 
-def long_rule(action: Action) -> LongRule | None:
-    """What runs the action; None for an action of one request."""
-    return _AS_DESCRIBED if action.long_running is not None else brought_long_rule(action.rule)
-
-
 @cache
-def brought_long_rule(name: str | None) -> LongRule | None:
-    """The long operation of an installed package that a spec's `rule` names; None where it names none."""
-    brought = brought_rules().get(name or "")
-    rule = brought.load() if brought is not None else None
-    return rule if isinstance(rule, LongRule) else None
+def long_rule(rule: str | None, *, is_described: bool) -> LongRule | None:
+    """What runs an action that its spec describes as long, or whose `rule` is the long operation of an installed
+    package; None for an action of one request."""
+    if is_described:
+        return _AS_DESCRIBED
+    brought = brought_rules().get(rule or "")
+    loaded = brought.load() if brought is not None else None
+    return loaded if isinstance(loaded, LongRule) else None

@@ -26,13 +26,13 @@ from gateway.errors import (
     UpstreamRejected,
 )
 from gateway.kinds.long_running import RUN_ID, ItemResults, LongRunStart
+from gateway.upstream.encoding import upstream_segment
 from gateway.upstream.field_selection import selected_records
 from gateway.upstream.long_running.item_results import Line, entries_of, entry_lines, item_lines
 from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.portions import Tally, portions_of
 from gateway.upstream.long_running.result_pages import ResultPosition, listed, result_pages
 from gateway.upstream.prepared import PreparedCall
-from gateway.upstream.requests import upstream_segment
 from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at, value_at
 from gateway.upstream.run_context import Effects
 

@@ -7,7 +7,7 @@ from gateway.contract.kinds import Effect
 from gateway.errors import InvalidCredentials
 from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.params import validated
-from gateway.upstream import requests
+from gateway.upstream.prepared import effect_of
 from gateway.upstream.requests import checked_environment
 from tests.upstream.kinds.tables.support_desk import API_TOKEN, ENVIRONMENT, ORIGIN
 
@@ -49,7 +49,7 @@ def test_a_bulk_update_of_250_tickets_goes_out_in_three_batches(offline):
     ],
 )
 def test_what_a_call_twice_would_do(action, params, effect):
-    assert requests.effect_of(KIND.operation(*action.split(".")), params) is effect
+    assert effect_of(KIND.operation(*action.split(".")), params) is effect
 
 
 @pytest.mark.parametrize("action", ["tickets.create", "ticket_comments.create", "users.create"])

@@ -1,4 +1,4 @@
-"""Params as the application reads them: JSON, forms, multipart, GraphQL and texts in bodies, lists in queries. Pure."""
+"""Params as the application reads them: in paths, queries and headers, and in bodies of every type. Pure."""
 
 import csv
 import hashlib
@@ -10,8 +10,9 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import msgspec
+from yarl import URL
 
-from gateway.errors import FieldError, InvalidParams
+from gateway.errors import FieldError, InternalError, InvalidParams, UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation, Placement
 from gateway.kinds.graphql_documents import with_selection
 from gateway.kinds.members import CSV, FORM, MULTIPART, is_json, media_type
@@ -21,6 +22,57 @@ _ENCODER = msgspec.json.Encoder()
 _DELIMITERS: Final = {ParamStyle.FORM: ",", ParamStyle.SPACE_DELIMITED: " ", ParamStyle.PIPE_DELIMITED: "|"}
 #: how the items of a list are named in forms: `a[]` where they are plain, `a[0]` where they are not or always
 _BRACKETS: Final = (None, ParamStyle.DEEP_OBJECT, ParamStyle.INDEXED)
+
+
+def with_texts(operation: Operation, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The params with the texts that are sent in place of values, such as `refs/heads/main`."""
+    texts = {name: text for name, text in operation.texts.items() if name in params}
+    if not texts:
+        return params
+    words = {name: text_of(value) for name, value in params.items()}
+    return {**params, **{name: text.format_map(words) for name, text in texts.items()}}
+
+
+def upstream_segment(operation: Operation, value: Any) -> str:
+    """An id that the application gave, as one path segment; raises UpstreamInvalidResponse for what cannot be one."""
+    if isinstance(value, str | int) and not isinstance(value, bool) and _is_segment(str(value)):
+        return quote(str(value), safe="", errors="replace")
+    raise UpstreamInvalidResponse(f"{operation}: the application returned an invalid id for the operation it started")
+
+
+def _is_segment(text: str) -> bool:
+    """Whether a text stays one segment of a path once it is quoted."""
+    return text not in ("", ".", "..") and not any(ord(each) < 0x20 or ord(each) == 0x7F for each in text)
+
+
+def segment_of(operation: Operation, name: str, value: Any) -> str:
+    """A value as one path segment; what could climb out of it is refused."""
+    text = text_of(value)
+    if not _is_segment(text):
+        message = f"{operation}: {name} is {text!r}; it must be one plain path segment"
+        raise InvalidParams(faults=[FieldError(f"/params/{name}", name, "pattern", message)])
+    return quote(text, safe="")
+
+
+def header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, str]:
+    """Params that travel as headers; the range of a file that lies elsewhere is for the request that fetches it."""
+    if operation.action.download is not None and operation.action.download.url is not None:
+        return {}
+    lines = {header: text_of(value) for header, value in placed.items()}
+    for name, header in ((placement.name, placement.wire) for placement in operation.placements):
+        text = lines.get(header, "")
+        if not (text.isascii() and text.isprintable()):
+            message = f"{operation}: {name} is {text!r}; a header holds printable ASCII only"
+            raise InvalidParams(faults=[FieldError(f"/params/{name}", name, "pattern", message)])
+    return lines
+
+
+def url_of(address: str, query: str) -> URL:
+    """The URL, encoded by us alone; the host is proven to be the address's own."""
+    url = URL(f"{address}?{query}" if query else address, encoded=True)
+    if url.raw_authority != address.split("/", 3)[2]:
+        raise InternalError
+    return url
 
 
 def body_of(operation: Operation, params: Mapping[str, Any]) -> tuple[bytes, str]:
@@ -41,15 +93,6 @@ def body_of(operation: Operation, params: Mapping[str, Any]) -> tuple[bytes, str
     return _ENCODER.encode(members), content_type
 
 
-def with_texts(operation: Operation, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The params with the texts that are sent in place of values, such as `refs/heads/main`."""
-    texts = {each.name: each.text for each in operation.placements if each.text is not None and each.name in params}
-    if not texts:
-        return params
-    words = {name: text_of(value) for name, value in params.items()}
-    return {**params, **{name: text.format_map(words) for name, text in texts.items()}}
-
-
 def _constants(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """The constant members; one that is `{name}` is a param that the path has too."""
     constant = {}
@@ -58,13 +101,6 @@ def _constants(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any
         if name is None or name in params:
             constant[member] = value if name is None else params[name]
     return constant
-
-
-def encoded_body(content_type: str, members: Mapping[str, Any]) -> bytes:
-    """The body of members that have no placements."""
-    if is_form(content_type):
-        return urlencode([pair for name, value in members.items() for pair in _pairs(name, value)]).encode()
-    return _ENCODER.encode(members)
 
 
 def form_of(constant: Mapping[str, Any], placed: Sequence[Placement], params: Mapping[str, Any]) -> bytes:
