@@ -1,8 +1,8 @@
 """One look-up for all who ask for the same at the same time: an answer that expires must not set off a rush."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -11,7 +11,7 @@ V = TypeVar("V")
 class SingleFlight(Generic[K, V]):
     """Shares a look-up that is under way; it goes on when the one who set it off goes away."""
 
-    def __init__(self, look_up: Callable[[K], Awaitable[V]]) -> None:
+    def __init__(self, look_up: Callable[[K], Coroutine[Any, Any, V]]) -> None:
         self._look_up = look_up
         self._under_way: dict[K, asyncio.Task[V]] = {}
 
@@ -19,16 +19,13 @@ class SingleFlight(Generic[K, V]):
         """The result of the look-up; raises its errors."""
         task = self._under_way.get(key)
         if task is None:
-            task = self._under_way[key] = asyncio.create_task(self._looked_up(key))
+            task = self._under_way[key] = asyncio.create_task(self._look_up(key))
             task.add_done_callback(lambda done: self._on_done(key, done))
         return await asyncio.shield(task)
 
     def forget(self) -> None:
         """The data changed: callers from now on do not share a look-up that began before."""
         self._under_way.clear()
-
-    async def _looked_up(self, key: K) -> V:
-        return await self._look_up(key)
 
     def _on_done(self, key: K, task: "asyncio.Task[V]") -> None:
         if self._under_way.get(key) is task:

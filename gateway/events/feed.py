@@ -1,6 +1,7 @@
 """The feed of an organization: events in the order in which they became visible, read by a cursor, kept for a time."""
 
 import asyncio
+import contextlib
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
@@ -92,7 +93,9 @@ class Feed:
                 if page.events or left <= 0 or self._is_shutting_down:
                     return page
                 after = page.next_after
-                await _set_within(added, min(left, _POLL_INTERVAL))
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(min(left, _POLL_INTERVAL)):
+                        await added.wait()
                 added.clear()
         finally:
             waiting.discard(added)
@@ -160,11 +163,3 @@ def _event(row: Any) -> Event:
     if row["record_id"] is not None:
         data = {"entity": row["entity"], "record_id": row["record_id"], **data}
     return Event(row["id"], EventType(row["type"]), row["at"], data, row["connector_id"])
-
-
-async def _set_within(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return

@@ -272,7 +272,7 @@ class Lease:
         return JobOutcome(
             JobStatus.SUCCEEDED,
             result=head,
-            message=results.message(result),
+            message=results.message_of(head),
             progress=total or done,
             total=total,
             part=number,

@@ -75,11 +75,11 @@ def line_of(record: msgspec.Raw) -> str:
     return (msgspec.json.format(text, indent=-1) if b"\n" in text or b"\r" in text else text).decode() + "\n"
 
 
-def message(answer: OperationResult) -> str | None:
+def message_of(head: Mapping[str, Any]) -> str | None:
     """The result's own message, for people."""
-    if answer.collected in (None, ROOT):
+    if head["collected"] in (None, ROOT, DOCUMENT):
         return None
-    text: str | None = answer.decoded().get("message")
+    text: str | None = head["result"].get("message")
     return text
 
 

@@ -1,6 +1,7 @@
 """Waiting for jobs: every waiter of a process hangs on its one connection for notifications."""
 
 import asyncio
+import contextlib
 from collections import defaultdict
 from dataclasses import dataclass, field
 from math import inf
@@ -40,10 +41,10 @@ class JobWaiters:
         job_id, version, is_final = change.split(":")
         waiters = self._waiters.get(job_id)
         if waiters:
-            self._reading.forget()  # what began before the change is out of date
             for waiter in waiters:
                 if waiter.is_interested(int(version), is_final=is_final == "true"):
                     waiter.woken.set()
+            self._reading.forget()  # what began before the change is out of date
 
     @property
     def shutting_down(self) -> bool:
@@ -84,7 +85,9 @@ class JobWaiters:
                     break
                 self.waiting += 1
                 try:
-                    await _set_within(waiter.woken, min(left, _POLL_INTERVAL))
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(min(left, _POLL_INTERVAL)):
+                            await waiter.woken.wait()
                 finally:
                     self.waiting -= 1
                 waiter.woken.clear()
@@ -94,11 +97,3 @@ class JobWaiters:
             waiters.discard(waiter)
             if not waiters:
                 self._waiters.pop(str(key[1]), None)
-
-
-async def _set_within(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return

@@ -45,19 +45,12 @@ _REDIS_AWAY = "Redis is away; jobs are found in PostgreSQL until it is back"
 logging.getLogger("arq.worker").setLevel(logging.WARNING)
 
 
-def _packed(value: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(value)
-
-
-def _unpacked(value: bytes) -> dict[str, Any]:
-    unpacked: dict[str, Any] = msgspec.json.decode(value)
-    return unpacked
-
-
 def _client(url: str) -> ArqRedis:
     """A client that connects when it is first used; a silent Redis counts as one that is away."""
     pool: ConnectionPool = ConnectionPool.from_url(url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT)
-    return ArqRedis(pool, job_serializer=_packed, job_deserializer=_unpacked, default_queue_name=QUEUE)
+    return ArqRedis(
+        pool, job_serializer=msgspec.json.encode, job_deserializer=msgspec.json.decode, default_queue_name=QUEUE
+    )
 
 
 async def _closed(client: ArqRedis) -> None:
@@ -143,8 +136,8 @@ class NotifiedWorker(Worker):
             health_check_interval=5,
             handle_signals=False,
             after_job_end=on_job_end,
-            job_serializer=_packed,
-            job_deserializer=_unpacked,
+            job_serializer=msgspec.json.encode,
+            job_deserializer=msgspec.json.decode,
         )
 
     async def main(self) -> None:
