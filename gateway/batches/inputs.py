@@ -10,7 +10,7 @@ from gateway.batches.model import StoredOperation
 from gateway.db.pool import Database
 from gateway.jobs.leases import LARGE_TIMEOUT
 from gateway.jobs.model import JobSummary
-from gateway.jobs.rows import JobKey, JobSealing, key_of
+from gateway.jobs.sealing import JobKey, JobSealing
 
 # Its request is still being read, and may end without a job: then these rows are deleted, or pruned.
 _STORE = "INSERT INTO batch_inputs (organization_id, job_id, first_index, lines) VALUES ($1, $2, $3, $4)"
@@ -37,12 +37,12 @@ class BatchInputs:
         """Store operations, one a line; `first` is the index of the first."""
         sealed = self._sealing.seal(key, _field(first), lines)
         async with self._database.tenant(key.organization_id) as connection:
-            await connection.execute(_STORE, key.organization_id, key.job_id, first, sealed, timeout=LARGE_TIMEOUT)
+            await connection.execute(_STORE, key.organization_id, key.id, first, sealed, timeout=LARGE_TIMEOUT)
 
     async def discard(self, key: JobKey) -> None:
         """Delete the operations of a batch that no job runs."""
         async with self._database.tenant(key.organization_id) as connection:
-            await connection.execute(_DISCARD, key.organization_id, key.job_id)
+            await connection.execute(_DISCARD, key.organization_id, key.id)
 
     async def operation(self, job: JobSummary, index: int) -> StoredOperation:
         """The operation at an index."""
@@ -55,7 +55,7 @@ class BatchInputs:
         while index < end:
             async with self._database.tenant(job.organization_id) as connection:
                 row = await connection.fetchrow(_FROM, job.organization_id, job.id, index, timeout=LARGE_TIMEOUT)
-            text = self._sealing.open(key_of(job), _field(row["first_index"]), row["lines"])
+            text = self._sealing.open(job, _field(row["first_index"]), row["lines"])
             for number, line in enumerate(text.rstrip("\n").split("\n"), row["first_index"]):
                 if index <= number < end:
                     yield number, _DECODER.decode(line)

@@ -13,7 +13,7 @@ from gateway.batches.model import MAX_STEPS, BatchOperation, BatchOptions, Store
 from gateway.contract.kinds import Effect
 from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
 from gateway.identity.model import Caller, Scope
-from gateway.jobs.rows import JobKey
+from gateway.jobs.sealing import JobKey
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind, Operation
 from gateway.upstream.download import ACTION as DOWNLOAD

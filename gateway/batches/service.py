@@ -18,7 +18,7 @@ from gateway.identity.model import Caller
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.quota import JobQuota
-from gateway.jobs.rows import JobKey, JobSealing
+from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.tasks import BATCH
 from gateway.jobs.wakeup import Wakeup
@@ -159,7 +159,7 @@ def _new_job(caller: Caller, call: BatchCall, resolved: ResolvedConnector, key: 
     record, options = resolved.record, call.options
     params = BatchJob(options.concurrency, options.stop_on_error, options.steps, intake.total)
     return NewJob(
-        id=key.job_id,
+        id=key.id,
         organization_id=record.organization_id,
         client_id=caller.client_id,
         connector_id=record.id,

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from gateway.db.pool import Database
 from gateway.jobs.leases import LEASE
-from gateway.jobs.model import StoredJob
-from gateway.jobs.rows import COLUMNS, NO_SEALING, JobSealing, job_of
+from gateway.jobs.model import COLUMNS, StoredJob, job_of
+from gateway.jobs.sealing import NO_SEALING, JobSealing
 from gateway.jobs.tasks import TASKS
 from gateway.telemetry.metrics import QUEUE_WAIT
 

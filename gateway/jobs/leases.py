@@ -14,7 +14,7 @@ from gateway.aio.batching import Batcher
 from gateway.contract.jobs import JobStatus
 from gateway.db.pool import Database
 from gateway.jobs.model import StoredJob
-from gateway.jobs.rows import NO_SEALING, JobSealing, key_of, part_field
+from gateway.jobs.sealing import NO_SEALING, JobSealing, part_field
 from gateway.telemetry.metrics import JOBS_ENDED
 
 #: seconds that a claim holds without a heartbeat
@@ -218,14 +218,13 @@ class Leases:
         self, job: StoredJob, state: Mapping[str, Any], parts: Mapping[int, str], *, is_answered: bool = True
     ) -> None:
         """Commit the state that a later attempt needs and these parts of the result together; twice is as once."""
-        key = key_of(job)
-        sealed_state = self._sealing.seal(key, "state", json.dumps(dict(state)))
-        sealed = [self._sealing.seal(key, part_field(part), lines) for part, lines in parts.items()]
+        sealed_state = self._sealing.seal_document(job, "state", state)
+        sealed = [self._sealing.seal(job, part_field(part), lines) for part, lines in parts.items()]
         await self._fenced(_CHECKPOINT, job, sealed_state, list(parts), sealed, is_answered, timeout=LARGE_TIMEOUT)
 
     async def store_part(self, job: StoredJob, part: int, lines: str) -> None:
         """Store one part of a result that is complete in memory."""
-        sealed = self._sealing.seal(key_of(job), part_field(part), lines)
+        sealed = self._sealing.seal(job, part_field(part), lines)
         await self._fenced(_STORE_PART, job, part, sealed, timeout=LARGE_TIMEOUT)
 
     async def progress(self, job: StoredJob, done: int, total: int | None, message: str) -> bool:
@@ -250,15 +249,13 @@ class Leases:
             job.id,
             job.fence,
             outcome.status,
-            sealed_head(self._sealing, job, outcome.result),
+            None if outcome.result is None else self._sealing.seal_document(job, "result", outcome.result),
             None if outcome.error is None else json.dumps(dict(outcome.error)),
             None if outcome.message is None else _without_nul(outcome.message),
             outcome.progress,
             outcome.total,
             outcome.part,
-            None
-            if outcome.lines is None
-            else self._sealing.seal(key_of(job), part_field(outcome.part or 0), outcome.lines),
+            None if outcome.lines is None else self._sealing.seal(job, part_field(outcome.part or 0), outcome.lines),
         )
 
     async def defer(self, job: StoredJob, seconds: float, reason: str) -> None:
@@ -288,11 +285,6 @@ class Leases:
 
 def _columns(keys: Sequence[LeaseKey]) -> tuple[list[UUID], list[int]]:
     return [job_id for job_id, _ in keys], [fence for _, fence in keys]
-
-
-def sealed_head(sealing: JobSealing, job: StoredJob, head: Mapping[str, Any] | None) -> str | None:
-    """The members of a result that the row stores."""
-    return None if head is None else sealing.seal(key_of(job), "result", json.dumps(dict(head)))
 
 
 def _without_nul(text: str) -> str:

@@ -10,10 +10,11 @@ from gateway.contract.kinds import Effect
 from gateway.db.notifications import NOTIFY, WRITTEN
 from gateway.db.pool import Connection, Database
 from gateway.errors import Unavailable, WorkerCrashed
-from gateway.jobs.leases import LEASE, NOTHING_DONE, sealed_head
+from gateway.jobs.leases import LEASE, NOTHING_DONE
+from gateway.jobs.model import COLUMNS, job_of
 from gateway.jobs.outcome import classify_outcome
 from gateway.jobs.processes import has_ended
-from gateway.jobs.rows import COLUMNS, NO_SEALING, JobSealing, job_of
+from gateway.jobs.sealing import NO_SEALING, JobSealing
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +153,7 @@ class Maintenance:
                 _END,
                 job.id,
                 outcome.status,
-                sealed_head(self._sealing, job, outcome.result),
+                None if outcome.result is None else self._sealing.seal_document(job, "result", outcome.result),
                 json.dumps(outcome.error),
                 outcome.message,
                 self._retention,

@@ -1,15 +1,17 @@
-"""A job, its states, and how callers see it."""
+"""A job and its row: the members of `NewJob`, `JobSummary` and `StoredJob` are the columns written and read."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args, get_type_hints
 from uuid import UUID
 
 import msgspec
 
 from gateway.contract.jobs import FINAL, JobStatus
 from gateway.contract.kinds import Effect
+from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.telemetry import tracing
 
 #: what a canceled job says of which nothing was done
@@ -114,10 +116,6 @@ class JobSummary(msgspec.Struct, frozen=True):
         return self.worker_losses >= 3
 
 
-def url_of(job: JobSummary, base_url: str) -> str:
-    return f"{base_url}/api/v1/jobs/{job.id}"
-
-
 class StoredJob(JobSummary, frozen=True):
     """A job with what running it takes."""
 
@@ -125,6 +123,90 @@ class StoredJob(JobSummary, frozen=True):
     selection: dict[str, Any]
     #: the checkpoint of an earlier attempt
     state: dict[str, Any]
+
+
+#: columns that are read otherwise than by their name
+_READ_AS = {"labels": "jobs.labels::text AS labels", "is_stored": "jobs.result IS NOT NULL AS is_stored"}
+#: the PostgreSQL types of what is accepted
+_TYPES = {
+    UUID: "uuid",
+    str: "text",
+    bool: "boolean",
+    bytes: "bytea",
+    Effect: "text",
+    Mapping[str, Any]: "text",
+    Mapping[str, str]: "jsonb",
+}
+
+
+def _selected(struct: type[msgspec.Struct]) -> str:
+    """The columns of a Struct's members, which have the same names."""
+    return ", ".join(_READ_AS.get(name, f"jobs.{name}") for name in struct.__struct_fields__)
+
+
+def _type_of(annotation: Any) -> str:
+    """The PostgreSQL type of a member, which may be null."""
+    return next(_TYPES[each] for each in (annotation, *get_args(annotation)) if each in _TYPES)
+
+
+# What may be large is not in it: params, selection, state and result.
+SUMMARY_COLUMNS = _selected(JobSummary)
+COLUMNS = _selected(StoredJob)
+#: column → its type, of what is accepted: the members of a `NewJob`
+_INSERTED = {name: _type_of(hint) for name, hint in get_type_hints(NewJob).items()}
+INSERTED_COLUMNS = ", ".join(_INSERTED)
+#: jobs as arrays of their columns, in the order of `INSERTED_COLUMNS`
+NEW_JOBS = f"unnest({', '.join(f'${number}::{type_}[]' for number, type_ in enumerate(_INSERTED.values(), 1))})"
+#: the number of the first argument after those of `NEW_JOBS`
+NEXT_ARGUMENT = len(_INSERTED) + 1
+
+
+def inserted_columns(new: Sequence[NewJob], sealing: JobSealing) -> list[list[Any]]:
+    """Jobs that are accepted now as the arguments of `NEW_JOBS`: an array for each column."""
+    return [list(column) for column in zip(*(_inserted_row(each, sealing) for each in new), strict=True)]
+
+
+def _inserted_row(new: NewJob, sealing: JobSealing) -> tuple[Any, ...]:
+    key = sealing.new_key(new.organization_id, new.id) if new.wrapped_key is None else new
+    members = {name: getattr(new, name) for name in new.__struct_fields__}
+    members["params"] = sealing.seal_document(key, "params", new.params)
+    members["selection"] = json.dumps(dict(new.selection))
+    members["labels"] = json.dumps(dict(new.labels))
+    members["key_id"], members["wrapped_key"] = key.key_id, key.wrapped_key
+    return tuple(members.values())
+
+
+def summary_of(row: Any) -> JobSummary:
+    """The job in a row of `SUMMARY_COLUMNS`."""
+    return JobSummary(**_members(row))
+
+
+def job_of(row: Any, sealing: JobSealing) -> StoredJob:
+    """The job in a row of `COLUMNS`, opened."""
+    members = _members(row)
+    key = JobKey(members["organization_id"], members["id"], members["key_id"], members["wrapped_key"])
+    for name in ("params", "state"):
+        members[name] = json.loads(sealing.open(key, name, members[name]))
+    members["selection"] = json.loads(members["selection"])
+    return StoredJob(**members)
+
+
+def accepted_job(row: Any, new: NewJob) -> StoredJob:
+    """The job in a row of `SUMMARY_COLUMNS` that was just written, with what it was written of."""
+    return StoredJob(**_members(row), params=dict(new.params), selection=dict(new.selection), state={})
+
+
+def _members(row: Any) -> dict[str, Any]:
+    members = dict(row)
+    members["labels"] = json.loads(members["labels"])
+    members["error"] = None if members["error"] is None else json.loads(members["error"])
+    members["effect"] = Effect(members["effect"])
+    members["status"] = JobStatus(members["status"])
+    return members
+
+
+def url_of(job: JobSummary, base_url: str) -> str:
+    return f"{base_url}/api/v1/jobs/{job.id}"
 
 
 @dataclass(frozen=True, slots=True)

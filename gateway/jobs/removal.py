@@ -9,8 +9,9 @@ from uuid import UUID
 
 from gateway.db.pool import Connection, Database
 from gateway.errors import JobCanceled
+from gateway.jobs.model import COLUMNS, job_of
 from gateway.jobs.outcome import classify_outcome
-from gateway.jobs.rows import COLUMNS, NO_SEALING, JobSealing, job_of
+from gateway.jobs.sealing import NO_SEALING, JobSealing
 from gateway.jobs.tasks import TASKS, sql_names
 
 #: jobs in one statement, which has to be done within a statement's time

@@ -19,28 +19,23 @@ from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
 from gateway.jobs.model import (
     CANCELED_UNDONE,
     CANCELED_UNSTARTED,
+    COLUMNS,
+    INSERTED_COLUMNS,
+    NEW_JOBS,
+    NEXT_ARGUMENT,
+    SUMMARY_COLUMNS,
     JobChange,
     JobFilter,
     JobStep,
     JobSummary,
     NewJob,
     StoredJob,
-)
-from gateway.jobs.rows import (
-    COLUMNS,
-    INSERTED_COLUMNS,
-    NEW_JOBS,
-    NEXT_ARGUMENT,
-    NO_SEALING,
-    SUMMARY_COLUMNS,
-    JobSealing,
     accepted_job,
     inserted_columns,
     job_of,
-    key_of,
-    part_field,
     summary_of,
 )
+from gateway.jobs.sealing import NO_SEALING, JobSealing, part_field
 from gateway.jobs.tasks import TASKS, sql_names
 
 # A connection that is bound already is handed out without a word to the server.
@@ -307,7 +302,7 @@ class JobStore:
         """The job's result without its records."""
         async with self._database.tenant(job.organization_id) as connection:
             text = await connection.fetchval(_HEAD, job.organization_id, job.id, timeout=LARGE_TIMEOUT)
-        return None if text is None else json.loads(self._sealing.open(key_of(job), "result", text))
+        return None if text is None else json.loads(self._sealing.open(job, "result", text))
 
     async def lines(self, job: JobSummary, parts: int) -> AsyncIterator[str]:
         """The stored records, a part of lines at a time, however many there are; raises ResultExpired.
@@ -323,7 +318,7 @@ class JobStore:
             if not rows:
                 raise ResultExpired("the result expired while it was read")
             for row in rows:
-                yield self._sealing.open(key_of(job), part_field(row["part"]), row["lines"])
+                yield self._sealing.open(job, part_field(row["part"]), row["lines"])
             last = rows[-1]["part"]
             is_little = sum(len(row["lines"]) for row in rows) < _BYTES_AT_A_TIME
             limit = min(2 * limit, _MOST_PARTS) if is_little else _PARTS_AT_A_TIME

@@ -2,7 +2,7 @@
 
 from gateway.events import store as webhooks
 from gateway.inbound_webhooks import store as inbound_webhooks
-from gateway.jobs import rows
+from gateway.jobs import sealing
 from gateway.key_rotation.rotation import CONNECTOR_SECRETS, SealedTable
 from gateway.oauth_client import apps, store
 from gateway.schedules import model as schedules
@@ -14,5 +14,5 @@ SEALED_TABLES = (
     SealedTable("schedules", "id", schedules.binding),
     SealedTable("webhooks", "id", webhooks.binding),
     SealedTable("inbound_hooks", "id", inbound_webhooks.binding),
-    SealedTable("jobs", "id", rows.binding, sealed="''::bytea"),
+    SealedTable("jobs", "id", sealing.binding, sealed="''::bytea"),
 )

@@ -16,7 +16,7 @@ from gateway.db.pool import Database
 from gateway.errors import Unavailable
 from gateway.identity.store import IdentityStore
 from gateway.jobs.processes import process_name
-from gateway.jobs.rows import JobSealing
+from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.blobs import Blobs, FolderBlobs
 from gateway.jobs.stored_files.store import StoredFiles

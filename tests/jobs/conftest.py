@@ -13,7 +13,7 @@ from gateway.jobs.claims import Claims, Shares
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.model import NewJob, StoredJob
-from gateway.jobs.rows import JobSealing
+from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.vault.vault import Vault
 

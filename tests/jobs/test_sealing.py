@@ -11,7 +11,7 @@ from gateway.errors import InternalError
 from gateway.jobs.claims import Claims
 from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import StoredJob
-from gateway.jobs.rows import JobSealing
+from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.key_rotation.rotation import Rotation
 from gateway.key_rotation.sealed_tables import SEALED_TABLES

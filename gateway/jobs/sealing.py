@@ -1,0 +1,117 @@
+"""Sealing jobs: params, state and results are encrypted like credentials, with a data key for each job.
+
+A sealed text begins with a word that no JSON begins with, so that unsealed rows, of before or of a gateway that does
+not seal, are read beside sealed ones.
+"""
+
+import binascii
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from gateway.errors import InternalError
+from gateway.vault.vault import Binding, Sealed, Vault, decrypt, encrypt
+
+_SEALED = "sealed:"
+#: what says nothing is left as it is: SQL looks for it
+_EMPTY = "{}"
+#: data keys of jobs at work or looked at that are remembered
+_REMEMBERED = 2000
+
+
+class HasKey(Protocol):
+    """A job, or its `JobKey`: whose texts they are, and the wrapped data key that opens them; None if not sealed."""
+
+    @property
+    def organization_id(self) -> UUID: ...
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def key_id(self) -> str | None: ...
+    @property
+    def wrapped_key(self) -> bytes | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class JobKey:
+    """The data key of a job that is not there yet."""
+
+    organization_id: UUID
+    #: of the job
+    id: UUID
+    key_id: str | None
+    wrapped_key: bytes | None
+
+
+def binding(organization_id: UUID, job_id: UUID) -> Binding:
+    """The associated data of a job's data key: it cannot be opened for another job."""
+    return Binding(organization_id, job_id, "job")
+
+
+def part_field(part: int) -> str:
+    """The field of one part of a result: parts cannot be swapped either."""
+    return f"part {part}"
+
+
+class JobSealing:
+    """Seals new jobs with a vault, where that is wished, and opens whatever is sealed."""
+
+    def __init__(self, vault: Vault | None = None, *, is_on: bool = True) -> None:
+        self._vault = vault
+        self._is_on = is_on
+        self._ciphers: OrderedDict[bytes, AESGCM] = OrderedDict()
+
+    def new_key(self, organization_id: UUID, job_id: UUID) -> JobKey:
+        """A data key for a job that is accepted now."""
+        if self._vault is None or not self._is_on:
+            return JobKey(organization_id, job_id, None, None)
+        wrapped, data_key = self._vault.new_data_key(binding(organization_id, job_id))
+        self._remember(wrapped.wrapped_key, AESGCM(data_key))
+        return JobKey(organization_id, job_id, wrapped.key_id, wrapped.wrapped_key)
+
+    def seal(self, key: HasKey, field: str, text: str) -> str:
+        """The text, readable only as this field of this job; as it is where the job has no key."""
+        if key.wrapped_key is None or text == _EMPTY:
+            return text
+        sealed = encrypt(self._cipher(key), text.encode(), _associated_data(key, field))
+        return _SEALED + binascii.b2a_base64(sealed, newline=False).decode()
+
+    def seal_document(self, key: HasKey, field: str, document: Mapping[str, Any]) -> str:
+        """The document as JSON, sealed."""
+        return self.seal(key, field, json.dumps(dict(document)))
+
+    def open(self, key: HasKey, field: str, text: str) -> str:
+        """The text again; what was altered or swapped does not open (InternalError)."""
+        if not text.startswith(_SEALED):
+            return text
+        sealed = binascii.a2b_base64(text[len(_SEALED) :])
+        return decrypt(self._cipher(key), sealed, _associated_data(key, field)).decode()
+
+    def _cipher(self, key: HasKey) -> AESGCM:
+        if self._vault is None or key.key_id is None or key.wrapped_key is None:
+            raise InternalError("a job is sealed, and there is no key for it")
+        cipher = self._ciphers.get(key.wrapped_key)
+        if cipher is None:
+            wrapped = Sealed(key.key_id, key.wrapped_key, b"")
+            cipher = AESGCM(self._vault.data_key(wrapped, binding(key.organization_id, key.id)))
+            self._remember(key.wrapped_key, cipher)
+        return cipher
+
+    def _remember(self, wrapped_key: bytes, cipher: AESGCM) -> None:
+        self._ciphers[wrapped_key] = cipher
+        if len(self._ciphers) > _REMEMBERED:
+            self._ciphers.popitem(last=False)
+
+
+def _associated_data(key: HasKey, field: str) -> bytes:
+    """What binds a sealed text to its field of this job."""
+    return binding(key.organization_id, key.id).associated_data(field, with_context=False)
+
+
+#: for a process without a vault: it seals nothing, and opens nothing that is sealed
+NO_SEALING = JobSealing()
