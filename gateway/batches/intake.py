@@ -1,15 +1,14 @@
 """Receiving a batch: every operation is checked against the connector's kind and stored, before the first is sent."""
 
 import hashlib
-from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from gateway.batches import references
 from gateway.batches.inputs import BatchInputs
-from gateway.batches.model import MAX_STEPS, BatchOperation, BatchOptions, StoredOperation
+from gateway.batches.model import StoredOperation
+from gateway.contract.batches import MAX_STEPS, BatchOperation, BatchOptions, ReceivedOperation
 from gateway.contract.kinds import Effect
 from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
 from gateway.identity.model import Caller, Scope
@@ -26,22 +25,6 @@ _NOT_IN_BATCHES = {
     DOWNLOAD: "a batch holds no files; download it on its own",
     SEARCH_ACTION: "a batch holds no searches of the copy; run it on its own",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ReceivedOperation:
-    """One operation as it was received."""
-
-    #: how an error names its place: `line 4`, or `operations[3]`
-    where: str
-    #: the decoded JSON value, or what is wrong with its text
-    value: object
-
-
-async def received_operations(operations: Iterable[object], name: str) -> AsyncIterator[ReceivedOperation]:
-    """Operations that are in memory; errors name them `name[0]`, `name[1]`, …"""
-    for index, operation in enumerate(operations):
-        yield ReceivedOperation(f"{name}[{index}]", operation)
 
 
 class Intake:

@@ -1,39 +1,14 @@
-"""Operations of a batch as callers send them and as they are stored, and a result for each."""
+"""Operations of a batch as they are stored, and a result for each."""
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from gateway.errors import InvalidParams
+from gateway.contract.batches import BatchOptions
 from gateway.jobs import results
-
-#: operations of one batch, sent as lines and as one JSON document, and those that may refer to each other
-MAX_LINES, MAX_OPERATIONS, MAX_STEPS = 100_000, 10_000, 20
-#: operations that a batch runs at a time, unless the caller asks for another number; and the most
-CONCURRENCY, MAX_CONCURRENCY = 20, 100
-
-_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
-_Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-
-
-class BatchOperation(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """One operation as a caller sends it."""
-
-    entity: Annotated[_Name, msgspec.Meta(description="what the operation is of, such as tickets")]
-    action: Annotated[_Name, msgspec.Meta(description="what to do, such as update")]
-    id: Annotated[_Id | None, msgspec.Meta(description="the caller's own name for it, which its result carries")] = None
-    params: Annotated[dict[str, Any] | None, msgspec.Meta(description="what the operation takes")] = None
-
-    @classmethod
-    def of(cls, document: object) -> "BatchOperation":
-        """The operation in a decoded JSON value; raises InvalidParams."""
-        try:
-            return msgspec.convert(document, cls)
-        except msgspec.ValidationError as error:
-            raise InvalidParams(f"{error}; an operation has entity, action, and may have params and id") from error
 
 
 class StoredOperation(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,16 +20,6 @@ class StoredOperation(msgspec.Struct, frozen=True, omit_defaults=True):
     params: Mapping[str, Any] = msgspec.field(default_factory=dict)
     #: records asked for of a list that the application does not page
     limit: int | None = None
-
-
-class BatchOptions(msgspec.Struct, frozen=True):
-    """How a batch is run."""
-
-    concurrency: int = CONCURRENCY
-    #: whether the first operation that does not succeed keeps the others from being sent
-    stop_on_error: bool = False
-    #: whether the operations run in order and may refer to the results of earlier ones
-    steps: bool = False
 
 
 class BatchJob(BatchOptions, frozen=True):

@@ -9,10 +9,11 @@ import msgspec
 
 from gateway.audit.log import Audit
 from gateway.batches.inputs import BatchInputs
-from gateway.batches.intake import Intake, ReceivedOperation
-from gateway.batches.model import BatchJob, BatchOptions, StoredOperation
+from gateway.batches.intake import Intake
+from gateway.batches.model import BatchJob, StoredOperation
 from gateway.batches.run import BatchRun
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
+from gateway.contract.batches import BatchCall, ReceivedOperation
 from gateway.errors import GatewayError, IdempotencyMismatch, RateLimited
 from gateway.identity.model import Caller
 from gateway.jobs.lease import JobRunContext
@@ -26,20 +27,6 @@ from gateway.operations.runs import OperationRuns
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import InMemoryRunContext
-
-
-class BatchCall(msgspec.Struct, frozen=True):
-    """A batch that a caller asks for; its operations are received beside it."""
-
-    connector_id: UUID
-    options: BatchOptions
-    #: the most operations that it may have
-    limit: int
-    idempotency_key: str | None = None
-    request_id: str | None = None
-    token_hash: bytes | None = None
-    #: the webhook that the job's end is delivered to
-    callback: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,9 @@
 """The gateway about itself: clients, the audit log, usage, health and its root."""
 
+from collections.abc import Collection
+from datetime import datetime
 from typing import Annotated, Literal
+from uuid import UUID
 
 from msgspec import Struct
 
@@ -65,6 +68,19 @@ class AuditEntryView(Struct, frozen=True):
 
 class AuditPage(PageOf[AuditEntryView], frozen=True):
     """Entries of the audit log, the newest first."""
+
+
+class RequestSelection(Struct, frozen=True):
+    """Which requests to applications; None lets every value through."""
+
+    connector_id: UUID | None = None
+    job_id: UUID | None = None
+    request_id: str | None = None
+    #: `404`, `5xx`, or `failed` for no complete response or a status from 400 on
+    status: str | None = None
+    since: datetime | None = None
+    #: names of the only workspaces whose connectors count
+    workspaces: Collection[str] | None = None
 
 
 class RequestView(Struct, frozen=True, omit_defaults=True):

@@ -1,12 +1,11 @@
 """Each HTTP request to an application, for a day: method, path, status and time; never bodies, queries or secrets."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
+from gateway.contract.gateway_state import RequestPage, RequestSelection, RequestView
 from gateway.db.batch_writer import BatchWriter
 from gateway.db.pool import Database
 from gateway.db.pruning import BATCH, prune
@@ -46,43 +45,6 @@ _REMOVE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedRequest:
-    """A request as the log keeps it."""
-
-    id: int
-    at: datetime
-    connector_id: UUID
-    job_id: UUID | None
-    request_id: str | None
-    operation: str | None
-    method: str
-    path: str
-    status: int | None
-    duration_ms: int
-    attempt: int
-    bytes_in: int
-    bytes_out: int
-    upstream_request_id: str | None
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RequestFilter:
-    """Which requests; None lets every value through."""
-
-    connector_id: UUID | None = None
-    job_id: UUID | None = None
-    request_id: str | None = None
-    #: the lowest and the highest status
-    status: tuple[int, int] | None = None
-    #: only those that failed: without a complete response, or with a status from 400 on
-    is_failed: bool = False
-    since: datetime | None = None
-    #: names of the only workspaces whose connectors count
-    workspaces: Collection[str] | None = None
-
-
 class RequestLog:
     """The request log of a process."""
 
@@ -101,13 +63,8 @@ class RequestLog:
             yield self
 
     async def find(
-        self,
-        organization_id: UUID,
-        requests: RequestFilter,
-        *,
-        before: int | None = None,
-        limit: int = 100,
-    ) -> Sequence[LoggedRequest]:
+        self, organization_id: UUID, requests: RequestSelection, *, before: int | None = None, limit: int = 100
+    ) -> RequestPage:
         """Requests of one organization, the newest first; `before` is the id of the last of the page before."""
         where = Where()
         where.add("organization_id = {}", organization_id)
@@ -115,16 +72,17 @@ class RequestLog:
         where.add(OF_WORKSPACES, requests.workspaces)
         where.add("job_id = {}", requests.job_id)
         where.add("request_id = {}", requests.request_id)
-        if requests.status is not None:
-            where.add("status BETWEEN {} AND {}", *requests.status)
-        if requests.is_failed:
+        if requests.status == "failed":
             where.add("(status IS NULL OR status >= 400)")
+        elif requests.status is not None:
+            where.add("status BETWEEN {} AND {}", *_statuses(requests.status))
         where.add("at >= {}", requests.since)
         where.add("id < {}", before)
-        find = f"{_REQUESTS_WHERE} {where.text} ORDER BY id DESC LIMIT {where.argument(limit)}"
+        find = f"{_REQUESTS_WHERE} {where.text} ORDER BY id DESC LIMIT {where.argument(limit + 1)}"
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(find, *where.arguments)
-        return [LoggedRequest(**row) for row in rows]
+        next_cursor = str(rows[limit - 1]["id"]) if len(rows) > limit else None
+        return RequestPage([_view(row) for row in rows[:limit]], next_cursor)
 
     async def remove(self, organization_id: UUID, connector_id: UUID) -> None:
         """Delete the requests of a connector; a part at a time, within a statement's time."""
@@ -136,3 +94,15 @@ class RequestLog:
 async def prune_request_log(database: Database, retention: int, rows: int) -> int:
     """Delete requests older than so many seconds, and the oldest beyond so many rows; how many."""
     return await prune(database, _OLD.format(seconds=int(retention), rows=int(rows)))
+
+
+def _statuses(status: str) -> tuple[int, int]:
+    """The lowest and the highest status that `404` or `5xx` means."""
+    return int(status.replace("x", "0")), int(status.replace("x", "9"))
+
+
+def _view(row: Any) -> RequestView:
+    """The request as callers see it."""
+    job_id = None if row["job_id"] is None else str(row["job_id"])
+    ids = {"id": str(row["id"]), "connector_id": str(row["connector_id"]), "job_id": job_id}
+    return RequestView(**{**row, **ids})

@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.aio.clock import CLOCK
+from gateway.contract.gateway_state import RequestSelection
 from gateway.db.pool import Database
-from gateway.request_log.log import RequestFilter, RequestLog, prune_request_log
+from gateway.request_log.log import RequestLog, prune_request_log
 from gateway.upstream.sent_requests import SentRequest
 from tests.connectors.conftest import Create, create, organization_id, store, stranger_id  # noqa: F401 - fixtures
 
@@ -33,8 +34,8 @@ async def test_a_request_is_kept_as_it_was_noted(database: Database, organizatio
 
     log = await written(database, noted)
 
-    (found,) = await log.find(organization_id, RequestFilter())
-    assert (found.connector_id, found.job_id, found.request_id) == (connector_id, job_id, "r-1")
+    (found,) = (await log.find(organization_id, RequestSelection())).data
+    assert (found.connector_id, found.job_id, found.request_id) == (str(connector_id), str(job_id), "r-1")
     assert (found.method, found.path, found.status, found.attempt) == ("GET", "/api/v2/tickets.json", 200, 2)
     assert (found.duration_ms, found.bytes_in, found.bytes_out) == (41, 2048, 0)
 
@@ -42,19 +43,19 @@ async def test_a_request_is_kept_as_it_was_noted(database: Database, organizatio
 @pytest.mark.parametrize(
     ("requests", "paths"),
     [
-        (RequestFilter(), ["/lost", "/500", "/404", "/200"]),
-        (RequestFilter(is_failed=True), ["/lost", "/500", "/404"]),
-        (RequestFilter(status=(400, 499)), ["/404"]),
-        (RequestFilter(status=(200, 200)), ["/200"]),
-        (RequestFilter(request_id="r-404"), ["/404"]),
-        (RequestFilter(connector_id=UUID(int=1)), []),
+        (RequestSelection(), ["/lost", "/500", "/404", "/200"]),
+        (RequestSelection(status="failed"), ["/lost", "/500", "/404"]),
+        (RequestSelection(status="4xx"), ["/404"]),
+        (RequestSelection(status="200"), ["/200"]),
+        (RequestSelection(request_id="r-404"), ["/404"]),
+        (RequestSelection(connector_id=UUID(int=1)), []),
     ],
 )
 async def test_requests_are_filtered(
     database: Database,
     organization_id: UUID,  # noqa: F811
     create: Create,  # noqa: F811
-    requests: RequestFilter,
+    requests: RequestSelection,
     paths: list[str],
 ):
     connector_id = await create()
@@ -63,7 +64,7 @@ async def test_requests_are_filtered(
 
     log = await written(database, *by_status, lost)
 
-    assert [each.path for each in await log.find(organization_id, requests)] == paths
+    assert [each.path for each in (await log.find(organization_id, requests)).data] == paths
 
 
 async def test_another_organization_sees_nothing_of_it(
@@ -75,7 +76,7 @@ async def test_another_organization_sees_nothing_of_it(
 
     log = await written(database, sent(connector_id))
 
-    assert await log.find(stranger_id, RequestFilter(connector_id=connector_id)) == []
+    assert (await log.find(stranger_id, RequestSelection(connector_id=connector_id))).data == []
 
 
 async def test_a_request_of_no_connector_is_dropped_and_takes_none_of_its_batch_along(
@@ -85,7 +86,7 @@ async def test_a_request_of_no_connector_is_dropped_and_takes_none_of_its_batch_
 ):
     log = await written(database, sent(uuid4()), sent(await create()))
 
-    assert len(await log.find(organization_id, RequestFilter())) == 1
+    assert len((await log.find(organization_id, RequestSelection())).data) == 1
 
 
 async def test_old_requests_and_those_beyond_the_bound_are_deleted(
@@ -98,11 +99,11 @@ async def test_old_requests_and_those_beyond_the_bound_are_deleted(
     log = await written(database, yesterday, *(sent(connector_id, path=f"/{number}") for number in range(5)))
 
     await prune_request_log(database, DAY, 1000)
-    young = [each.path for each in await log.find(organization_id, RequestFilter())]
+    young = [each.path for each in (await log.find(organization_id, RequestSelection())).data]
     await prune_request_log(database, DAY, 2)
 
     assert young == ["/4", "/3", "/2", "/1", "/0"]
-    assert [each.path for each in await log.find(organization_id, RequestFilter())] == ["/4", "/3"]
+    assert [each.path for each in (await log.find(organization_id, RequestSelection())).data] == ["/4", "/3"]
 
 
 async def test_requests_of_a_removed_connector_go_with_it(
@@ -115,4 +116,4 @@ async def test_requests_of_a_removed_connector_go_with_it(
 
     await log.remove(organization_id, removed)
 
-    assert [each.connector_id for each in await log.find(organization_id, RequestFilter())] == [kept]
+    assert [each.connector_id for each in (await log.find(organization_id, RequestSelection())).data] == [str(kept)]

@@ -12,10 +12,8 @@ from msgspec.structs import replace
 
 from gateway.agents.tools.backend import AgentBatch, AgentCall, ConnectorInfo, ConsentLink, FileUrl, Part
 from gateway.agents.tools.ranges import part_of_file, part_of_records, part_of_text
-from gateway.batches.intake import received_operations
-from gateway.batches.model import MAX_OPERATIONS, BatchOptions
-from gateway.batches.service import BatchCall
 from gateway.connectors.model import ConnectorRecord
+from gateway.contract.batches import MAX_OPERATIONS, BatchCall, BatchOptions, received_operations
 from gateway.contract.connectors import ConnectorStatus, SessionStatus
 from gateway.contract.events import EventPage, EventSelection
 from gateway.contract.kinds import Effect

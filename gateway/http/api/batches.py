@@ -7,16 +7,17 @@ import msgspec
 from aiohttp import web
 from pydantic import Field, WithJsonSchema
 
-from gateway.batches.intake import ReceivedOperation, received_operations
-from gateway.batches.model import (
+from gateway.contract.batches import (
     CONCURRENCY,
     MAX_CONCURRENCY,
     MAX_LINES,
     MAX_OPERATIONS,
+    BatchCall,
     BatchOperation,
     BatchOptions,
+    ReceivedOperation,
+    received_operations,
 )
-from gateway.batches.service import BatchCall
 from gateway.errors import BodyTooLarge, InvalidParams
 from gateway.http.api.jobs import Text, accepted_response, chained, result_response
 from gateway.http.bodies import (

@@ -9,6 +9,7 @@ from gateway.audit.log import EntryFilter
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.connectors import ConnectorStatus
 from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.gateway_state import RequestSelection
 from gateway.errors import GatewayError, MalformedRequest
 from gateway.http.api.audit import entry_view
 from gateway.http.api.connectors import connector_view
@@ -19,7 +20,6 @@ from gateway.http.console.session import chosen_in, name_in, read_console_form
 from gateway.http.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 from gateway.identity.model import Scope
 from gateway.jobs.model import JobFilter
-from gateway.request_log.log import RequestFilter
 
 _PAGE = "/console/connectors"
 #: connectors on a page, and workspaces that are suggested
@@ -144,7 +144,7 @@ async def _shown(
     activity = await services.audit.activity(organization_id, [record.id])
     entries = await services.audit.find(organization_id, EntryFilter(connector_id=record.id), limit=_RECENT)
     requests = await services.request_log.find(
-        record.organization_id, RequestFilter(connector_id=record.id), limit=_RECENT
+        record.organization_id, RequestSelection(connector_id=record.id), limit=_RECENT
     )
     jobs = await services.jobs.find(request[CALLER], JobFilter(connector_id=record.id), None, _RECENT)
     freshness = await services.synchronization.freshness(record)
@@ -161,7 +161,7 @@ async def _shown(
         records=sum(each.records for each in freshness.values()),
         entries=[entry_view(entry, services.catalog) for entry in entries],
         may_audit=Scope.ADMIN in request[CALLER].client.scopes,
-        requests=requests,
+        requests=requests.data,
         jobs=[job_view(request, job) for job in jobs],
         notice=notice,
         problem=problem,

@@ -12,6 +12,7 @@ from aiohttp import web
 from gateway.audit.log import EntryFilter
 from gateway.contract.connectors import Connector
 from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.gateway_state import RequestSelection
 from gateway.contract.jobs import JobStatus
 from gateway.errors import GatewayError, NotFound
 from gateway.http.api.connectors import connector_view
@@ -26,7 +27,6 @@ from gateway.jobs import results
 from gateway.jobs.access import JobResult
 from gateway.jobs.model import JobFilter, JobSummary
 from gateway.jobs.tasks import BATCH, has_file, is_retryable
-from gateway.request_log.log import RequestFilter
 from gateway.telemetry.logs import without_secrets
 
 _PAGE = "/console/jobs"
@@ -120,7 +120,7 @@ async def _job(request: web.Request) -> JobSummary:
 async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
     columns, rows, more = await _result(request, job) if job.has_result else ([], [], False)
     services, organization_id = request.app[SERVICES], job.organization_id
-    requests = await services.request_log.find(organization_id, RequestFilter(job_id=job.id), limit=_RECORDS)
+    requests = await services.request_log.find(organization_id, RequestSelection(job_id=job.id), limit=_RECORDS)
     entries = (
         await services.audit.find(organization_id, EntryFilter(request_id=job.request_id), limit=5)
         if job.request_id and Scope.ADMIN in request[CALLER].client.scopes
@@ -132,7 +132,7 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
         "connector": await _connector(request, job),
         "params": _shown_params(await services.jobs.params(job)),
         "steps": await services.jobs.steps(job, _STEPS),
-        "requests": requests,
+        "requests": requests.data,
         "entries": entries,
         "took": (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None,
         "is_job_done": job.is_done,

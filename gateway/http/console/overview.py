@@ -8,6 +8,7 @@ from aiohttp import web
 from gateway.aio.clock import CLOCK
 from gateway.audit.log import EntryFilter
 from gateway.contract.connectors import ConnectorStatus
+from gateway.contract.gateway_state import RequestSelection
 from gateway.contract.members import moment
 from gateway.http.api.jobs import job_view
 from gateway.http.console.page import console_page, see_other
@@ -15,7 +16,6 @@ from gateway.http.keys import CALLER, READINESS, SERVICES
 from gateway.jobs.model import JobFilter
 from gateway.monitoring.organization_health import organization_checks
 from gateway.monitoring.statistics import read_in_hand, read_own_copies
-from gateway.request_log.log import RequestFilter
 
 #: connectors to authorize again, and webhooks that the gateway disabled, that are named
 _ATTENTION = 20
@@ -63,7 +63,7 @@ async def overview(request: web.Request) -> web.Response:
     )
     requests = await services.request_log.find(
         caller.organization_id,
-        RequestFilter(is_failed=True, since=CLOCK.now() - back, workspaces=caller.client.workspaces),
+        RequestSelection(status="failed", since=CLOCK.now() - back, workspaces=caller.client.workspaces),
         limit=_RECENT,
     )
     plots = {
@@ -89,7 +89,7 @@ async def overview(request: web.Request) -> web.Response:
         attention=attention,
         disabled=await services.webhooks.disabled_by_gateway(caller, _ATTENTION),
         failed=[job_view(request, job) for job in failed],
-        requests=requests,
+        requests=requests.data,
         jobs=[job_view(request, job) for job in recent],
         in_hand=in_hand,
         stalest=moment(in_hand.stalest),

@@ -1,0 +1,75 @@
+"""Batches as callers send them."""
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+
+from gateway.errors import InvalidParams
+
+#: operations of one batch, sent as lines and as one JSON document, and those that may refer to each other
+MAX_LINES, MAX_OPERATIONS, MAX_STEPS = 100_000, 10_000, 20
+#: operations that a batch runs at a time, unless the caller asks for another number; and the most
+CONCURRENCY, MAX_CONCURRENCY = 20, 100
+
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+_Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class BatchOperation(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """One operation as a caller sends it."""
+
+    entity: Annotated[_Name, msgspec.Meta(description="what the operation is of, such as tickets")]
+    action: Annotated[_Name, msgspec.Meta(description="what to do, such as update")]
+    id: Annotated[_Id | None, msgspec.Meta(description="the caller's own name for it, which its result carries")] = None
+    params: Annotated[dict[str, Any] | None, msgspec.Meta(description="what the operation takes")] = None
+
+    @classmethod
+    def of(cls, document: object) -> "BatchOperation":
+        """The operation in a decoded JSON value; raises InvalidParams."""
+        try:
+            return msgspec.convert(document, cls)
+        except msgspec.ValidationError as error:
+            raise InvalidParams(f"{error}; an operation has entity, action, and may have params and id") from error
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedOperation:
+    """One operation as it was received."""
+
+    #: how an error names its place: `line 4`, or `operations[3]`
+    where: str
+    #: the decoded JSON value, or what is wrong with its text
+    value: object
+
+
+async def received_operations(operations: Iterable[object], name: str) -> AsyncIterator[ReceivedOperation]:
+    """Operations that are in memory; errors name them `name[0]`, `name[1]`, …"""
+    for index, operation in enumerate(operations):
+        yield ReceivedOperation(f"{name}[{index}]", operation)
+
+
+class BatchOptions(msgspec.Struct, frozen=True):
+    """How a batch is run."""
+
+    concurrency: int = CONCURRENCY
+    #: whether the first operation that does not succeed keeps the others from being sent
+    stop_on_error: bool = False
+    #: whether the operations run in order and may refer to the results of earlier ones
+    steps: bool = False
+
+
+class BatchCall(msgspec.Struct, frozen=True):
+    """A batch that a caller asks for; its operations are received beside it."""
+
+    connector_id: UUID
+    options: BatchOptions
+    #: the most operations that it may have
+    limit: int
+    idempotency_key: str | None = None
+    request_id: str | None = None
+    token_hash: bytes | None = None
+    #: the webhook that the job's end is delivered to
+    callback: UUID | None = None
