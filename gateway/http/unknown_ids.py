@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from aiohttp import web
-from msgspec import Struct
 
 from gateway.errors import NotFound
 from gateway.http.bodies import UnknownId
 from gateway.http.keys import CALLER, ROUTE_OF, SERVICES
-from gateway.http.route import RouteHandler
 from gateway.identity.model import Caller, Scope
 from gateway.jobs.model import JobFilter
 from gateway.kinds.suggestions import nearest
@@ -88,15 +86,8 @@ _RESOURCES = {
 }
 
 
-async def respond(request: web.Request, handler: RouteHandler) -> web.StreamResponse | Struct:
-    """What the handler answers; its UnknownId becomes a NotFound with the nearest names."""
-    try:
-        return await handler(request)
-    except UnknownId as error:
-        raise await _explained(request, error) from error
-
-
-async def _explained(request: web.Request, error: UnknownId) -> NotFound:
+async def explained(request: web.Request, error: UnknownId) -> NotFound:
+    """The error with the nearest names."""
     resource, caller, route = _RESOURCES.get(error.name), request.get(CALLER), request.app[ROUTE_OF]
     matched = route.get(request.match_info.route)
     if resource is None or caller is None or resource.scope not in caller.client.scopes:

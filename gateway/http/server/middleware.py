@@ -20,7 +20,7 @@ from gateway.errors import (
     UnsupportedEncoding,
 )
 from gateway.http.api.jobs import follower
-from gateway.http.bodies import bearer_token
+from gateway.http.bodies import UnknownId, bearer_token
 from gateway.http.console.session import SignInRequired, sign_in_response, signed_in
 from gateway.http.errors import code_of, from_http, problem_response
 from gateway.http.keys import (
@@ -38,7 +38,7 @@ from gateway.http.keys import (
 from gateway.http.responses import html_response, json_response
 from gateway.http.route import Route
 from gateway.http.streaming import abort
-from gateway.http.unknown_ids import respond
+from gateway.http.unknown_ids import explained
 from gateway.identity.model import Caller, id_of
 from gateway.oauth_server.metadata import challenge
 from gateway.oauth_server.model import SCOPES
@@ -72,7 +72,10 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         if route is not None:
             _permit(request, route)
         with tracing.span(request.method, "server", request_id=request[REQUEST_ID]):
-            answered: web.StreamResponse | Struct = await respond(request, handler)
+            try:
+                answered: web.StreamResponse | Struct = await handler(request)
+            except UnknownId as error:
+                raise await explained(request, error) from error
         response = answered if isinstance(answered, web.StreamResponse) else json_response(answered)
     except SignInRequired:
         outcome = "sign_in_required"
