@@ -1,11 +1,11 @@
-"""The rate budget of a scope: pure; callers pass the time.
+"""The rate budget of a scope: pure; callers pass the time, or the clock.
 
 The published budget is not enforced until the application answers 429, or its headers report that little is left.
 From then on requests are throttled to an even rate, for one period of the budget.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, inf
 
@@ -134,7 +134,7 @@ class Budget:
         self.paused_until = max(self.paused_until, now + seconds)
         self.throttled_until = max(self.throttled_until, self.paused_until + self.limit.seconds)
 
-    def observe(self, now: float, unix_time: float, headers: Mapping[str, str]) -> bool:
+    def observe(self, now: float, unix_time: Callable[[], float], headers: Mapping[str, str]) -> bool:
         """Apply a response's rate-limit headers; returns whether to publish the change to other processes."""
         if not self.header_names.are_in(headers):
             return False
@@ -148,12 +148,12 @@ class Budget:
             self.throttled_until = max(self.throttled_until, now + self.limit.seconds)
         return is_little
 
-    def _is_little(self, allowance: Allowance, reading: Reading, now: float, unix_time: float) -> bool:
+    def _is_little(self, allowance: Allowance, reading: Reading, now: float, unix_time: Callable[[], float]) -> bool:
         """Whether little is left of an allowance; if nothing is left, pause the scope."""
         if reading.remaining is None or reading.remaining > (reading.limit or self.requests) * _LITTLE:
             return False
         if reading.remaining <= 0 and not allowance.per_endpoint:
-            self.pause(now, full_in(reading, allowance.seconds or self.limit.seconds, self.requests, unix_time))
+            self.pause(now, full_in(reading, allowance.seconds or self.limit.seconds, self.requests, unix_time()))
         return True
 
     def retry_after(self, now: float) -> int:

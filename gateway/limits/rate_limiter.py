@@ -11,9 +11,7 @@ import heapq
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from time import monotonic
-from types import TracebackType
 from typing import Any
 
 from gateway.aio.batching import Batcher
@@ -204,24 +202,6 @@ class ScopeLimiter:
         return True
 
 
-@dataclass(slots=True)
-class _Permit(contextlib.AbstractAsyncContextManager[None]):
-    """A permit for as long as the block lasts; a class, because a generator costs more."""
-
-    limiter: ScopeLimiter
-    timeout: float
-    is_background: bool
-
-    async def __aenter__(self) -> None:
-        if not self.limiter.try_acquire(monotonic()):
-            await self.limiter.acquire(self.timeout, is_background=self.is_background)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.limiter.release()
-
-
 class SharedRateLimiter:
     """The rate limiter of a process: one limiter for each scope, with the state that processes share."""
 
@@ -255,17 +235,24 @@ class SharedRateLimiter:
                 await asyncio.wait(limiter._publishing)
             await limiter._shared.close()
 
-    def permit(self, scope: RateScope, timeout: float) -> contextlib.AbstractAsyncContextManager[None]:
-        """A permit for as long as the block lasts; raises UpstreamRateLimited when none comes within the timeout."""
-        return _Permit(self._limiter(scope), timeout, scope.is_background)
+    def acquire(self, scope: RateScope, timeout: float) -> Awaitable[None] | None:
+        """Take a place: None if there is one at once, else what to await for it.
 
-    def observe(self, scope: RateScope, headers: Mapping[str, str]) -> None:
-        """Read the rate-limit headers of a response."""
-        if scope.limit is None or not scope.limit.allowances:
-            return
-        limiter, now = self._limiter(scope), monotonic()
-        if limiter.budget.observe(now, CLOCK.unix_time(), headers):
-            self._publish(limiter, now)
+        Awaiting raises UpstreamRateLimited when none comes within the timeout.
+        """
+        limiter = self._limiter(scope)
+        if limiter.try_acquire(monotonic()):
+            return None
+        return limiter.acquire(timeout, is_background=scope.is_background)
+
+    def release(self, scope: RateScope, headers: Mapping[str, str] | None) -> None:
+        """Give a place back, and read the rate-limit headers of the response, if there is one."""
+        limiter = self._limiter(scope)
+        if headers is not None and scope.limit is not None and scope.limit.allowances:
+            now = monotonic()
+            if limiter.budget.observe(now, CLOCK.unix_time, headers):
+                self._publish(limiter, now)
+        limiter.release()
 
     def pause(self, scope: RateScope, seconds: float) -> None:
         """Give no permits for so many seconds, after a 429."""

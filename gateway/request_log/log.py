@@ -10,7 +10,7 @@ from gateway.db.batch_writer import BatchWriter
 from gateway.db.pool import Database
 from gateway.db.pruning import BATCH, prune
 from gateway.db.where import OF_WORKSPACES, Where
-from gateway.upstream.sent_requests import SentRequest
+from gateway.upstream.sent_requests import Observe
 
 # The connector says whose request it is; a request of a deleted one, or of a consent, is dropped.
 _INSERT = """
@@ -51,10 +51,8 @@ class RequestLog:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._writer = BatchWriter(database, _INSERT, "request log")
-
-    def note(self, sent: SentRequest) -> None:
-        """Take down a request that has ended; it reaches PostgreSQL with the next batch."""
-        self._writer.add(sent)
+        #: takes down a request that has ended; it reaches PostgreSQL with the next batch
+        self.note: Observe = self._writer.add
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Self]:

@@ -1,10 +1,9 @@
 """Rate scopes, which group requests that share an application's limit, and the limiter's interface."""
 
-import contextlib
 import hashlib
 import hmac
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
@@ -73,11 +72,14 @@ def _digest(credentials: Mapping[str, str]) -> str:
 class RateLimiter(Protocol):
     """Limits concurrency and rate of each rate scope."""
 
-    def permit(self, scope: RateScope, timeout: float) -> contextlib.AbstractAsyncContextManager[None]:
-        """A permit for as long as the block lasts; raises UpstreamRateLimited when none comes within the timeout."""
+    def acquire(self, scope: RateScope, timeout: float) -> Awaitable[None] | None:
+        """Take a place: None if there is one at once, else what to await for it.
 
-    def observe(self, scope: RateScope, headers: Mapping[str, str]) -> None:
-        """Read the rate-limit headers of a response."""
+        Awaiting raises UpstreamRateLimited when none comes within the timeout.
+        """
+
+    def release(self, scope: RateScope, headers: Mapping[str, str] | None) -> None:
+        """Give a place back, and read the rate-limit headers of the response, if there is one."""
 
     def pause(self, scope: RateScope, seconds: float) -> None:
         """Give no permits for so many seconds, after a 429."""
@@ -86,10 +88,10 @@ class RateLimiter(Protocol):
 class Unlimited:
     """Lets everything through."""
 
-    def permit(self, scope: RateScope, timeout: float) -> contextlib.AbstractAsyncContextManager[None]:
-        return contextlib.nullcontext()
+    def acquire(self, scope: RateScope, timeout: float) -> Awaitable[None] | None:
+        return None
 
-    def observe(self, scope: RateScope, headers: Mapping[str, str]) -> None:
+    def release(self, scope: RateScope, headers: Mapping[str, str] | None) -> None:
         """Nothing to note."""
 
     def pause(self, scope: RateScope, seconds: float) -> None:

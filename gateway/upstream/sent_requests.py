@@ -56,16 +56,17 @@ class Received(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-def sent_request(
-    request: UpstreamRequest, scope: RateScope, attempt: int, began: float, received: Received
-) -> SentRequest | None:
-    """The attempt that began at `began`, of the monotonic clock, and ends now; None for requests of no connector."""
-    if scope.connector_id is None:
-        return None
+def note(
+    observe: Observe | None, request: UpstreamRequest, scope: RateScope, attempt: int, began: float, received: Received
+) -> None:
+    """Pass on the attempt that began at `began`, of the monotonic clock, and ends now; not for requests of no
+    connector."""
+    if observe is None or scope.connector_id is None:
+        return
     context = tracing.log_fields()
     path = request.url.raw_path if scope.foreign_host is None else f"//{scope.foreign_host}/…"
     named = next((received.headers[name] for name in _REQUEST_ID_HEADERS if name in received.headers), None)
-    return SentRequest(
+    sent = SentRequest(
         scope.connector_id,
         CLOCK.unix_time(),
         request.method,
@@ -81,3 +82,4 @@ def sent_request(
         context.get("request_id"),
         context.get("job_id"),
     )
+    observe(sent)

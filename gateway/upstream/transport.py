@@ -23,14 +23,14 @@ from gateway.errors import (
 )
 from gateway.telemetry import tracing
 from gateway.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
-from gateway.upstream.connection_budget import ConnectionBudget
 from gateway.upstream.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
+from gateway.upstream.permits import Permits
 from gateway.upstream.rate_limits import RateLimiter, RateScope, Unlimited
 from gateway.upstream.read_budget import ReadBudget
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import UpstreamResponse
-from gateway.upstream.sent_requests import INTERRUPTED, Observe, Received, SentRequest, sent_request
+from gateway.upstream.sent_requests import INTERRUPTED, Observe, Received, note
 
 #: maximum bytes of a decoded JSON response; a larger one is an error of the application or of the query
 ANSWER_CAP = 32 << 20
@@ -157,7 +157,7 @@ class Transport:
         self._observe = observe
         self._policy = policy or EgressPolicy()
         self.limiter = limiter or Unlimited()
-        self._connections = ConnectionBudget(max_connections)
+        self._permits = Permits(self.limiter, max_connections)
         #: requests sent or being sent, without streamed ones
         self.under_way = 0
         #: idle timeout in seconds
@@ -211,22 +211,22 @@ class Transport:
         response = _NO_RESPONSE
         token = _SENDING.set(sending)
         try:
-            async with self.limiter.permit(scope, min(timeout, PERMIT_TIMEOUT)):
-                with self._connections.one(scope):
-                    if before is not None:
-                        await before()
-                    began = monotonic()
-                    self.under_way += 1
-                    try:
-                        with IdleTimeout(self._timeouts, timeout, self._idle) as idle:
-                            paced = _paced(request, idle)
-                            async with await self._sent(paced, credentials) as answer:
-                                body = await self._read(answer, idle)
-                        response = UpstreamResponse(answer.status, _lower(answer.headers), body)
-                    except TimeoutError as error:
-                        raise _translated(error, request.url.host or "", was_sent=sending.has_begun) from error
-                    finally:
-                        self.under_way -= 1
+            async with self._permits.one(scope, min(timeout, PERMIT_TIMEOUT)) as permit:
+                if before is not None:
+                    await before()
+                began = monotonic()
+                self.under_way += 1
+                try:
+                    with IdleTimeout(self._timeouts, timeout, self._idle) as idle:
+                        paced = request if request.stream is None else _paced(request, request.stream, idle)
+                        async with await self._sent(paced, credentials) as answer:
+                            headers = _lower(answer.headers)
+                            response = UpstreamResponse(answer.status, headers, await self._read(answer, idle))
+                except TimeoutError as error:
+                    raise _translated(error, request.url.host or "", was_sent=sending.has_begun) from error
+                finally:
+                    self.under_way -= 1
+                permit.headers = response.headers
             outcome = str(response.status)
         except NotSent as unsent:
             outcome = unsent.error.code
@@ -242,13 +242,8 @@ class Transport:
             if outcome or sending.has_begun:
                 code = None if response.status else outcome or INTERRUPTED
                 received = Received(response.status, response.headers, len(response.body), code)
-                self._note(sent_request(request, scope, attempt, began, received))
-        self.limiter.observe(scope, response.headers)
+                note(self._observe, request, scope, attempt, began, received)
         return response
-
-    def _note(self, sent: SentRequest | None) -> None:
-        if self._observe is not None and sent is not None:
-            self._observe(sent)
 
     async def _read(self, answer: aiohttp.ClientResponse, idle: IdleTimeout) -> bytes:
         """The decoded body, up to the cap; a decompression bomb is stopped at the cap."""
@@ -297,28 +292,28 @@ class Transport:
         `timeout` is for all of it. Raises as `fetch` does.
         """
         extra_headers = {**credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
-        with self._connections.one(scope):
-            async with self.limiter.permit(scope, PERMIT_TIMEOUT):
-                began = monotonic()
-                try:
-                    with IdleTimeout(self._timeouts, timeout, self._idle):
-                        answer = await self._sent(request, extra_headers)
-                except TimeoutError as error:
-                    raise _translated(error, request.url.host or "") from error
-                except (NotSent, UpstreamError) as error:
-                    lost = error.error if isinstance(error, NotSent) else error
-                    self._note(sent_request(request, scope, attempt, began, Received(error=lost.code)))
-                    raise
-            chunks, headers = _Chunks(answer.content, timeout, self._idle), _lower(answer.headers)
+        async with self._permits.one(scope, PERMIT_TIMEOUT) as permit:
+            began = monotonic()
+            try:
+                with IdleTimeout(self._timeouts, timeout, self._idle):
+                    answer = await self._sent(request, extra_headers)
+            except TimeoutError as error:
+                raise _translated(error, request.url.host or "") from error
+            except (NotSent, UpstreamError) as error:
+                lost = error.error if isinstance(error, NotSent) else error
+                note(self._observe, request, scope, attempt, began, Received(error=lost.code))
+                raise
+            permit.headers = headers = _lower(answer.headers)
+            permit.give_place()  # a limit counts requests, and not the time that a caller takes to read
+            chunks = _Chunks(answer.content, timeout, self._idle)
             self._timeouts.add(chunks)
             try:
                 async with answer:
-                    self.limiter.observe(scope, headers)
                     yield UpstreamStream(answer.status, headers, chunks)
             finally:
                 self._timeouts.remove(chunks)
                 received = Received(answer.status, headers, chunks.size, chunks.error)
-                self._note(sent_request(request, scope, attempt, began, received))
+                note(self._observe, request, scope, attempt, began, received)
 
     async def _sent(self, request: UpstreamRequest, extra_headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         """The answer up to its headers, to a request with `extra_headers` beside its own; the caller closes it."""
@@ -339,10 +334,8 @@ class Transport:
                 raise _translated(error, request.url.host or "", was_sent=was_sent) from error
 
 
-def _paced(request: UpstreamRequest, idle: IdleTimeout) -> UpstreamRequest:
+def _paced(request: UpstreamRequest, stream: AsyncIterable[bytes], idle: IdleTimeout) -> UpstreamRequest:
     """The request, whose stream counts the time that the application takes and not that of the caller."""
-    if request.stream is None:
-        return request
 
     async def chunks(source: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         idle.hold()
@@ -352,7 +345,7 @@ def _paced(request: UpstreamRequest, idle: IdleTimeout) -> UpstreamRequest:
             idle.hold()
         idle.touch()
 
-    return replace(request, stream=chunks(request.stream))
+    return replace(request, stream=chunks(stream))
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

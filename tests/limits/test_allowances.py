@@ -46,7 +46,7 @@ LINEAR = {"x-ratelimit-requests-limit": "2500", "x-ratelimit-requests-reset": "1
 def test_headers_slow_an_account_down_before_the_application_refuses(kind, headers, is_throttled, paused_for):
     budget = Budget.of(CATALOG.kind(kind).spec.rate_limit)
 
-    is_told, is_shared = budget.header_names.are_in(headers), budget.observe(0, NOW, headers)
+    is_told, is_shared = budget.header_names.are_in(headers), budget.observe(0, lambda: NOW, headers)
 
     assert (is_told, is_shared, budget.is_throttled(1)) == (True, is_throttled, is_throttled)
     assert budget.paused_until == paused_for
@@ -55,7 +55,7 @@ def test_headers_slow_an_account_down_before_the_application_refuses(kind, heade
 def test_a_list_of_limits_counts_by_its_first():
     budget = Budget.of(CATALOG.kind("incident-management").spec.rate_limit)
 
-    budget.observe(0, NOW, {**INCIDENT, "x-ratelimit-remaining": "58"})
+    budget.observe(0, lambda: NOW, {**INCIDENT, "x-ratelimit-remaining": "58"})
 
     assert budget.requests == 60
 
@@ -63,7 +63,7 @@ def test_a_list_of_limits_counts_by_its_first():
 def test_the_allowance_of_a_day_does_not_change_the_rate():
     budget = Budget.of(CATALOG.kind("crm-records").spec.rate_limit)
 
-    budget.observe(0, NOW, {**HUBSPOT, **DAILY, "x-hubspot-ratelimit-daily-remaining": "249000"})
+    budget.observe(0, lambda: NOW, {**HUBSPOT, **DAILY, "x-hubspot-ratelimit-daily-remaining": "249000"})
 
     assert budget.requests == 100
 

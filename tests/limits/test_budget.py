@@ -48,7 +48,7 @@ def test_a_published_budget_is_not_held_to_until_the_application_limits():
 def test_an_account_is_throttled_when_little_is_left_and_paused_when_nothing_is(left, is_throttled, paused_until):
     budget = Budget.of(TOLD)
 
-    budget.observe(0, 0, {"x-left": left, "x-reset": "7"})
+    budget.observe(0, lambda: 0, {"x-left": left, "x-reset": "7"})
 
     assert budget.is_throttled(1) is is_throttled
     assert budget.paused_until == paused_until
@@ -58,7 +58,7 @@ def test_an_account_is_throttled_when_little_is_left_and_paused_when_nothing_is(
 def test_what_is_no_number_is_not_heeded(number):
     budget = Budget.of(TOLD)
 
-    budget.observe(0, 0, {"x-limit": number, "x-left": number, "x-reset": number})
+    budget.observe(0, lambda: 0, {"x-limit": number, "x-left": number, "x-reset": number})
 
     assert (budget.requests, budget.is_throttled(1)) == (100, False)
 
@@ -66,7 +66,7 @@ def test_what_is_no_number_is_not_heeded(number):
 def test_the_applications_word_goes_before_what_is_published():
     budget = Budget.of(TOLD)
 
-    budget.observe(0, 0, {"x-limit": "700", "x-left": "600"})
+    budget.observe(0, lambda: 0, {"x-limit": "700", "x-left": "600"})
 
     assert budget.requests == 700
     assert budget.rate.tokens == 70
@@ -78,14 +78,14 @@ def test_the_applications_word_goes_before_what_is_published():
 def test_what_is_no_number_says_nothing(words):
     budget = Budget.of(TOLD)
 
-    assert not budget.observe(0, 0, words)
+    assert not budget.observe(0, lambda: 0, words)
 
 
 @pytest.mark.parametrize(("told", "pause"), [("4", 4), ("1700000003", 3), ("9999", 10), ("0", 0)])
 def test_a_reset_is_a_number_of_seconds_or_a_moment(told, pause):
     budget = Budget.of(TOLD)
 
-    budget.observe(0, 1_700_000_000, {"x-left": "0", "x-reset": told})
+    budget.observe(0, lambda: 1_700_000_000, {"x-left": "0", "x-reset": told})
 
     assert budget.paused_until == pause
 

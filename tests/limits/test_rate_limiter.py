@@ -13,6 +13,7 @@ from gateway.errors import UpstreamRateLimited
 from gateway.kinds.failures import RateLimit
 from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
+from gateway.upstream.permits import Permit, Permits
 from gateway.upstream.rate_limits import RateScope
 from tests.harness.waiting import eventually
 
@@ -32,9 +33,13 @@ def scope(requests: int = 1000, seconds: int = 10, concurrent: int | None = None
     )
 
 
+def permit(limiter: SharedRateLimiter, who: RateScope, timeout: float) -> Permit:
+    return Permits(limiter, max_connections=1000).one(who, timeout)
+
+
 async def permitted(limiter: SharedRateLimiter, who: RateScope, timeout: float = 5) -> float:
     """When it went through."""
-    async with limiter.permit(who, timeout):
+    async with permit(limiter, who, timeout):
         return time.monotonic()
 
 
@@ -43,7 +48,7 @@ async def test_no_more_requests_are_under_way_than_the_application_takes(limiter
 
     async def request() -> None:
         nonlocal under_way, most
-        async with limiters[0].permit(limited, 5):
+        async with permit(limiters[0], limited, 5):
             under_way += 1
             most = max(most, under_way)
             await asyncio.sleep(0)
@@ -57,7 +62,7 @@ async def test_no_more_requests_are_under_way_than_the_application_takes(limiter
 async def test_who_finds_no_place_in_time_is_told_when_to_come_back(limiters):
     limited = scope(concurrent=1)
 
-    async with limiters[0].permit(limited, 5):
+    async with permit(limiters[0], limited, 5):
         with pytest.raises(UpstreamRateLimited) as refused:
             await permitted(limiters[0], limited, timeout=0.05)
     after = await permitted(limiters[0], limited)
@@ -71,10 +76,10 @@ async def test_callers_go_before_what_nobody_waits_for(limiters):
     background = limited.in_background()
 
     async def request(name: str, who: RateScope) -> None:
-        async with limiters[0].permit(who, 5):
+        async with permit(limiters[0], who, 5):
             order.append(name)
 
-    async with limiters[0].permit(limited, 5):
+    async with permit(limiters[0], limited, 5):
         waiting = [asyncio.create_task(request(f"background {number}", background)) for number in range(2)]
         await asyncio.sleep(0)
         waiting.append(asyncio.create_task(request("caller", limited)))
@@ -181,7 +186,7 @@ async def test_far_from_limits_a_permit_costs_microseconds(limiters):
     started = time.perf_counter()
 
     for _ in range(2000):
-        async with limiters[0].permit(free, 5):
+        async with permit(limiters[0], free, 5):
             pass
 
     assert (time.perf_counter() - started) / 2000 < 0.0005
@@ -193,7 +198,7 @@ async def test_processes_that_send_one_request_at_a_time_share_nothing_and_from_
     limited, first, second = scope(concurrent=4), limiters[0], limiters[1]
     async with AsyncExitStack() as stack:
         for limiter in (first, first, second, second):
-            await stack.enter_async_context(limiter.permit(limited, 5))
+            await stack.enter_async_context(permit(limiter, limited, 5))
         await first._refresh()  # what the interval would bring
 
         with pytest.raises(UpstreamRateLimited):

@@ -3,8 +3,7 @@
 import asyncio
 import gzip
 import socket
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 
 import pytest
 from yarl import URL
@@ -311,13 +310,12 @@ class ClosedLimiter(Unlimited):
         self.observed: list[tuple[RateScope, str]] = []
         self.is_closed = False
 
-    @asynccontextmanager
-    async def permit(self, scope: RateScope, timeout: float) -> AsyncIterator[None]:
+    def acquire(self, scope: RateScope, timeout: float) -> None:
         if self.is_closed:
             raise UpstreamRateLimited("the budget is used up", retry_after=60)
-        yield
 
-    def observe(self, scope: RateScope, headers: Mapping[str, str]) -> None:
+    def release(self, scope: RateScope, headers: Mapping[str, str] | None) -> None:
+        assert headers is not None
         self.observed.append((scope, headers["x-left"]))
 
 

@@ -1,0 +1,83 @@
+"""Permits to send a request: each is a place within the limit of its rate scope, and one of all connections."""
+
+from collections.abc import Mapping
+from types import TracebackType
+
+from gateway.errors import Unavailable
+from gateway.telemetry.metrics import REFUSED
+from gateway.upstream.rate_limits import RateLimiter, RateScope
+
+#: `Retry-After` in seconds when no connection is left
+_RETRY_AFTER = 1
+
+
+class Permits:
+    """The permits of a process.
+
+    No rate scope holds more connections than are left: a slow account leaves the others at least as many as it uses.
+    """
+
+    def __init__(self, limiter: RateLimiter, max_connections: int) -> None:
+        self.limiter = limiter
+        self._free = max_connections
+        self._held: dict[str, int] = {}
+
+    def one(self, scope: RateScope, timeout: float) -> "Permit":
+        """A permit for as long as the block lasts.
+
+        Raises UpstreamRateLimited when the scope has no place within the timeout, then Unavailable at once if no
+        connection is left.
+        """
+        return Permit(self, scope, timeout)
+
+    def take_connection(self, scope_id: str) -> None:
+        held = self._held.get(scope_id, 0)
+        if held >= self._free:
+            REFUSED.add("upstream_connections")
+            raise Unavailable("too many calls of applications are under way; try again", retry_after=_RETRY_AFTER)
+        self._free -= 1
+        self._held[scope_id] = held + 1
+
+    def give_connection(self, scope_id: str) -> None:
+        self._free += 1
+        held = self._held.pop(scope_id) - 1
+        if held:
+            self._held[scope_id] = held
+
+
+class Permit:
+    """A held permit; a class, because a generator costs more."""
+
+    __slots__ = ("_has_place", "_permits", "_scope", "_timeout", "headers")
+
+    def __init__(self, permits: Permits, scope: RateScope, timeout: float) -> None:
+        self._permits = permits
+        self._scope = scope
+        self._timeout = timeout
+        self._has_place = False
+        #: those of the response, which may tell what is left of the application's limit
+        self.headers: Mapping[str, str] | None = None
+
+    async def __aenter__(self) -> "Permit":
+        turn = self._permits.limiter.acquire(self._scope, self._timeout)
+        if turn is not None:
+            await turn
+        self._has_place = True
+        try:
+            self._permits.take_connection(self._scope.id)
+        except Unavailable:
+            self.give_place()
+            raise
+        return self
+
+    def give_place(self) -> None:
+        """Give back the place within the limit, and keep the connection."""
+        if self._has_place:
+            self._has_place = False
+            self._permits.limiter.release(self._scope, self.headers)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._permits.give_connection(self._scope.id)
+        self.give_place()
