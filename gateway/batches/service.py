@@ -14,15 +14,14 @@ from gateway.batches.model import BatchJob, StoredOperation
 from gateway.batches.run import BatchRun
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.batches import BatchCall, ReceivedOperation
-from gateway.errors import GatewayError, IdempotencyMismatch, RateLimited
+from gateway.errors import GatewayError, IdempotencyMismatch
 from gateway.identity.model import Caller
+from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob
-from gateway.jobs.quota import JobQuota
 from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.tasks import BATCH
-from gateway.jobs.wakeup import Wakeup
 from gateway.operations.runs import OperationRuns
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
@@ -48,8 +47,7 @@ class Batches:
         jobs: JobStore,
         inputs: BatchInputs,
         sealing: JobSealing,
-        wakeup: Wakeup,
-        quota: JobQuota,
+        acceptance: JobAcceptance,
         *,
         idempotency_seconds: int,
     ) -> None:
@@ -59,8 +57,7 @@ class Batches:
         self._jobs = jobs
         self._inputs = inputs
         self._sealing = sealing
-        self._wakeup = wakeup
-        self._quota = quota
+        self._acceptance = acceptance
         self._idempotency_seconds = idempotency_seconds
 
     async def accept(self, caller: Caller, call: BatchCall, received: AsyncIterator[ReceivedOperation]) -> AcceptedJob:
@@ -78,7 +75,7 @@ class Batches:
             except BaseException:
                 await self._discard(key)
                 raise
-            accepted = await self._jobs.accept(new, idempotency, needs_connector=True)
+            accepted = await self._acceptance.accept(new, idempotency, needs_connector=True)
             if not accepted.is_new:
                 await self._discard(key)
             if accepted.is_mismatch:
@@ -86,8 +83,6 @@ class Batches:
                     f"the Idempotency-Key {call.idempotency_key!r} came with another request before; use a new key"
                 )
             entry.outcome = "accepted"
-        if accepted.is_new:
-            await self._wakeup.notify(accepted.job.id, accepted.job.attempt)
         return accepted
 
     async def _received(
@@ -104,20 +99,13 @@ class Batches:
         await intake.end()
         new = _new_job(caller, call, resolved, key, intake)
         idempotency = _idempotency_key(call, intake, self._idempotency_seconds)
-        await self._ensure_room(new, idempotency)
+        await self._acceptance.ensure_room(new, idempotency)
         return new, idempotency
 
     async def _discard(self, key: JobKey) -> None:
         """Delete stored operations that no job runs; those that cannot be deleted now are pruned."""
         with contextlib.suppress(GatewayError):
             await self._inputs.discard(key)
-
-    async def _ensure_room(self, new: NewJob, key: IdempotencyKey | None) -> None:
-        try:
-            await self._quota.require_room(new.organization_id)
-        except RateLimited:
-            if key is None or not await self._jobs.is_used(new, key):
-                raise
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Run a batch's job on a worker; raises GatewayError."""

@@ -20,18 +20,16 @@ from gateway.errors import (
     IdempotencyMismatch,
     NotCached,
     NotFound,
-    RateLimited,
     Unavailable,
 )
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs import store as stored
+from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
-from gateway.jobs.quota import JobQuota
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters
-from gateway.jobs.wakeup import Wakeup
 from gateway.operations.accounting import Accounted, created_id, describe
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
@@ -92,11 +90,10 @@ class Execution:
         audit: Audit,
         connectors: ConnectorResolver,
         jobs: JobStore,
-        wakeup: Wakeup,
+        acceptance: JobAcceptance,
         waiters: JobWaiters,
         runner: Runner,
         runs: OperationRuns,
-        quota: JobQuota,
         cache: ResponseCache,
         *,
         inline_budget: float,
@@ -105,11 +102,10 @@ class Execution:
         self._audit = audit
         self._connectors = connectors
         self._jobs = jobs
-        self._wakeup = wakeup
+        self._acceptance = acceptance
         self._waiters = waiters
         self._runner = runner
         self._runs = runs
-        self._quota = quota
         self._cache = cache
         self._inline_budget = inline_budget
         self._idempotency_seconds = idempotency_seconds
@@ -249,12 +245,9 @@ class Execution:
 
     async def _as_job(self, prepared: PreparedExecution) -> Done | Accepted:
         """Accept it, notify the workers, and wait as long as the caller allows."""
-        new, key = prepared.new_job(), self._key(prepared.call)
-        await self._ensure_room(new, key)
-        accepted = await self._jobs.accept(new, key)
-        if accepted.is_new:
-            await self._wakeup.notify(accepted.job.id, accepted.job.attempt)
-        return await self._answered(prepared, accepted)
+        key, new = self._key(prepared.call), prepared.new_job()
+        await self._acceptance.ensure_room(new, key)
+        return await self._answered(prepared, await self._acceptance.accept(new, key))
 
     async def submit(self, new: NewJob, call: OperationCall) -> Accepted:
         """A job whose result is a file, accepted under the call's key, once it has ended or the caller's wait is over.
@@ -262,24 +255,14 @@ class Execution:
         Raises RateLimited and IdempotencyMismatch.
         """
         key = self._key(call)
-        await self._ensure_room(new, key)
-        accepted = await self._jobs.accept(new, key)
+        await self._acceptance.ensure_room(new, key)
+        accepted = await self._acceptance.accept(new, key)
         if accepted.is_mismatch:
             raise _mismatch(call)
         job: JobSummary = accepted.job
-        if accepted.is_new:
-            await self._wakeup.notify(job.id, job.attempt)
         if call.wait and not call.respond_async and not job.is_done:
             job = await self._waiters.done(job.organization_id, job.id, float(call.wait))
         return Accepted(job, not accepted.is_new)
-
-    async def _ensure_room(self, new: NewJob, key: IdempotencyKey | None) -> None:
-        """Raise RateLimited where the organization has too many jobs queued; a key that was used needs no room."""
-        try:
-            await self._quota.require_room(new.organization_id)
-        except RateLimited:
-            if key is None or not await self._jobs.is_used(new, key):
-                raise
 
     async def _once(self, prepared: PreparedExecution) -> Done | Accepted:
         """Run the call inline under its idempotency key: one upstream request for all retries, also across crashes."""

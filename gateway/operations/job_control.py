@@ -8,11 +8,10 @@ from gateway.connectors.resolver import ConnectorResolver
 from gateway.contract.jobs import JobStatus
 from gateway.errors import Conflict, JobNotCancelable, OutcomeUnknown
 from gateway.identity.model import Caller, Scope
+from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
-from gateway.jobs.quota import JobQuota
 from gateway.jobs.store import JobStore
 from gateway.jobs.tasks import TASKS, is_retryable
-from gateway.jobs.wakeup import Wakeup
 
 
 @dataclass(frozen=True)
@@ -22,8 +21,7 @@ class JobControl:
     audit: Audit
     connectors: ConnectorResolver
     jobs: JobStore
-    quota: JobQuota
-    wakeup: Wakeup
+    acceptance: JobAcceptance
 
     async def cancel(self, caller: Caller, job: JobSummary) -> JobSummary:
         """The job, canceled, or asked to stop where it runs; raises JobNotCancelable where it has ended."""
@@ -77,7 +75,5 @@ class JobControl:
             request_id=request_id,
             find_by=job.find_by,
         )
-        await self.quota.require_room(new.organization_id)
-        accepted = (await self.jobs.accept(new)).job
-        await self.wakeup.notify(accepted.id, accepted.attempt)
-        return accepted
+        await self.acceptance.ensure_room(new)
+        return (await self.acceptance.accept(new)).job

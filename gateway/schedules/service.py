@@ -15,8 +15,8 @@ from gateway.contract.kinds import Effect
 from gateway.contract.schedules import ScheduleDefinition, SchedulePage, ScheduleView
 from gateway.errors import ConnectorNotReady, FieldError, InvalidParams
 from gateway.identity.model import Caller, Scope
+from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import StoredJob
-from gateway.jobs.quota import JobQuota
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog
@@ -38,7 +38,7 @@ class ScheduleService:
     connectors: ConnectorAccess
     store: ScheduleStore
     jobs: JobStore
-    quota: JobQuota
+    acceptance: JobAcceptance
     wakeup: Wakeup
 
     async def create(self, caller: Caller, definition: ScheduleDefinition) -> ScheduleView:
@@ -100,7 +100,7 @@ class ScheduleService:
         """The job of a run that begins now, whether or not another one goes on; raises NotFound, ConnectorNotReady."""
         with self.audit.record("schedule.run", caller, target=str(schedule_id)) as entry:
             caller.require(Scope.WRITE)
-            await self.quota.require_room(caller.organization_id)
+            await self.acceptance.require_room(caller.organization_id)
             async with self.store.locked(caller, schedule_id) as (connection, schedule):
                 entry.connector_id = schedule.definition.connector_id
                 if schedule.paused_reason is not None:

@@ -99,12 +99,12 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
             tokens=tokens,
             attempts=attempts,
             jobs=job_access,
-            job_control=JobControl(audit, jobs.resolver, jobs.job_store, jobs.quota, jobs.wakeup),
+            job_control=JobControl(audit, jobs.resolver, jobs.job_store, jobs.acceptance),
             file_links=FileLinks(audit, derived_key(jobs.key_list, "file links"), jobs.identity, job_access),
             clients=Clients(audit, jobs.identity, is_embedded=settings.embedded),
             connector_service=connector_service,
             schedules=ScheduleService(
-                audit, jobs.catalog, jobs.connectors, jobs.schedule_store, jobs.job_store, jobs.quota, jobs.wakeup
+                audit, jobs.catalog, jobs.connectors, jobs.schedule_store, jobs.job_store, jobs.acceptance, jobs.wakeup
             ),
             connect_links=ConnectLinks(
                 audit,

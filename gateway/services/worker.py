@@ -24,9 +24,9 @@ from gateway.events.store import WebhookStore
 from gateway.exports.service import Exports
 from gateway.inbound_webhooks.service import InboundWebhooks
 from gateway.inbound_webhooks.store import HookStore
+from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
-from gateway.jobs.quota import JobQuota
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.runner import Runner
 from gateway.jobs.waiters import JobWaiters
@@ -66,7 +66,7 @@ class WorkerServices(Engine):
     execution: Execution
     batches: Batches
     deletion: Deletion
-    quota: JobQuota
+    acceptance: JobAcceptance
     context_store: ContextStore
     copy_search: CopySearch
     exports: Exports
@@ -114,9 +114,9 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
         _subscribe(engine.notifications, cache, waiters, feed, runner)
         context_store = ContextStore(derived_key(engine.key_list, "context store cursors"))
         copy_search = CopySearch(engine.audit, engine.resolver, database, context_store)
-        quota = JobQuota(database, settings.organization_jobs)
+        acceptance = JobAcceptance(database, engine.job_store, wakeup, settings.organization_jobs)
         runs = OperationRuns(engine.audit, engine.resolver, engine.files, WriteThrough(database), cache)
-        execution = _execution(engine, wakeup, waiters, runner, runs, cache, quota)
+        execution = _execution(engine, acceptance, waiters, runner, runs, cache)
         schedule_store = ScheduleStore(database, engine.vault)
         loop_lag = stack.enter_context(LoopLag().watching())
         loop_lag.subscribe(LOOP_LAG.observe)
@@ -131,8 +131,8 @@ async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
             maintenance=Maintenance(database, settings.job_retention, engine.sealing),
             runs=runs,
             execution=execution,
-            batches=_batches(engine, runs, wakeup, quota),
-            quota=quota,
+            batches=_batches(engine, runs, acceptance),
+            acceptance=acceptance,
             context_store=context_store,
             copy_search=copy_search,
             exports=Exports(
@@ -166,7 +166,7 @@ def _subscribe(
     notifications.subscribe({"cancel": runner.on_notify}, None)
 
 
-def _batches(engine: Engine, runs: OperationRuns, wakeup: Wakeup, quota: JobQuota) -> Batches:
+def _batches(engine: Engine, runs: OperationRuns, acceptance: JobAcceptance) -> Batches:
     return Batches(
         engine.audit,
         engine.resolver,
@@ -174,8 +174,7 @@ def _batches(engine: Engine, runs: OperationRuns, wakeup: Wakeup, quota: JobQuot
         engine.job_store,
         BatchInputs(engine.database, engine.sealing),
         engine.sealing,
-        wakeup,
-        quota,
+        acceptance,
         idempotency_seconds=engine.settings.idempotency_seconds,
     )
 
@@ -220,23 +219,21 @@ async def _sender(settings: Settings) -> AsyncIterator[Sender]:
 
 def _execution(
     engine: Engine,
-    wakeup: Wakeup,
+    acceptance: JobAcceptance,
     waiters: JobWaiters,
     runner: Runner,
     runs: OperationRuns,
     cache: ResponseCache,
-    quota: JobQuota,
 ) -> Execution:
     settings = engine.settings
     return Execution(
         engine.audit,
         engine.resolver,
         engine.job_store,
-        wakeup,
+        acceptance,
         waiters,
         runner,
         runs,
-        quota,
         cache,
         inline_budget=settings.inline_budget,
         idempotency_seconds=settings.idempotency_seconds,

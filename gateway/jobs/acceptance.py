@@ -1,4 +1,7 @@
-"""How many jobs an organization may have queued: looked up once a second, counted in between."""
+"""Jobs of callers: accepted while their organization has room in the queue, and workers notified.
+
+The queued jobs of an organization are looked up once a second, and counted in between.
+"""
 
 import time
 from dataclasses import dataclass
@@ -6,6 +9,9 @@ from uuid import UUID
 
 from gateway.db.pool import Database
 from gateway.errors import RateLimited
+from gateway.jobs.model import NewJob
+from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
+from gateway.jobs.wakeup import Wakeup
 from gateway.telemetry.metrics import REFUSED
 
 #: seconds for which a count is good, and that a refused caller is asked to wait
@@ -26,13 +32,32 @@ class _Room:
     until: float
 
 
-class JobQuota:
-    """Room for jobs, by organization."""
+class JobAcceptance:
+    """Accepts jobs of callers."""
 
-    def __init__(self, database: Database, max_queued: int) -> None:
+    def __init__(self, database: Database, jobs: JobStore, wakeup: Wakeup, max_queued: int) -> None:
         self._database = database
+        self._jobs = jobs
+        self._wakeup = wakeup
         self._max_queued = max_queued
         self._rooms: dict[UUID, _Room] = {}
+
+    async def ensure_room(self, new: NewJob, key: IdempotencyKey | None = None) -> None:
+        """Take room for the job; raises RateLimited. A key that was used needs no room."""
+        try:
+            await self.require_room(new.organization_id)
+        except RateLimited:
+            if key is None or not await self._jobs.is_used(new, key):
+                raise
+
+    async def accept(
+        self, new: NewJob, key: IdempotencyKey | None = None, *, needs_connector: bool = False
+    ) -> AcceptedJob:
+        """Accept the job as `JobStore.accept` does, and notify the workers of a new one."""
+        accepted = await self._jobs.accept(new, key, needs_connector=needs_connector)
+        if accepted.is_new:
+            await self._wakeup.notify(accepted.job.id, accepted.job.attempt)
+        return accepted
 
     async def require_room(self, organization_id: UUID) -> None:
         """Take room for one more job; raises RateLimited."""
