@@ -44,7 +44,7 @@ class Sender:
             async with self._transport.open(request, scope, timeout=TIMEOUT) as response:
                 status = response.status
                 pause = retry_after(response.headers.get("retry-after"), at)
-                kept = await _first_bytes(response.chunks())
+                kept = await _first_bytes(response.chunks)
         except NotSent as unsent:
             error = unsent.error.detail
         except UpstreamTimeout:

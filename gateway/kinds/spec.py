@@ -10,6 +10,7 @@ from uuid import UUID, uuid5
 
 from pydantic import Field, StringConstraints, model_validator
 
+from gateway.errors import InternalError
 from gateway.kinds.authentication import AuthMethod, OAuthEndpoints, PathDeprecation, Variable
 from gateway.kinds.failures import Failure, RateLimit
 from gateway.kinds.members import ContentType, Identifier, JsonSchema, Model, Phrases
@@ -107,6 +108,13 @@ class ConnectorSpec(Model):
     def server_for(self, environment: Mapping[str, str]) -> str:
         """The server of a connector with these variables."""
         return next((server for name, server in self.server_with.items() if name in environment), self.server)
+
+    @property
+    def oauth_endpoints(self) -> OAuthEndpoints:
+        """Its OAuth endpoints, for callers who know that it has them."""
+        if self.oauth is None:
+            raise InternalError
+        return self.oauth
 
     @cached_property
     def oauth_method(self) -> str | None:

@@ -248,11 +248,11 @@ class SharedRateLimiter:
     def release(self, scope: RateScope, headers: Mapping[str, str] | None) -> None:
         """Give a place back, and read the rate-limit headers of the response, if there is one."""
         limiter = self._limiter(scope)
+        limiter.release()
         if headers is not None and scope.limit is not None and scope.limit.allowances:
             now = monotonic()
             if limiter.budget.observe(now, CLOCK.unix_time, headers):
                 self._publish(limiter, now)
-        limiter.release()
 
     def pause(self, scope: RateScope, seconds: float) -> None:
         """Give no permits for so many seconds, after a 429."""

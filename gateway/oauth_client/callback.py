@@ -7,7 +7,7 @@ from yarl import URL
 
 from gateway.errors import UpstreamInvalidResponse
 from gateway.kinds.spec import ConnectorSpec
-from gateway.upstream.oauth_tokens.messages import endpoint, oauth_of
+from gateway.upstream.oauth_tokens.messages import endpoint
 from gateway.upstream.oauth_tokens.model import TokenError, TokenErrorKind
 from gateway.upstream.oauth_tokens.response import printable
 
@@ -36,7 +36,7 @@ def read_code(
 
 def _issuer(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None) -> str:
     """The issuer identifier of the kind's authorization server."""
-    oauth = oauth_of(spec)
+    oauth = spec.oauth_endpoints
     if oauth.issuer is not None:
         return str(endpoint(oauth.issuer, environment, override))
     return str(endpoint(oauth.authorization_url, environment, override).origin())

@@ -37,7 +37,7 @@ from gateway.oauth_client.model import Flow
 from gateway.oauth_client.store import FlowState, FlowStore
 from gateway.upstream.auth import StaticAuthorizer, headers_for
 from gateway.upstream.oauth_tokens.client import TokenClient
-from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, consent_url, endpoint, oauth_of
+from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, consent_url, endpoint
 from gateway.upstream.oauth_tokens.model import (
     App,
     TokenError,
@@ -120,7 +120,7 @@ class Flows:
         override = self._upstreams.overrides.get(spec.kind)
         redirect_error = self._redirect_error(requested.redirect_url, caller.client)
         environment, scopes = consent_request.checked(spec, requested, redirect_error, override)
-        oauth = oauth_of(spec)
+        oauth = spec.oauth_endpoints
         app = await self._apps.current(caller.organization_id, spec.kind)
         state = secrets.token_urlsafe(32)
         verifier = secrets.token_urlsafe(48) if oauth.pkce else None

@@ -107,7 +107,7 @@ class _Opening:
     def _judged(self, described: Described, stream: UpstreamStream, *, ranged: bool) -> File | None:
         headers = CIMultiDict({**described.headers(), **stream.headers})
         reply = relayed_reply(self.range_request, stream.status, headers, size=described.size, ranged=ranged)
-        return None if reply is None else judged_file(reply, headers, described.size, stream.chunks())
+        return None if reply is None else judged_file(reply, headers, described.size, stream.chunks)
 
     async def _described(self) -> Described:
         """The record of the file, read anew each time: its address may be signed for minutes only."""
@@ -123,7 +123,7 @@ class _Opening:
         for _ in range(REDIRECTS + 1):
             url = relocated(target.url, self.session.override)
             stream = await self.session.stream(
-                UpstreamRequest("GET", url, {**target.headers, **headers}, operation=str(self.call.operation)),
+                UpstreamRequest("GET", url, {**target.headers, **headers}, operation=self.call.operation.name),
                 self.exit_stack,
                 deadline=self.deadline,
                 is_trusted=target.is_trusted,
@@ -145,29 +145,19 @@ class _Opening:
                 "it may lie with another service, or have been removed"
             )
         url = self._checked(described.url)
-        return _Target(url, is_trusted=not self.how.presigned and self._is_own(url))
+        return _Target(url, is_trusted=not self.how.presigned and url.origin() in self.session.own_origins)
 
     def _next_target(self, target: _Target, location: str | None) -> _Target:
         """The target of a redirect; after one redirect to another host no credentials are sent any more."""
         if not location:
             raise UpstreamInvalidResponse("the file's address redirects to nowhere")
         url = self._checked(_joined(target.url, location))
-        is_trusted = target.is_trusted and self._is_own(url)
+        is_trusted = target.is_trusted and url.origin() in self.session.own_origins
         return _Target(url, is_trusted, target.headers if is_trusted else {})
 
     def _checked(self, url: str) -> URL:
         spec = self.session.spec
         return checked_url(url, hosts=(*spec.hosts, *spec.file_hosts), override=self.session.override)
-
-    @property
-    def _home(self) -> str:
-        """The application's own address, ignoring the operator's override."""
-        return base_address(self.session.spec, self.session.environment)
-
-    def _is_own(self, url: URL) -> bool:
-        """Whether a URL is at the account's own host, where the credentials come from."""
-        home, override = URL(self._home, encoded=True), self.session.override
-        return url.origin() == home.origin() or (override is not None and url.origin() == override.origin())
 
 
 def _described(how: Download, document: Any) -> Described:

@@ -19,8 +19,10 @@ class Permits:
 
     def __init__(self, limiter: RateLimiter, max_connections: int) -> None:
         self.limiter = limiter
-        self._free = max_connections
-        self._held: dict[str, int] = {}
+        #: connections that are left
+        self.left = max_connections
+        #: scope → its connections, of those that have any
+        self.held: dict[str, int] = {}
 
     def one(self, scope: RateScope, timeout: float) -> "Permit":
         """A permit for as long as the block lasts.
@@ -29,20 +31,6 @@ class Permits:
         connection is left.
         """
         return Permit(self, scope, timeout)
-
-    def take_connection(self, scope_id: str) -> None:
-        held = self._held.get(scope_id, 0)
-        if held >= self._free:
-            REFUSED.add("upstream_connections")
-            raise Unavailable("too many calls of applications are under way; try again", retry_after=_RETRY_AFTER)
-        self._free -= 1
-        self._held[scope_id] = held + 1
-
-    def give_connection(self, scope_id: str) -> None:
-        self._free += 1
-        held = self._held.pop(scope_id) - 1
-        if held:
-            self._held[scope_id] = held
 
 
 class Permit:
@@ -59,15 +47,18 @@ class Permit:
         self.headers: Mapping[str, str] | None = None
 
     async def __aenter__(self) -> "Permit":
-        turn = self._permits.limiter.acquire(self._scope, self._timeout)
+        permits, scope_id = self._permits, self._scope.id
+        turn = permits.limiter.acquire(self._scope, self._timeout)
         if turn is not None:
             await turn
         self._has_place = True
-        try:
-            self._permits.take_connection(self._scope.id)
-        except Unavailable:
+        held = permits.held.get(scope_id, 0)
+        if held >= permits.left:
             self.give_place()
-            raise
+            REFUSED.add("upstream_connections")
+            raise Unavailable("too many calls of applications are under way; try again", retry_after=_RETRY_AFTER)
+        permits.left -= 1
+        permits.held[scope_id] = held + 1
         return self
 
     def give_place(self) -> None:
@@ -79,5 +70,9 @@ class Permit:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._permits.give_connection(self._scope.id)
+        permits, scope_id = self._permits, self._scope.id
+        permits.left += 1
+        held = permits.held.pop(scope_id) - 1
+        if held:
+            permits.held[scope_id] = held
         self.give_place()

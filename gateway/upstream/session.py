@@ -88,6 +88,12 @@ class UpstreamSession:
         """The application's, or the override's in its place; raises ConnectorNotReady while a variable is missing."""
         return base_address(self.spec, self.environment, self.override)
 
+    @cached_property
+    def own_origins(self) -> frozenset[URL]:
+        """Where the credentials come from: the application's own host for this account, and the operator's override."""
+        home = URL(base_address(self.spec, self.environment), encoded=True).origin()
+        return frozenset({home} if self.override is None else {home, self.override.origin()})
+
     def request(self, call: PreparedCall) -> UpstreamRequest:
         """The exact request of a call, credentials not yet on it."""
         return call.request(self.address_of(call))
@@ -256,7 +262,7 @@ class UpstreamSession:
     async def _refusal(self, stream: UpstreamStream, credentials: Mapping[str, str]) -> GatewayError:
         """The error for a response that does not contain the file."""
         body = b""
-        async for chunk in stream.chunks():
+        async for chunk in stream.chunks:
             body += chunk
             if len(body) > _REFUSAL_CAP:
                 break

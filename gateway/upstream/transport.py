@@ -92,14 +92,9 @@ class UpstreamStream:
 
     status: int
     headers: Mapping[str, str]
-    _chunks: AsyncIterator[bytes]
-
-    def chunks(self) -> AsyncIterator[bytes]:
-        """The body, never decoded, in the chunks the network brings; reading no further holds the application back.
-
-        Raises UpstreamTruncated where it ends before its framing says so, UpstreamTimeout where nothing comes.
-        """
-        return self._chunks
+    #: the body, never decoded, in the chunks the network brings; reading no further holds the application back. Reading
+    #: raises UpstreamTruncated where it ends before its framing says so, UpstreamTimeout where nothing comes
+    chunks: AsyncIterator[bytes]
 
 
 class _Chunks(Wait):

@@ -280,7 +280,7 @@ async def test_a_stream_is_asked_for_plain_and_passed_on_undecoded(wire, transpo
     wire.says(answer(packed, "206 Partial Content", "Content-Encoding: gzip"))
 
     async with transport.open(request(wire), SCOPE) as stream:
-        body = b"".join([piece async for piece in stream.chunks()])
+        body = b"".join([piece async for piece in stream.chunks])
 
     assert (stream.status, stream.headers["content-encoding"], body) == (206, "gzip", packed)
     assert "Accept-Encoding: identity" in wire.received[0]
@@ -291,7 +291,7 @@ async def test_a_stream_that_is_cut_short_says_so(wire, transport):
 
     with pytest.raises(UpstreamTruncated):
         async with transport.open(request(wire), SCOPE) as stream:
-            [piece async for piece in stream.chunks()]
+            [piece async for piece in stream.chunks]
 
 
 async def test_a_stream_that_cannot_be_opened_says_so(wire):

@@ -36,7 +36,7 @@ class TokenClient:
 
     async def redeem(self, app: App, code: messages.Code) -> TokenSet | TokenError:
         """Exchange a code for tokens; a failure is a TokenError. A code is never sent twice."""
-        oauth = messages.oauth_of(self.spec)
+        oauth = self.spec.oauth_endpoints
         request = messages.code_request(oauth, self._address(oauth.token_url), app, code)
         return await self._tokens(request, app, code.code, code.verifier or "")
 
@@ -45,7 +45,7 @@ class TokenClient:
 
         Raises ReauthorizationRequired where there is no refresh token.
         """
-        oauth = messages.oauth_of(self.spec)
+        oauth = self.spec.oauth_endpoints
         if method.grant_type == "client_credentials":
             result = await self._tokens(messages.client_request(oauth, self._address(oauth.token_url), app), app)
             # With client credentials the app is the grant: a refusal is permanent.
@@ -58,7 +58,7 @@ class TokenClient:
 
     async def revoke(self, app: App | None, credentials: Mapping[str, str]) -> bool:
         """Revoke the grant at the application; returns whether the application confirmed it."""
-        oauth = messages.oauth_of(self.spec)
+        oauth = self.spec.oauth_endpoints
         if oauth.revocation_url is None:
             return False
         request = messages.revoke_request(oauth, self._address(oauth.revocation_url), app, credentials)
@@ -78,10 +78,11 @@ class TokenClient:
         return self.upstreams.session(self.spec, self.environment, StaticAuthorizer({}), self.scope, failure=failure)
 
     async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> TokenSet | TokenError:
+        session = self._session(_BY_STATUS)
         # The clock is read before sending: a token may end earlier than we think, never later.
         sent_at = CLOCK.now()
         try:
-            exchange = await self._session(_BY_STATUS).exchange(request, timeout=_TIMEOUT)
+            exchange = await session.exchange(request, timeout=_TIMEOUT)
         except GatewayError as error:
             return response.unanswered(error)
         secrets = (*secrets, app.client_secret.get_secret_value())

@@ -15,9 +15,7 @@ from authlib.oauth2.rfc7636.challenge import create_s256_code_challenge
 from yarl import URL
 
 from gateway.contract.kinds import Effect
-from gateway.errors import InternalError
 from gateway.kinds.authentication import OAuthEndpoints
-from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.oauth_tokens.model import App
 from gateway.upstream.requests import UpstreamRequest, relocated
 
@@ -44,13 +42,6 @@ class Code:
     code: str = field(repr=False)
     callback: str
     verifier: str | None = field(repr=False)
-
-
-def oauth_of(spec: ConnectorSpec) -> OAuthEndpoints:
-    """The kind's OAuth endpoints, for callers who know that it has them."""
-    if spec.oauth is None:
-        raise InternalError
-    return spec.oauth
 
 
 def endpoint(template: str, environment: Mapping[str, str], override: URL | None) -> URL:

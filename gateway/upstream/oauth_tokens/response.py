@@ -16,7 +16,6 @@ from gateway.errors import (
 from gateway.kinds.authentication import OAuthEndpoints
 from gateway.kinds.members import JsonPath
 from gateway.kinds.spec import ConnectorSpec
-from gateway.upstream.oauth_tokens.messages import oauth_of
 from gateway.upstream.oauth_tokens.model import SKEW, TokenError, TokenErrorKind, TokenSet
 from gateway.upstream.redaction import Secrets
 from gateway.upstream.responses import UpstreamResponse, value_at
@@ -33,7 +32,7 @@ def read_tokens(
     spec: ConnectorSpec, response: UpstreamResponse, now: datetime, *, secrets: Iterable[str] = ()
 ) -> TokenSet | TokenError:
     """The tokens in an answer that came for a request sent at `now`; `secrets` never show in a reason."""
-    oauth, document = oauth_of(spec), _document(response.body)
+    oauth, document = spec.oauth_endpoints, _document(response.body)
     access = _member(oauth, document, "access_token")
     # Where an application's answers say whether they are a success, its token endpoint's do too: 200 can be a no.
     is_success = spec.failure.ok is None or value_at(document, (spec.failure.ok,)) is not False
@@ -77,7 +76,7 @@ def _texts(oauth: OAuthEndpoints, document: Any, names: Iterable[str]) -> dict[s
 
 def _member(oauth: OAuthEndpoints, document: Any, name: str) -> Any:
     """A member of the answer where RFC 6749 §5.1 has it, else where the spec says that it lies."""
-    value = value_at(document, (name,))
+    value = document.get(name) if isinstance(document, dict) else None
     return value_at(document, oauth.outputs[name]) if value in (None, "") and name in oauth.outputs else value
 
 
@@ -98,7 +97,7 @@ def _token_error(spec: ConnectorSpec, status: int, document: Any, secrets: tuple
     if status >= 500 or status == 429 or code is None:
         return _transient_error(status)
     description = _first_text(document, (("error_description",), *spec.failure.message, ("message",)))
-    kind = _kind_of(oauth_of(spec), status, code)
+    kind = _kind_of(spec.oauth_endpoints, status, code)
     return TokenError(printable(code, secrets), printable(description or "", secrets), kind, UpstreamError)
 
 

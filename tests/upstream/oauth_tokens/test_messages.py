@@ -14,7 +14,6 @@ from gateway.upstream.oauth_tokens.messages import (
     code_request,
     consent_url,
     endpoint,
-    oauth_of,
     refresh_request,
     revoke_request,
 )
@@ -37,7 +36,7 @@ BASIC = "Basic YXBwLzE6cyZjcmV0"
 def test_the_consent_address_is_the_kinds_own(
     catalog: Catalog, kind: str, address: str, scope: str | None, further: dict[str, list[str]]
 ) -> None:
-    oauth = oauth_of(catalog.kind(kind).spec)
+    oauth = catalog.kind(kind).spec.oauth_endpoints
     consent = ConsentParams("https://g.example/callback", scope.split() if scope else [], "st@te", None)
 
     url = consent_url(oauth, endpoint(oauth.authorization_url, ENVIRONMENT, None), APP, consent)
@@ -54,7 +53,7 @@ def test_the_consent_address_is_the_kinds_own(
 
 
 def test_scopes_are_separated_as_the_application_does(catalog: Catalog) -> None:
-    oauth = oauth_of(catalog.kind("team-chat").spec)
+    oauth = catalog.kind("team-chat").spec.oauth_endpoints
 
     url = consent_url(
         oauth, URL(oauth.authorization_url), APP, ConsentParams("https://g.example", ["a:read", "b:write"], "s", None)
@@ -64,7 +63,7 @@ def test_scopes_are_separated_as_the_application_does(catalog: Catalog) -> None:
 
 
 def test_pkce_sends_the_challenge_of_the_rfcs_own_example(catalog: Catalog) -> None:
-    oauth = oauth_of(catalog.kind("work-management").spec)
+    oauth = catalog.kind("work-management").spec.oauth_endpoints
     verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 
     url = consent_url(oauth, URL(oauth.authorization_url), APP, ConsentParams("https://g.example", [], "s", verifier))
@@ -76,7 +75,7 @@ def test_pkce_sends_the_challenge_of_the_rfcs_own_example(catalog: Catalog) -> N
 
 
 def test_an_override_moves_oauth_endpoints_and_keeps_their_paths(catalog: Catalog) -> None:
-    oauth = oauth_of(catalog.kind("support-desk").spec)
+    oauth = catalog.kind("support-desk").spec.oauth_endpoints
 
     moved = endpoint(oauth.token_url, ENVIRONMENT, URL("http://127.0.0.1:9001"))
 
@@ -96,7 +95,7 @@ def test_an_override_moves_oauth_endpoints_and_keeps_their_paths(catalog: Catalo
 def test_the_app_proves_itself_as_the_application_wants_it(
     catalog: Catalog, kind: str, content_type: str, authorization: str | None, members: dict[str, str]
 ) -> None:
-    oauth = oauth_of(catalog.kind(kind).spec)
+    oauth = catalog.kind(kind).spec.oauth_endpoints
 
     request = code_request(oauth, URL("https://a.example/token"), APP, Code("c+d", "https://g.example/cb", "v" * 43))
 
@@ -112,7 +111,7 @@ def test_the_app_proves_itself_as_the_application_wants_it(
 
 
 def test_a_public_client_only_names_itself(catalog: Catalog) -> None:
-    oauth = oauth_of(catalog.kind("team-chat").spec)
+    oauth = catalog.kind("team-chat").spec.oauth_endpoints
 
     request = refresh_request(oauth, URL("https://a.example/token"), App("public", SecretStr("")), "r1")
 
@@ -141,7 +140,7 @@ def test_a_public_client_only_names_itself(catalog: Catalog) -> None:
 def test_a_grant_is_revoked_as_the_application_wants_it(
     catalog: Catalog, kind: str, method: str, authorization: str | None, members: dict[str, str]
 ) -> None:
-    oauth = oauth_of(catalog.kind(kind).spec)
+    oauth = catalog.kind(kind).spec.oauth_endpoints
     credentials = {"access_token": "a1", "refresh_token": "r1"}
 
     request = revoke_request(oauth, URL("https://a.example/revoke"), APP, credentials)
@@ -153,7 +152,7 @@ def test_a_grant_is_revoked_as_the_application_wants_it(
 
 
 def test_without_a_token_there_is_nothing_to_revoke(catalog: Catalog) -> None:
-    oauth = oauth_of(catalog.kind("support-desk").spec)
+    oauth = catalog.kind("support-desk").spec.oauth_endpoints
 
     request = revoke_request(oauth, URL("https://a.example/revoke"), APP, {"refresh_token": "r1"})
 
