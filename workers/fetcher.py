@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gateway.jobs.claims import Claims, Shares
-from gateway.jobs.lease import Work
 from gateway.jobs.model import StoredJob
+from gateway.jobs.run_context import Work
 from gateway.jobs.runner import Runner
 from gateway.jobs.wakeup import BATCH
 

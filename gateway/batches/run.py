@@ -32,10 +32,10 @@ from gateway.errors import (
     ReauthorizationRequired,
     Unavailable,
 )
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import StoredJob
 from gateway.jobs.outcome import MAYBE, is_requeued
+from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import JobStore
 from gateway.telemetry.metrics import BATCH_OPERATIONS
 from gateway.upstream.prepared import PreparedCall

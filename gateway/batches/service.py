@@ -17,8 +17,8 @@ from gateway.contract.batches import BatchCall, ReceivedOperation
 from gateway.errors import GatewayError, IdempotencyMismatch
 from gateway.identity.model import Caller
 from gateway.jobs.acceptance import JobAcceptance
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob
+from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.tasks import BATCH

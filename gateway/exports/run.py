@@ -12,9 +12,9 @@ from gateway.errors import InternalError, UpstreamTooLarge
 from gateway.exports.formats import CONTENT_TYPES, columns_of, csv_header, csv_rows
 from gateway.exports.model import ExportParams, ExportState
 from gateway.exports.pages import RecordPages
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import StoredJob
 from gateway.jobs.results import line_of
+from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.telemetry.metrics import EXPORT_RECORDS

@@ -15,8 +15,8 @@ from gateway.exports.model import ExportParams
 from gateway.exports.pages import ListPages, RecordPages, SearchPages
 from gateway.exports.run import ExportRun
 from gateway.identity.model import Caller, Scope
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob
+from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.kinds.actions import SEARCH_ACTION

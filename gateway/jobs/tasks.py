@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.contract.jobs import FINAL, JobStatus
-from gateway.jobs.lease import Work
 from gateway.jobs.model import OPERATION_TASK, JobSummary
+from gateway.jobs.run_context import Work
 from gateway.upstream.download import ACTION as DOWNLOAD
 
 

@@ -22,9 +22,9 @@ from gateway.db.pool import Database
 from gateway.errors import NotFound
 from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.removal import JobRemoval
+from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.tasks import DELETE_CONNECTOR, DELETE_WORKSPACE

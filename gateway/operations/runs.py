@@ -8,8 +8,8 @@ from gateway.audit.log import Actor, Audit
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.kinds import Effect
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import StoredJob
+from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.operations.accounting import Accounted, created_id, describe
 from gateway.operations.response_cache import ResponseCache

@@ -15,8 +15,8 @@ import msgspec
 import procrastinate
 import uvloop
 
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import StoredJob
+from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.tasks import TASKS, Task
 from gateway.services.worker import open_worker
 from gateway.settings import Settings

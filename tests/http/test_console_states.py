@@ -17,8 +17,8 @@ from gateway.events.model import Event
 from gateway.events.store import WebhookStore
 from gateway.events.webhook import Delivery, TurnResult
 from gateway.http.console.routes import CONSOLE_ROUTES
-from gateway.jobs.lease import JobRunContext, Work
 from gateway.jobs.model import NewJob, StoredJob
+from gateway.jobs.run_context import JobRunContext, Work
 from tests.harness.clients import caller_of
 from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.in_process import FrontEnd

@@ -12,10 +12,10 @@ from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import Unavailable
 from gateway.jobs import results
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.leases import Leases
 from gateway.jobs.model import StoredJob
-from gateway.jobs.runner import Runner, Work
+from gateway.jobs.run_context import JobRunContext, Work
+from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.upstream.prepared import prepare
 from gateway.upstream.responses import OperationResult

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from gateway.contract.jobs import JobStatus
-from gateway.db.notifications import NotificationListener
+from gateway.db.notifications import NotificationListener, notify
 from gateway.db.pool import Database
 from gateway.jobs.leases import JobOutcome
 from gateway.jobs.model import JobSummary, StoredJob
@@ -35,14 +35,29 @@ def counting(database: Database) -> Counting:
 
 
 @pytest.fixture
-async def waiters(counting: Counting, database_url: str) -> AsyncIterator[JobWaiters]:
-    """Waiters that hear of changes; the first gap, which wakes everybody, is over."""
-    waiters, changes, is_listening = JobWaiters(counting), NotificationListener(database_url), asyncio.Event()
-    changes.subscribe({"job": waiters.on_notify}, waiters.wake_all)
+async def changes(database_url: str) -> AsyncIterator[NotificationListener]:
+    """A listener whose first gap, which wakes everybody, is over."""
+    changes, is_listening = NotificationListener(database_url), asyncio.Event()
     changes.subscribe({}, is_listening.set)
     async with changes.listening():
         await is_listening.wait()
-        yield waiters
+        yield changes
+
+
+@pytest.fixture
+def waiters(counting: Counting, changes: NotificationListener) -> JobWaiters:
+    """Waiters that hear of changes."""
+    waiters = JobWaiters(counting)
+    changes.subscribe({"job": waiters.on_notify}, waiters.wake_all)
+    return waiters
+
+
+async def caught_up(database: Database, changes: NotificationListener) -> None:
+    """Returns when every change until now has been heard of."""
+    heard = asyncio.Event()
+    changes.subscribe({"test": lambda _: heard.set()}, None)
+    await notify(database, "test", "")
+    await heard.wait()
 
 
 async def begun(waiters: JobWaiters, counting: Counting, waiting: list) -> list["asyncio.Task[JobSummary]"]:
@@ -64,9 +79,11 @@ async def test_waiters_of_a_job_share_a_look_at_it(waiters, counting, leases, cl
     assert counting.looks <= 2
 
 
-async def test_who_has_seen_no_version_waits_for_the_next_change_after_one_look(waiters, counting, leases, claimed):
+async def test_who_has_seen_no_version_waits_for_the_next_change_after_one_look(
+    database, changes, waiters, counting, leases, claimed
+):
     job = await claimed()
-    counting.looks = 0
+    await caught_up(database, changes)
     waiting = asyncio.ensure_future(waiters.changed(job.organization_id, job.id, None, 30))
     await eventually(lambda: waiters.waiting == 1)
     looks_before_the_change = counting.looks

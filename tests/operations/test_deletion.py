@@ -19,10 +19,10 @@ from gateway.context_store.layout import Layout
 from gateway.contract.jobs import JobStatus
 from gateway.errors import GatewayError, NotFound, ResultExpired
 from gateway.jobs import results
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.leases import JobOutcome, Leases, LostLease
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.removal import JobRemoval
+from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.stored_files.blobs import FolderBlobs
 from gateway.jobs.stored_files.store import StoredFiles

@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 import msgspec
 
 from gateway.jobs.claims import Claims
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob
+from gateway.jobs.run_context import JobRunContext
 from gateway.services.worker import WorkerServices
 from gateway.upstream.responses import OperationResult
 from workers.fetcher import Fetcher, Slots

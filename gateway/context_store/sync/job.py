@@ -29,9 +29,9 @@ from gateway.errors import (
     UpstreamNotFound,
     UpstreamRateLimited,
 )
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import StoredJob
+from gateway.jobs.run_context import JobRunContext
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.responses import OperationResult
 

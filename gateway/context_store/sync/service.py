@@ -23,8 +23,8 @@ from gateway.contract.problems import JobErrorView
 from gateway.db.pool import Database
 from gateway.errors import InvalidParams, NotFound, Unavailable
 from gateway.identity.model import Caller
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import NewJob, StoredJob
+from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import JobStore
 from gateway.jobs.tasks import SYNCHRONIZE
 from gateway.jobs.wakeup import Wakeup

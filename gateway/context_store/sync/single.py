@@ -20,8 +20,8 @@ from gateway.context_store.sync.sources import params_with_fields
 from gateway.context_store.sync.transforms import Documents
 from gateway.db.pool import Database
 from gateway.errors import GatewayError, UpstreamNotFound
-from gateway.jobs.lease import JobRunContext
 from gateway.jobs.model import StoredJob
+from gateway.jobs.run_context import JobRunContext
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.sync import Search
 from gateway.upstream.connector import UpstreamConnector

@@ -1,0 +1,114 @@
+"""The context of a job's run: what the run notes in the job's row as it goes, each note with the fence."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from gateway.aio.clock import CLOCK, steady
+from gateway.contract.kinds import Effect
+from gateway.db.retries import retry_until_available
+from gateway.errors import JobCanceled, Unavailable
+from gateway.jobs.leases import LEASE, Leases, LostLease
+from gateway.jobs.model import CANCELED_UNDONE, StoredJob
+from gateway.upstream.responses import OperationResult
+
+#: seconds between progress notes of one job
+_PROGRESS_INTERVAL = 0.5
+
+
+class JobRunContext:
+    """A job's row as the context of its run: what it notes as it goes, each note with the fence."""
+
+    def __init__(self, leases: Leases, job: StoredJob) -> None:
+        self._leases = leases
+        self._job = job
+        self.state: Mapping[str, Any] = job.state
+        #: when a request went out whose answer is not stored yet, be it by an earlier attempt
+        self.sent_at: datetime | None = job.in_flight_since
+        #: whether this process knows that a byte of it went out; a mark by another process does not say so
+        self.is_sent = False
+        #: requests whose answers are in no saved state; a run may send several side by side
+        self._in_flight = 0
+        #: what is noted of them goes out one after the other, as it happened
+        self._write_lock = asyncio.Lock()
+        self._parts = job.parts
+        self._reported_at = float("-inf")
+        self.last_progress: tuple[int, int | None] = (job.progress, job.total)
+        #: whether this attempt has saved anything: a job that goes on may wait again however old it is
+        self.has_saved = False
+        #: whether a caller wants the job canceled
+        self.is_canceled = job.cancel_requested
+        #: set when the run is to send nothing more: the job is canceled, or its worker shuts down
+        self.stopping = asyncio.Event()
+
+    def stop(self, *, is_canceled: bool = False) -> None:
+        """Ask the run to send nothing more; runs that do not watch `stopping` go on."""
+        self.is_canceled = self.is_canceled or is_canceled
+        self.stopping.set()
+
+    @property
+    def may_be_repeated(self) -> bool:
+        """Whether the work since the last saved state can be done again without harm."""
+        return self.sent_at is None or self._job.effect is not Effect.WRITE
+
+    async def mark_in_flight(self) -> None:
+        async with self._write_lock:
+            asked_at = steady()
+            if not await self._leases.mark_in_flight(self._job):
+                raise JobCanceled(CANCELED_UNDONE)
+            self._in_flight += 1
+            self.sent_at = self.sent_at or CLOCK.now()
+        # A process that was frozen in between must not send: others may have taken its job for lost.
+        if steady() - asked_at > LEASE / 2:
+            raise LostLease
+
+    def first_byte_sent(self) -> None:
+        self.is_sent = True
+
+    async def clear_in_flight(self) -> None:
+        async with self._write_lock:
+            self._in_flight -= 1
+            if not self._in_flight:
+                await retry_until_available(lambda: self._leases.clear_in_flight(self._job))
+                self.sent_at, self.is_sent = self._job.in_flight_since, False
+
+    def refused(self) -> None:
+        self._in_flight -= 1
+
+    async def checkpoint(
+        self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None, *, answers: int = 0
+    ) -> None:
+        lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
+        await self.save(state, {part or self._parts + 1: lines} if lines else {}, answers=answers)
+
+    async def save(self, state: Mapping[str, Any], parts: Mapping[int, str], *, answers: int = 0) -> None:
+        """Keep this state for a later attempt and these numbered parts of the result, JSON lines each, or neither."""
+        async with self._write_lock:
+            is_answered = self._in_flight <= answers  # reads have answers too, and are not marked
+            await retry_until_available(
+                lambda: self._leases.checkpoint(self._job, state, parts, is_answered=is_answered)
+            )
+            self._in_flight = max(0, self._in_flight - answers)
+            self.state, self._parts, self.has_saved = state, max([self._parts, *parts]), True
+            if is_answered:
+                self.sent_at, self.is_sent = None, False
+
+    async def progress(self, done: int, total: int | None, message: str) -> None:
+        now = asyncio.get_running_loop().time()
+        is_changed = (done, total) != self.last_progress
+        if not is_changed or (now - self._reported_at < _PROGRESS_INTERVAL and done != total):
+            return
+        self._reported_at, self.last_progress = now, (done, total)
+        try:
+            is_canceled = await self._leases.progress(self._job, done, total, message)
+        except Unavailable:
+            return
+        if is_canceled and self._job.effect is Effect.READ:
+            raise JobCanceled("canceled while it ran")
+
+
+#: what is done for a job: run it to an answer, with its run context
+Work = Callable[[StoredJob, JobRunContext], Awaitable[OperationResult]]
