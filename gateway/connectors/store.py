@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime
 from typing import Any, Unpack
 from uuid import UUID, uuid4
@@ -17,10 +16,11 @@ from gateway.connectors.model import (
     binding,
     name_taken,
 )
+from gateway.connectors.rows import binding_of, record_in, sealed_in, with_secret
 from gateway.contract.connectors import ConnectorStatus
 from gateway.db.pool import Connection, Database
 from gateway.errors import NotFound
-from gateway.vault.vault import Binding, Sealed, Vault
+from gateway.vault.vault import Vault
 
 #: connectors that one statement looks up
 _BATCH = 500
@@ -133,7 +133,6 @@ _DELETED_OF_WORKSPACE = """
 _DELETE = "DELETE FROM connectors WHERE organization_id = $1 AND id = $2"
 
 
-_MEMBERS = tuple(each.name for each in fields(ConnectorRecord))
 #: an organization's id, and that of a connector of it
 _Ids = tuple[UUID, UUID]
 _RecordAndSecret = tuple[ConnectorRecord, SealedSecret | None]
@@ -207,7 +206,8 @@ class ConnectorStore:
         row = await connection.fetchrow(_BOUND_TO, organization_id, connector_id)
         if row is None:
             raise NotFound("there is no such connector")
-        sealed = self._vault.seal(credentials, _binding_of(organization_id, connector_id, row))
+        bound = binding(organization_id, connector_id, row["kind"], json.loads(row["environment"]))
+        sealed = self._vault.seal(credentials, bound)
         await connection.execute(
             _SEAL, connector_id, organization_id, sealed.key_id, sealed.wrapped_key, sealed.sealed, expires_at
         )
@@ -227,7 +227,7 @@ class ConnectorStore:
         organizations, connectors = zip(*keys, strict=True)
         async with self._database.system() as connection:
             rows = await connection.fetch(_OPEN, set(organizations), connectors)
-        by_key = {(row["organization_id"], row["id"]): _with_secret(row) for row in rows}
+        by_key = {(row["organization_id"], row["id"]): with_secret(row) for row in rows}
         return [by_key.get(key) for key in keys]
 
     async def get_deleted(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
@@ -240,7 +240,7 @@ class ConnectorStore:
         row = await connection.fetchrow(_GET_WITHIN, organization_id, connector_id)
         if row is None:
             raise NotFound("there is no such connector")
-        return _record(row)
+        return record_in(row)
 
     async def find(
         self,
@@ -274,13 +274,13 @@ class ConnectorStore:
                 workspaces,
                 containing,
             )
-        return [_record(row) for row in rows]
+        return [record_in(row) for row in rows]
 
     async def first_of_each_kind(self, organization_id: UUID, limit: int) -> Sequence[ConnectorRecord]:
         """At most `limit` records of each kind, the oldest first."""
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_FIRST_OF_EACH_KIND, organization_id, limit)
-        return [_record(row) for row in rows]
+        return [record_in(row) for row in rows]
 
     async def count(self, organization_id: UUID) -> dict[ConnectorStatus, int]:
         """How many connectors there are of each status."""
@@ -292,7 +292,7 @@ class ConnectorStore:
         """The credentials as they are now; raises NotFound."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_SECRET, organization_id, connector_id)
-            if row is not None and not _sealed(row).has_context:
+            if row is not None and not sealed_in(row).has_context:
                 async with connection.transaction():
                     row = await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
                     await self._bind(connection, organization_id, connector_id, row)
@@ -308,9 +308,9 @@ class ConnectorStore:
 
     async def _bind(self, connection: Connection, organization_id: UUID, connector_id: UUID, row: Any) -> None:
         """Seal what an earlier version sealed as this one does; the row is locked."""
-        if row is None or _sealed(row).has_context:
+        if row is None or sealed_in(row).has_context:
             return
-        bound = self._vault.rewrapped(_sealed(row), _binding_of(organization_id, connector_id, row))
+        bound = self._vault.rewrapped(sealed_in(row), binding_of(organization_id, connector_id, row))
         await connection.execute(
             _BIND, organization_id, connector_id, row["wrapped_key"], bound.key_id, bound.wrapped_key, bound.sealed
         )
@@ -327,7 +327,7 @@ class ConnectorStore:
     def _secret_in(self, organization_id: UUID, connector_id: UUID, row: Any) -> Secret:
         if row is None:
             raise NotFound("there is no such connector")
-        values = self._vault.open(_sealed(row), _binding_of(organization_id, connector_id, row))
+        values = self._vault.open(sealed_in(row), binding_of(organization_id, connector_id, row))
         return Secret(values, row["expires_at"], row["version"], row["kind"], json.loads(row["environment"]))
 
     async def update(self, organization_id: UUID, connector_id: UUID, **change: Unpack[ConnectorChange]) -> None:
@@ -382,23 +382,3 @@ class ConnectorStore:
         """The connectors of a workspace whose deletion began."""
         async with self._database.tenant(organization_id) as connection:
             return [row["id"] for row in await connection.fetch(_DELETED_OF_WORKSPACE, organization_id, workspace_id)]
-
-
-def _sealed(row: Any) -> Sealed:
-    return Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
-
-
-def _binding_of(organization_id: UUID, connector_id: UUID, row: Any) -> Binding:
-    return binding(organization_id, connector_id, row["kind"], json.loads(row["environment"]))
-
-
-def _with_secret(row: Any) -> _RecordAndSecret:
-    secret = SealedSecret(_sealed(row), row["expires_at"], row["version"]) if row["key_id"] is not None else None
-    return _record(row), secret
-
-
-def _record(row: Any) -> ConnectorRecord:
-    members = {name: row[name] for name in _MEMBERS}
-    members["environment"] = json.loads(members["environment"])
-    members["status"] = ConnectorStatus(members["status"])
-    return ConnectorRecord(**members)

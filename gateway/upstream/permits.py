@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from types import TracebackType
+from typing import Self
 
 from gateway.errors import Unavailable
 from gateway.telemetry.metrics import REFUSED
@@ -24,17 +25,13 @@ class Permits:
         #: scope → its connections, of those that have any
         self.held: dict[str, int] = {}
 
-    def one(self, scope: RateScope, timeout: float) -> "Permit":
-        """A permit for as long as the block lasts.
-
-        Raises UpstreamRateLimited when the scope has no place within the timeout, then Unavailable at once if no
-        connection is left.
-        """
-        return Permit(self, scope, timeout)
-
 
 class Permit:
-    """A held permit; a class, because a generator costs more."""
+    """`async with` a permit of a scope; a class, because a generator costs more.
+
+    Raises UpstreamRateLimited when the scope has no place within `timeout` seconds, then Unavailable at once if no
+    connection is left.
+    """
 
     __slots__ = ("_has_place", "_permits", "_scope", "_timeout", "headers")
 
@@ -46,7 +43,7 @@ class Permit:
         #: those of the response, which may tell what is left of the application's limit
         self.headers: Mapping[str, str] | None = None
 
-    async def __aenter__(self) -> "Permit":
+    async def __aenter__(self) -> Self:
         permits, scope_id = self._permits, self._scope.id
         turn = permits.limiter.acquire(self._scope, self._timeout)
         if turn is not None:

@@ -25,7 +25,7 @@ from gateway.telemetry import tracing
 from gateway.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
 from gateway.upstream.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
-from gateway.upstream.permits import Permits
+from gateway.upstream.permits import Permit, Permits
 from gateway.upstream.rate_limits import RateLimiter, RateScope, Unlimited
 from gateway.upstream.read_budget import ReadBudget
 from gateway.upstream.requests import UpstreamRequest
@@ -206,7 +206,7 @@ class Transport:
         response = _NO_RESPONSE
         token = _SENDING.set(sending)
         try:
-            async with self._permits.one(scope, min(timeout, PERMIT_TIMEOUT)) as permit:
+            async with Permit(self._permits, scope, min(timeout, PERMIT_TIMEOUT)) as permit:
                 if before is not None:
                     await before()
                 began = monotonic()
@@ -287,7 +287,7 @@ class Transport:
         `timeout` is for all of it. Raises as `fetch` does.
         """
         extra_headers = {**credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
-        async with self._permits.one(scope, PERMIT_TIMEOUT) as permit:
+        async with Permit(self._permits, scope, PERMIT_TIMEOUT) as permit:
             began = monotonic()
             try:
                 with IdleTimeout(self._timeouts, timeout, self._idle):

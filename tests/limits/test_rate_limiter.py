@@ -34,7 +34,7 @@ def scope(requests: int = 1000, seconds: int = 10, concurrent: int | None = None
 
 
 def permit(limiter: SharedRateLimiter, who: RateScope, timeout: float) -> Permit:
-    return Permits(limiter, max_connections=1000).one(who, timeout)
+    return Permit(Permits(limiter, max_connections=1000), who, timeout)
 
 
 async def permitted(limiter: SharedRateLimiter, who: RateScope, timeout: float = 5) -> float:

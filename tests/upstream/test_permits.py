@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from gateway.errors import Unavailable
-from gateway.upstream.permits import Permits
+from gateway.upstream.permits import Permit, Permits
 from gateway.upstream.rate_limits import RateScope, Unlimited
 
 
@@ -33,7 +33,7 @@ async def taken(permits: Permits, stack: AsyncExitStack, name: str) -> int:
     """Permits that a scope gets until it is refused."""
     for number in range(1000):
         try:
-            await stack.enter_async_context(permits.one(scope(name), 1))
+            await stack.enter_async_context(Permit(permits, scope(name), 1))
         except Unavailable:
             return number
     return 1000
@@ -52,7 +52,7 @@ async def test_many_accounts_share_all_of_it():
     async with AsyncExitStack() as stack:
         assert sum([await taken(permits, stack, str(number)) for number in range(100)]) == 100
         with pytest.raises(Unavailable) as refused:
-            await stack.enter_async_context(permits.one(scope("late"), 1))
+            await stack.enter_async_context(Permit(permits, scope("late"), 1))
 
     assert refused.value.retry_after == 1
 
@@ -61,9 +61,9 @@ async def test_what_was_given_back_can_be_had_again():
     permits = Permits(Unlimited(), 1)
 
     for _ in range(3):
-        async with permits.one(scope("a"), 1):
+        async with Permit(permits, scope("a"), 1):
             with pytest.raises(Unavailable):
-                async with permits.one(scope("a"), 1):
+                async with Permit(permits, scope("a"), 1):
                     pass
 
 
@@ -71,7 +71,7 @@ async def test_a_request_that_finds_no_connection_gives_its_place_back():
     limiter = Counting()
 
     with pytest.raises(Unavailable):
-        async with Permits(limiter, 0).one(scope("a"), 1):
+        async with Permit(Permits(limiter, 0), scope("a"), 1):
             pass
 
     assert limiter.places == 0
@@ -80,7 +80,7 @@ async def test_a_request_that_finds_no_connection_gives_its_place_back():
 async def test_a_place_given_back_early_is_given_back_once_with_the_headers_of_the_response():
     limiter = Counting()
 
-    async with Permits(limiter, 1).one(scope("a"), 1) as permit:
+    async with Permit(Permits(limiter, 1), scope("a"), 1) as permit:
         permit.headers = {"x-left": "1"}
         permit.give_place()
         assert limiter.places == 0
