@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import TypeAlias
 
 import msgspec
 
+from gateway.batches.grouping import Numbered
 from gateway.batches.model import StoredOperation
 from gateway.db.pool import Database
 from gateway.jobs.leases import LARGE_TIMEOUT
@@ -22,7 +22,6 @@ _FROM = """
         SELECT max(first_index) FROM batch_inputs WHERE organization_id = $1 AND job_id = $2 AND first_index <= $3), 0)
     ORDER BY first_index LIMIT 1
 """
-_Numbered: TypeAlias = tuple[int, StoredOperation]
 _DECODER = msgspec.json.Decoder(StoredOperation)
 
 
@@ -49,17 +48,24 @@ class BatchInputs:
         async with aclosing(self.operations(job, index + 1, index)) as operations:
             return (await anext(operations))[1]
 
-    async def operations(self, job: JobSummary, end: int, first: int = 0) -> AsyncGenerator[_Numbered, None]:
+    async def operations(self, job: JobSummary, end: int, first: int = 0) -> AsyncGenerator[Numbered, None]:
         """The operations from an index to before `end`, with their indexes; one part of them is in memory at a time."""
+        async with aclosing(self.parts(job, end, first)) as parts:
+            async for part in parts:
+                for numbered in part:
+                    yield numbered
+
+    async def parts(self, job: JobSummary, end: int, first: int = 0) -> AsyncGenerator[list[Numbered], None]:
+        """The same, part by part as they were stored."""
         index = first
         while index < end:
             async with self._database.tenant(job.organization_id) as connection:
                 row = await connection.fetchrow(_FROM, job.organization_id, job.id, index, timeout=LARGE_TIMEOUT)
             text = self._sealing.open(job, _field(row["first_index"]), row["lines"])
-            for number, line in enumerate(text.rstrip("\n").split("\n"), row["first_index"]):
-                if index <= number < end:
-                    yield number, _DECODER.decode(line)
-                    index = number + 1
+            lines = enumerate(text.rstrip("\n").split("\n"), row["first_index"])
+            part = [(number, _DECODER.decode(line)) for number, line in lines if index <= number < end]
+            index = part[-1][0] + 1
+            yield part
 
 
 def _field(first: int) -> str:

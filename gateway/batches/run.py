@@ -1,4 +1,4 @@
-"""Running a batch on a worker: operations side by side, each result stored before the next takes its place.
+"""Running a batch on a worker: requests side by side, each result stored before the next takes its place.
 
 The job's state is the journal. A write is entered in it before the first byte is sent, and struck off with its result.
 After a kill the next attempt runs what has not ended, and a write that was in flight ends `unknown`.
@@ -17,6 +17,8 @@ import msgspec
 from gateway import errors
 from gateway.aio.batching import Batcher
 from gateway.batches import references
+from gateway.batches.calls import BatchCalls
+from gateway.batches.grouping import Numbered
 from gateway.batches.inputs import BatchInputs
 from gateway.batches.journal import Journal, parts_of
 from gateway.batches.model import BatchJob, ItemResult, ItemStatus, StoredOperation
@@ -31,6 +33,7 @@ from gateway.errors import (
     OutcomeUnknown,
     ReauthorizationRequired,
     Unavailable,
+    with_unknown_outcome,
 )
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import StoredJob
@@ -38,7 +41,7 @@ from gateway.jobs.outcome import MAYBE, is_requeued
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import JobStore
 from gateway.telemetry.metrics import BATCH_OPERATIONS
-from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.bulk import Outcome
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import InMemoryRunContext
 
@@ -48,41 +51,38 @@ log = logging.getLogger(__name__)
 _TURN = 3600.0
 #: changes of the journal that one statement stores
 _MAX_CHANGES = 1000
-
-#: the call that an operation is; raises InvalidParams, NotFound and ConnectorNotReady
-Prepare = Callable[[StoredOperation], Awaitable[PreparedCall]]
-#: runs a call until it has a result
-RunCall = Callable[[PreparedCall, InMemoryRunContext], Awaitable[OperationResult]]
+#: bulk requests under way, whose results are in memory until they are stored
+_MAX_BULK = 10
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """An entry of the journal: a write about to be sent, one that was not sent, or an operation's result."""
+    """An entry of the journal: writes about to be sent, writes that were not sent, and results of operations."""
 
-    index: int
-    is_in_flight: bool = False
-    ended: ItemResult | None = None
+    in_flight: Sequence[int] = ()
+    cleared: Sequence[int] = ()
+    ended: Sequence[ItemResult] = ()
 
 
-class _ItemRunContext(InMemoryRunContext):
-    """The run context of one operation: whether its write is in flight is durable, everything else is not."""
+class _RequestRunContext(InMemoryRunContext):
+    """The run context of one request: whether its writes are in flight is durable, everything else is not."""
 
-    def __init__(self, commit: Callable[[_Change], Awaitable[None]], index: int) -> None:
+    def __init__(self, commit: Callable[[_Change], Awaitable[None]], indexes: Sequence[int]) -> None:
         super().__init__()
         self._commit = commit
-        self._index = index
+        self._indexes = indexes
         #: of the call; only a write may not be sent twice
         self.effect = Effect.READ
         self.is_in_flight = False
 
     async def mark_in_flight(self) -> None:
         if self.effect is Effect.WRITE and not self.is_in_flight:
-            await self._commit(_Change(self._index, is_in_flight=True))
+            await self._commit(_Change(in_flight=self._indexes))
             self.is_in_flight = True
 
     async def clear_in_flight(self) -> None:
         if self.is_in_flight:
-            await self._commit(_Change(self._index))
+            await self._commit(_Change(cleared=self._indexes))
             self.is_in_flight = False
 
 
@@ -91,23 +91,27 @@ class BatchRun:
 
     def __init__(
         self,
-        prepare: Prepare,
-        run_call: RunCall,
+        calls: BatchCalls,
+        options: BatchJob,
         inputs: BatchInputs,
         jobs: JobStore,
         job: StoredJob,
         run_context: JobRunContext,
     ) -> None:
-        self._prepare = prepare
-        self._run_call = run_call
+        self._calls = calls
         self._inputs = inputs
         self._jobs = jobs
         self._job = job
-        self._options = msgspec.convert(job.params, BatchJob)
+        self._options = options
         self._run_context = run_context
         self._journal = Journal.of(run_context.state, self._options.total)
         self._commit: Batcher[_Change, None] = Batcher(self._commit_all, max_batch=_MAX_CHANGES, concurrency=1)
         self._reading = asyncio.Lock()
+        self._width = 1 if options.steps else options.concurrency
+        #: requests that may be under way at a time
+        self._room = asyncio.Semaphore(self._width)
+        #: bulk requests whose results are in memory
+        self._bulk_room = asyncio.Semaphore(_MAX_BULK)
         self._gives_back_at = time.monotonic() + _TURN
         #: why nothing more is sent in this attempt: the job waits and goes on later
         self._interruption: GatewayError | None = None
@@ -125,7 +129,7 @@ class BatchRun:
         await self._end_lost()
         self._is_ended = self._options.stop_on_error and self._journal.has_failures
         if not self._run_context.is_canceled:
-            await self._work_off()
+            await self._work_off(self._pending())
         is_whole = self._journal.done == self._options.total
         if self._interruption is not None and not self._run_context.is_canceled and not is_whole:
             raise self._interruption
@@ -154,31 +158,34 @@ class BatchRun:
                 "the worker was lost while the write was in flight; look it up before sending it again",
                 extra={"outcome": "unknown", "known": {"request_sent": MAYBE}, "safe_to_retry": False},
             )
-            await self._commit(_Change(index, ended=_result(index, operation, ItemStatus.UNKNOWN, error)))
+            await self._commit(_Change(ended=[_result(index, operation, ItemStatus.UNKNOWN, error)]))
 
-    async def _work_off(self) -> None:
-        width = 1 if self._options.steps else self._options.concurrency
+    async def _work_off(self, groups: AsyncGenerator[list[Numbered], None]) -> None:
+        """Run groups of operations until there are no more; `_room` bounds the requests under way."""
         try:
-            async with aclosing(self._pending()) as operations, asyncio.TaskGroup() as group:
-                for _ in range(min(width, self._options.total)):
-                    group.create_task(self._take_turns(operations))
+            async with aclosing(groups), asyncio.TaskGroup() as slots:
+                for _ in range(min(self._width, self._options.total)):
+                    slots.create_task(self._take_turns(groups))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
 
-    async def _pending(self) -> AsyncGenerator[tuple[int, StoredOperation], None]:
+    async def _pending(self) -> AsyncGenerator[list[Numbered], None]:
+        """What has not ended, grouped within each stored part."""
         first = next((gap.start for gap in self._journal.gaps() if gap), self._options.total)
-        async for index, operation in self._inputs.operations(self._job, self._options.total, first):
-            if not self._journal.is_done(index):
-                yield index, operation
+        async with aclosing(self._inputs.parts(self._job, self._options.total, first)) as parts:
+            async for part in parts:
+                unfinished = [numbered for numbered in part if not self._journal.is_done(numbered[0])]
+                for group in await self._calls.groups(unfinished):
+                    yield group
 
-    async def _take_turns(self, operations: AsyncIterator[tuple[int, StoredOperation]]) -> None:
+    async def _take_turns(self, groups: AsyncIterator[list[Numbered]]) -> None:
         while not self._stops():
             async with self._reading:
-                taken = await anext(operations, None)
+                taken = await anext(groups, None)
             if taken is None:
                 return
             if not self._stops():
-                await self._run_one(*taken)
+                await (self._run_group(taken) if len(taken) > 1 else self._run_one(*taken[0]))
                 await self._progress()
 
     def _stops(self) -> bool:
@@ -189,19 +196,52 @@ class BatchRun:
             self._interruption = Unavailable("it waits for its next turn")
         return self._is_ended or self._interruption is not None
 
+    async def _run_group(self, group: Sequence[Numbered]) -> None:
+        """One request for many operations; those that it does not answer are sent one by one."""
+        async with self._bulk_room:
+            outcomes = await self._bulk_outcomes(group)
+            if outcomes is None:
+                return
+            pairs = list(zip(group, outcomes, strict=True))
+            ended = [self._ended(*numbered, outcome) for numbered, outcome in pairs if outcome is not None]
+            rest = [numbered for numbered, outcome in pairs if outcome is None]
+            await self._commit(_Change(cleared=[index for index, _ in rest], ended=ended))
+        if rest:
+            await self._work_off(_one_by_one(rest))
+
+    async def _bulk_outcomes(self, group: Sequence[Numbered]) -> Sequence[Outcome] | None:
+        """What a bulk request came to for each of its operations; None where the batch goes on later."""
+        context = _RequestRunContext(self._commit, [index for index, _ in group])
+        try:
+            async with self._room:
+                calls = [await self._calls.prepared(operation) for _, operation in group]
+                context.effect = calls[0].effect
+                return await self._calls.run_bulk(calls, context)
+        except GatewayError as error:
+            await context.clear_in_flight()
+            if is_requeued(self._job, error, None):
+                self._interruption = error
+                return None
+            return [None] * len(group)  # nothing was sent: each ends with the error of its own call
+        except LostLease:
+            raise
+        except Exception:
+            log.exception("a bulk request of a batch failed by a bug", extra={"job_id": str(self._job.id)})
+            unknown = with_unknown_outcome(InternalError(), {"request_sent": MAYBE}, safe_to_retry=False)
+            return [unknown if context.is_in_flight else None] * len(group)
+
     async def _run_one(self, index: int, operation: StoredOperation) -> None:
-        context = _ItemRunContext(self._commit, index)
+        context = _RequestRunContext(self._commit, [index])
         try:
             skipped = self._lacks(operation)
-            answer = None if skipped else await self._answer(operation, context)
+            async with self._room:
+                answer = None if skipped else await self._answer(operation, context)
         except GatewayError as error:
             if is_requeued(self._job, error, None) and not error.is_outcome_unknown:
                 await context.clear_in_flight()
                 self._interruption = error
                 return
-            status = ItemStatus.UNKNOWN if error.is_outcome_unknown else ItemStatus.FAILED
-            ended = _result(index, operation, status, error)
-            self._is_ended = self._is_ended or self._options.stop_on_error or _is_of_connector(error)
+            ended = self._ended(index, operation, error)
         except LostLease:
             raise
         except Exception:
@@ -213,17 +253,25 @@ class BatchRun:
             if answer is None:
                 ended = _result(index, operation, ItemStatus.SKIPPED, skipped)
             else:
-                ended = _result(index, operation, ItemStatus.SUCCEEDED, answer=answer)
-        await self._commit(_Change(index, ended=ended))
+                ended = self._ended(index, operation, answer)
+        await self._commit(_Change(ended=[ended]))
 
-    async def _answer(self, operation: StoredOperation, context: _ItemRunContext) -> OperationResult:
+    def _ended(self, index: int, operation: StoredOperation, outcome: OperationResult | GatewayError) -> ItemResult:
+        """The result of an operation that was sent; an error may end the batch."""
+        if isinstance(outcome, OperationResult):
+            return _result(index, operation, ItemStatus.SUCCEEDED, answer=outcome)
+        self._is_ended = self._is_ended or self._options.stop_on_error or _is_of_connector(outcome)
+        status = ItemStatus.UNKNOWN if outcome.is_outcome_unknown else ItemStatus.FAILED
+        return _result(index, operation, status, outcome)
+
+    async def _answer(self, operation: StoredOperation, context: _RequestRunContext) -> OperationResult:
         if self._options.steps:
             operation = msgspec.structs.replace(
                 operation, params=references.filled(operation.params, self._step_results)
             )
-        call = await self._prepare(operation)
+        call = await self._calls.prepared(operation)
         context.effect = call.effect
-        answer = await self._run_call(call, context)
+        answer = await self._calls.run(call, context)
         if self._options.steps and operation.id is not None:
             self._step_results[operation.id] = answer.decoded()
         return answer
@@ -240,27 +288,29 @@ class BatchRun:
         """Every operation that was not sent gets a line too."""
         for gap in list(self._journal.gaps()):
             operations = self._inputs.operations(self._job, gap.stop, gap.start)
-            await self._commit_all(
-                [_Change(index, ended=_result(index, each, ItemStatus.SKIPPED)) async for index, each in operations]
-            )
+            skipped = [_result(index, each, ItemStatus.SKIPPED) async for index, each in operations]
+            await self._commit_all([_Change(ended=skipped)])
 
     async def _commit_all(self, changes: Sequence[_Change]) -> Sequence[None]:
         """Store what happened since the last commit: one statement, whatever happened meanwhile waits for the next."""
         lines = {}
         for change in changes:
-            if change.ended is not None:
-                self._journal.finish(change.index, change.ended.status)
-                BATCH_OPERATIONS.add(self._job.kind or "", change.ended.status)
-                lines[change.index] = change.ended.line()
-            elif change.is_in_flight:
-                self._journal.in_flight.add(change.index)
-            else:
-                self._journal.in_flight.discard(change.index)
+            self._journal.in_flight |= set(change.in_flight)
+            self._journal.in_flight -= set(change.cleared)
+            for ended in change.ended:
+                self._journal.finish(ended.index, ended.status)
+                BATCH_OPERATIONS.add(self._job.kind or "", ended.status)
+                lines[ended.index] = ended.line()
         await self._run_context.save(self._journal.document(), parts_of(lines))
         return [None] * len(changes)
 
     async def _progress(self) -> None:
         await self._run_context.progress(self._journal.done, self._options.total, self._journal.summary)
+
+
+async def _one_by_one(operations: Sequence[Numbered]) -> AsyncGenerator[list[Numbered], None]:
+    for numbered in operations:
+        yield [numbered]
 
 
 def _is_of_connector(error: GatewayError) -> bool:

@@ -2,15 +2,15 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import msgspec
 
 from gateway.audit.log import Audit
+from gateway.batches.calls import BatchCalls
 from gateway.batches.inputs import BatchInputs
 from gateway.batches.intake import Intake
-from gateway.batches.model import BatchJob, StoredOperation
+from gateway.batches.model import BatchJob
 from gateway.batches.run import BatchRun
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.batches import BatchCall, ReceivedOperation
@@ -23,17 +23,7 @@ from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.tasks import BATCH
 from gateway.operations.runs import OperationRuns
-from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
-from gateway.upstream.run_context import InMemoryRunContext
-
-
-@dataclass(frozen=True, slots=True)
-class _Actor:
-    """Who sent a batch, for the audit log."""
-
-    organization_id: UUID
-    client_id: UUID
 
 
 class Batches:
@@ -109,25 +99,9 @@ class Batches:
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Run a batch's job on a worker; raises GatewayError."""
-        assert job.connector_id is not None
-        assert job.client_id is not None
-        connector_id, actor = job.connector_id, _Actor(job.organization_id, job.client_id)
-
-        async def resolved() -> ResolvedConnector:
-            current = await self._connectors.get(job.organization_id, connector_id)
-            current.require_active()
-            return current
-
-        async def prepared(operation: StoredOperation) -> PreparedCall:
-            kind_operation = (await resolved()).connector.kind.operation(operation.entity, operation.action)
-            if job.params.get("steps"):
-                return prepare(kind_operation, operation.params)
-            return PreparedCall.of(kind_operation, operation.params, limit=operation.limit)
-
-        async def run_call(call: PreparedCall, context: InMemoryRunContext) -> OperationResult:
-            return await self._runs.run_call(actor, await resolved(), call, context)
-
-        return await BatchRun(prepared, run_call, self._inputs, self._jobs, job, run_context).all()
+        options = msgspec.convert(job.params, BatchJob)
+        calls = BatchCalls(self._connectors, self._runs, job, options)
+        return await BatchRun(calls, options, self._inputs, self._jobs, job, run_context).all()
 
 
 def _new_job(caller: Caller, call: BatchCall, resolved: ResolvedConnector, key: JobKey, intake: Intake) -> NewJob:

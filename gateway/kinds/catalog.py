@@ -12,6 +12,7 @@ import jsonschema_rs
 from gateway.contract.kinds import Effect
 from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.bulk import ITEMS
 from gateway.kinds.long_running import FollowUp, ResultRequest
 from gateway.kinds.paging import Paging
 from gateway.kinds.requests import Action, ParamStyle
@@ -233,6 +234,19 @@ class Operation:
             members["params"] |= {name: {"in": "query"} for name in turning}
             return self.changed(**members, record=None, records=request.records, paging=request.paging)
         return self.changed(**members, record=(), records=None, paging=None)
+
+    @cached_property
+    def bulk(self) -> "Operation | None":
+        """The request that stands for many calls of this operation; its param `ITEMS` is the list of their items."""
+        how = self.action.bulk
+        if how is None:
+            return None
+        own = self.action.params
+        shared = {name: own[name] for name in re.findall(r"{(\w+)}", how.request)}
+        shared |= {name: {**own[name], **schema} for name, schema in how.params.items()}
+        members: dict[str, Any] = {name: getattr(how, name) for name in FollowUp.model_fields}
+        members |= {"params": {**shared, ITEMS: how.items}, "required": (), "bulk": None}
+        return self.changed(**members, record=None, records=how.records)
 
     @cached_property
     def file_description(self) -> "Operation | None":

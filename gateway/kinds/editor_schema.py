@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from gateway.kinds import authentication, failures, long_running, notices, paging, requests, spec, sync
+from gateway.kinds import authentication, bulk, failures, long_running, notices, paging, requests, spec, sync
 from gateway.kinds.spec import ConnectorSpec
 
 #: the modules of the models: the comments of their members are the descriptions
-_MODULES = (spec, authentication, failures, paging, requests, long_running, sync, notices)
+_MODULES = (spec, authentication, failures, paging, requests, long_running, bulk, sync, notices)
 #: a class and its body; `inspect` would parse the whole module for each
 _CLASS = re.compile(r"^class (\w+).*\n((?:(?: .*)?\n)*)", re.MULTILINE)
 

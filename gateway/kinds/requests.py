@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from gateway.contract.kinds import Effect
+from gateway.kinds.bulk import Bulk
 from gateway.kinds.long_running import LongRunning
 from gateway.kinds.members import (
     CheckedModel,
@@ -146,6 +147,8 @@ class Action(RequestSpec, CheckedModel):
     runs: Literal["inline", "job"] = "inline"
     #: how the application runs it in the background: how it is started, followed and read
     long_running: LongRunning | None = None
+    #: the request that stands for many calls of a batch
+    bulk: Bulk | None = None
     #: seconds for the whole operation, tries included
     timeout: float = 60
     #: the search or list that finds what a lost write may have made

@@ -78,13 +78,15 @@ class Accounted:
 
     __slots__ = ("_operation", "_resolved", "_started", "outcome")
 
-    def __init__(self, resolved: ResolvedConnector, operation: Operation) -> None:
+    def __init__(self, resolved: ResolvedConnector, operation: Operation, *, started: float | None = None) -> None:
         self._resolved = resolved
         self._operation = operation
+        #: of the monotonic clock, where the operation began before the block
+        self._started = started
         self.outcome = "succeeded"
 
     def __enter__(self) -> "Accounted":
-        self._started = time.monotonic()
+        self._started = self._started or time.monotonic()
         return self
 
     def __exit__(
@@ -97,4 +99,5 @@ class Accounted:
             self.outcome = "interrupted"
         operation, kind = self._operation, self._operation.spec.kind
         EXECUTES.add(kind, operation.entity_id, operation.action_id, self.outcome)
+        assert self._started is not None
         EXECUTE_SECONDS.observe(time.monotonic() - self._started, kind)

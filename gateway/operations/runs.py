@@ -1,6 +1,8 @@
 """Runs operations: with accounting, audit entries for the calls of a batch, checkpoints, stored files, and copies."""
 
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -8,11 +10,14 @@ from gateway.audit.log import Actor, Audit
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.kinds import Effect
+from gateway.errors import GatewayError, Unavailable, UpstreamRateLimited
 from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.operations.accounting import Accounted, created_id, describe
 from gateway.operations.response_cache import ResponseCache
+from gateway.upstream import bulk
+from gateway.upstream.bulk import Outcome
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.http_ranges.responses import RangeRequest
@@ -53,6 +58,60 @@ class OperationRuns:
                 answer = await self.write(resolved, call, lambda: resolved.connector.run_to_end(call, run_context))
                 entry.target = entry.target or created_id(answer.result)
             return selected(answer, FieldSelection(limit=call.limit))
+
+    async def run_bulk(
+        self,
+        actor: Actor,
+        resolved: ResolvedConnector,
+        calls: Sequence[PreparedCall],
+        run_context: InMemoryRunContext,
+    ) -> list[Outcome]:
+        """Run calls of one group by one request; each that is not to be sent by itself has an audit entry.
+
+        Raises UpstreamRateLimited and Unavailable, after which nothing was done.
+        """
+        started = time.monotonic()
+        if calls[0].effect is Effect.READ:
+            outcomes = await _sent(resolved, calls, run_context)
+        else:
+            outcomes = await self._written(resolved, calls, run_context)
+        for call, outcome in zip(calls, outcomes, strict=True):
+            if outcome is not None:
+                self._record(actor, resolved, call, outcome, started)
+        return outcomes
+
+    async def _written(
+        self, resolved: ResolvedConnector, calls: Sequence[PreparedCall], run_context: InMemoryRunContext
+    ) -> list[Outcome]:
+        """The outcomes of writes, with the synchronized copy updated."""
+        record = resolved.record
+        async with self._cache.writing(record.id):
+            outcomes = await _sent(resolved, calls, run_context)
+            for call, outcome in zip(calls, outcomes, strict=True):
+                if isinstance(outcome, OperationResult):
+                    write = Write(call.operation, call.params, outcome)
+                    await self._write_through.apply_write(record.organization_id, record.id, resolved.connector, write)
+        return outcomes
+
+    def _record(
+        self,
+        actor: Actor,
+        resolved: ResolvedConnector,
+        call: PreparedCall,
+        outcome: OperationResult | GatewayError,
+        started: float,
+    ) -> None:
+        """Count and audit a call that a bulk request did."""
+        with (
+            suppress(GatewayError),
+            self._audit.record(str(call.operation), actor, connector_id=resolved.record.id) as entry,
+            Accounted(resolved, call.operation, started=started),
+        ):
+            describe(entry, resolved, call)
+            if isinstance(outcome, GatewayError):
+                raise outcome
+            if call.effect is not Effect.READ:
+                entry.target = entry.target or created_id(outcome.result)
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Run a job's operation on a worker, with checkpoints; raises GatewayError."""
@@ -106,3 +165,15 @@ class OperationRuns:
             record, write = resolved.record, Write(call.operation, call.params, answer)
             await self._write_through.apply_write(record.organization_id, record.id, resolved.connector, write)
         return answer
+
+
+async def _sent(
+    resolved: ResolvedConnector, calls: Sequence[PreparedCall], run_context: InMemoryRunContext
+) -> list[Outcome]:
+    try:
+        answer = await resolved.connector.run_to_end(bulk.bulk_call(calls), run_context)
+    except (UpstreamRateLimited, Unavailable):
+        raise
+    except GatewayError as error:
+        return bulk.outcomes_of_error(calls, error)
+    return bulk.outcomes(calls, answer)

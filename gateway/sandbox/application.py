@@ -1,6 +1,6 @@
 """An application of the sandbox: how it answers the operations of its spec; what is odd in one kind is in `kinds`."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -11,6 +11,7 @@ from yarl import URL
 
 from gateway.kinds.catalog import PLACEMENT_KEYWORDS, Kind, Operation
 from gateway.sandbox import paging
+from gateway.sandbox.bulk import bulk_handler
 from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply, put
 from gateway.sandbox.credentials import presented
 from gateway.sandbox.grants import Grants
@@ -179,6 +180,7 @@ class Application(Operations):
                 line = line.partition("?")[0]
                 by_address.setdefault((operation.action.server, self.shape_of(line)), []).append((line, operation))
         special = {**self.long_jobs.handlers(), **self.handlers()}
+        special |= self._bulk_handlers(special, {shape for _, shape in by_address})
         found = []
         for lines in by_address.values():
             [line, *_], operations = zip(*lines, strict=True)
@@ -186,6 +188,16 @@ class Application(Operations):
         for line, handler in special.items():
             found += self._routes_of(line, (), handler)
         return [*found, *self.files(), *self._authorization()]
+
+    def _bulk_handlers(self, special: Mapping[str, Handler], known: Collection[str]) -> dict[str, Handler]:
+        """What answers bulk requests, by their lines, but those that an operation of the spec sends too."""
+        found = {}
+        for operation in self.kind.operations.values():
+            how, line = operation.action.bulk, operation.action.request
+            if how is not None and self.shape_of(how.request) not in known:
+                own = special.get(line) or self._usual(operation.method, operation)
+                found[how.request] = bulk_handler(self, operation, own)
+        return found
 
     def operations(self) -> Iterable[Operation]:
         """What callers may ask for, a long operation by the request that starts it."""

@@ -31,6 +31,8 @@ class Upstream:
         #: tickets of the list, and the pages that were read, by number
         self.listed = 3
         self.pages: Counter[int] = Counter()
+        #: the ids of each request for several tickets
+        self.shown: list[list[int]] = []
         self.requests = 0
         #: requests under way, and the most that there were
         self.open, self.most_open = 0, 0
@@ -61,6 +63,7 @@ class Upstream:
                 web.get("/api/v2/job_statuses/{id}.json", self._job_status),
                 web.get("/api/v2/tickets.json", self._list),
                 web.post("/api/v2/tickets.json", self._create),
+                web.get("/api/v2/tickets/show_many.json", self._show_many),
                 web.get("/api/v2/tickets/{id}.json", self._get),
                 web.put("/api/v2/tickets/{id}.json", self._update),
             ]
@@ -106,6 +109,12 @@ class Upstream:
             self.refusals -= 1
             return web.json_response({"error": "TooManyRequests"}, status=429, headers={"Retry-After": "11"})
         return web.json_response({"ticket": {"id": int(request.match_info["id"]), "subject": self.subject}})
+
+    async def _show_many(self, request: web.Request) -> web.Response:
+        ids = [int(each) for each in request.query["ids"].split(",")]
+        self.shown.append(ids)
+        await self._taken()
+        return web.json_response({"tickets": [{"id": each, "subject": self.subject} for each in ids]})
 
     async def _create(self, request: web.Request) -> web.Response:
         ticket = (await request.json())["ticket"]

@@ -1,16 +1,18 @@
 """Batches as callers see them over HTTP."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from io import BytesIO
 from typing import Any
 from uuid import uuid4
 
+import aiohttp
 import pytest
 
 from tests.harness.caller import Answer, ConnectorApi
 from tests.harness.console import signed_in
 from tests.harness.sandbox import faults
+from tests.harness.waiting import eventually
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
@@ -22,8 +24,24 @@ async def fault(running) -> AsyncIterator[Any]:
         yield arm
 
 
+@pytest.fixture
+async def asked(running, upstream_requests) -> Callable[[], Awaitable[list[str]]]:
+    """`await asked()`: methods and paths of what the sandbox was asked for since the test began."""
+    async with aiohttp.ClientSession(running.sandbox_url) as session:
+        await session.delete("/_sandbox/requests")
+
+    async def lines() -> list[str]:
+        return [f"{each['method']} {each['path'].removeprefix('/api/v2')}" for each in await upstream_requests()]
+
+    return lines
+
+
 def get(ticket_id: object, **members: Any) -> dict[str, Any]:
     return {"entity": "tickets", "action": "get", "params": {"ticket_id": ticket_id}, **members}
+
+
+def comments(ticket_id: int) -> dict[str, Any]:
+    return {"entity": "ticket_comments", "action": "list", "params": {"ticket_id": ticket_id}}
 
 
 def create(subject: str, **members: Any) -> dict[str, Any]:
@@ -197,8 +215,8 @@ async def test_references_are_checked_before_anything_is_sent(support_desk):
 
 
 async def test_a_canceled_batch_says_what_was_done(api, support_desk, fault):
-    await fault(path_prefix="/api/v2/tickets/2.json", latency_ms=1500)
-    operations = [*(get(1) for _ in range(5)), *(get(2) for _ in range(50))]
+    await fault(path_prefix="/api/v2/tickets/2/", latency_ms=1500)
+    operations = [*(comments(1) for _ in range(5)), *(comments(2) for _ in range(50))]
     job = (await sent(support_desk, operations, concurrency=1)).document(202)["job"]
     await api.job_once(job, lambda seen: seen["progress"] >= 5)
 
@@ -222,6 +240,76 @@ async def test_a_limited_batch_goes_on_later_and_sends_nothing_twice(support_des
 
     assert result["succeeded"] == 6
     assert [each["result"]["subject"] for each in result["results"]] == subjects
+
+
+async def test_many_reads_are_few_requests_and_a_missing_record_has_its_own_error(support_desk, upstream_requests):
+    wanted = [*range(1, 131), 999_999_999, *range(131, 250)]
+    alone = [
+        (await support_desk.execute("tickets", "get", {"ticket_id": number}))["result"] for number in (1, 130, 249)
+    ]
+    refusal = (await support_desk.send("tickets", "get", {"ticket_id": 999_999_999})).document(404)
+    before = len(await upstream_requests())
+
+    results = (await result_of(support_desk, await sent(support_desk, [get(number) for number in wanted])))["results"]
+
+    asked = [request["path"] for request in (await upstream_requests())[before:]]
+    assert sorted(asked) == ["/api/v2/tickets/999999999.json", *["/api/v2/tickets/show_many.json"] * 3]
+    assert [each["index"] for each in results] == list(range(250))
+    missing = results.pop(130)
+    assert (missing["status"], missing["error"]["detail"]) == ("failed", refusal["detail"])
+    assert [each["result"]["id"] for each in results] == list(range(1, 250))
+    assert [results[number - 1]["result"] for number in (1, 130, 249)] == alone
+
+
+async def test_reads_are_sent_together_up_to_the_next_write(support_desk, asked):
+    update = {"entity": "tickets", "action": "update", "params": {"ticket_id": 6, "ticket": {"priority": "urgent"}}}
+    user = {"entity": "users", "action": "list"}
+    operations = [get(6), user, get(7), update, get(6), get(8)]
+    results = (await result_of(support_desk, await sent(support_desk, operations, concurrency=1)))["results"]
+
+    show_many = "GET /tickets/show_many.json"
+    assert await asked() == [show_many, "GET /users.json", "PUT /tickets/6.json", show_many]
+    assert [each["status"] for each in results] == ["succeeded"] * 6
+    assert [results[place]["result"]["id"] for place in (0, 2, 4, 5)] == [6, 7, 6, 8]
+    assert results[4]["result"]["priority"] == "urgent"
+
+
+async def test_a_batch_that_stops_at_the_first_failure_sends_each_operation_by_itself(support_desk, asked):
+    operations = [get(1), get(999_999_999), get(2)]
+    result = await result_of(support_desk, await sent(support_desk, operations, stop_on_error=True, concurrency=1))
+
+    assert await asked() == ["GET /tickets/1.json", "GET /tickets/999999999.json"]
+    assert [each["status"] for each in result["results"]] == ["succeeded", "failed", "skipped"]
+
+
+async def test_a_refused_bulk_request_is_followed_by_a_request_for_each(support_desk, fault, asked):
+    await fault(path_prefix="/api/v2/tickets/show_many.json", status=400)
+
+    results = (await result_of(support_desk, await sent(support_desk, [get(1), get(2), get(3)])))["results"]
+
+    bulk, *single = await asked()
+    assert bulk == "GET /tickets/show_many.json"
+    assert sorted(single) == [f"GET /tickets/{number}.json" for number in (1, 2, 3)]
+    assert [each["result"]["id"] for each in results] == [1, 2, 3]
+
+
+async def test_a_limited_bulk_request_goes_on_later(support_desk, fault, asked):
+    await fault(path_prefix="/api/v2/tickets/show_many.json", status=429, headers={"Retry-After": "1"}, times=4)
+
+    result = await result_of(support_desk, await sent(support_desk, [get(1), get(2), get(3)]))
+
+    assert [each["result"]["id"] for each in result["results"]] == [1, 2, 3]
+    assert await asked() == ["GET /tickets/show_many.json"] * 5
+
+
+async def test_each_read_of_a_bulk_request_has_an_audit_entry(api, support_desk):
+    await result_of(support_desk, await sent(support_desk, [get(41), get(42)]))
+
+    async def is_audited() -> bool:
+        entries = (await api.get(f"/api/v1/audit?connector_id={support_desk.record['id']}")).document()["data"]
+        return sorted(each["target"] for each in entries if each["what"] == "tickets.get") == ["41", "42"]
+
+    await eventually(is_audited)
 
 
 async def test_a_batch_of_another_organization_does_not_exist(support_desk, stranger):

@@ -126,6 +126,17 @@ def test_the_pages_example_of_a_long_operation_is_sound(example):
     assert errors(example) == []
 
 
+def test_the_pages_example_of_a_bulk_request_is_sound(example):
+    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
+    [get] = [block for block in blocks if list(block) == ["get"]]
+    path = example / "shipments.yaml"
+    shipments = yaml.safe_load(path.read_text("utf-8"))
+    shipments["actions"] |= get
+    path.write_text(yaml.safe_dump(shipments, sort_keys=False), "utf-8")
+
+    assert errors(example) == []
+
+
 def test_the_page_tells_every_member_of_the_language():
     definitions = editor_schema()["$defs"].values()
     members = {name for definition in definitions for name in definition.get("properties", {})}

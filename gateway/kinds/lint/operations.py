@@ -8,7 +8,7 @@ from gateway.errors import InvalidParams
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Kind, Operation, Placement
 from gateway.kinds.graphql_documents import FIELD_NAMES, has_fragment
-from gateway.kinds.lint import long_running
+from gateway.kinds.lint import bulk, long_running
 from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolved, without_meaning
 from gateway.kinds.members import FORM, MULTIPART, is_json, media_type
 from gateway.kinds.requests import Action
@@ -261,4 +261,5 @@ _CHECKS: tuple[Callable[[Kind, Operation], Iterator[PlacedError]], ...] = (
     _alternatives,
     _find_by,
     long_running.of_operation,
+    bulk.of_operation,
 )

@@ -144,11 +144,11 @@ class CrmRecords(Application):
         return self._exported(call)
 
     def long_records(self, operation: Operation, call: Call) -> Sequence[Any]:
-        """The existing records of a batch with the requested properties."""
-        table = self._type(_segment(call, 4))
+        """The existing records of a batch with the requested properties; archived ones only when asked for."""
+        table, wants_archived = self._type(_segment(call, 4)), call.query.get("archived") == "true"
         asked = {"properties": ",".join(call.body.get("properties", ()))}
         found = (self._row_of(table, {**call.body, **item}) for item in call.body["inputs"])
-        return [self._view(table, row, asked) for row in found if row is not None]
+        return [self._view(table, row, asked) for row in found if row and row.record["archived"] == wants_archived]
 
     def work_on(self, operation: Operation, call: Call, item: Any, now: float) -> Row:
         """One record of a batch."""

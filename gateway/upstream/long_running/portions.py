@@ -50,7 +50,7 @@ def portions_of(operation: Operation, params: Params) -> list[Portion]:
     if how is None or how.split is None:
         return [Portion(params)]
     split, value = how.split, params.get(how.split.param)
-    items = _texts(value) if isinstance(value, str) else list(value or ())
+    items = texts_of(value) if isinstance(value, str) else list(value or ())
     if not items:
         message = f"{operation}: {split.param} holds no item; send at least one"
         raise InvalidParams(faults=[FieldError(f"/params/{split.param}", split.param, "minItems", message)])
@@ -61,7 +61,7 @@ def portions_of(operation: Operation, params: Params) -> list[Portion]:
     ]
 
 
-def _texts(text: str) -> list[str]:
+def texts_of(text: str) -> list[str]:
     """The items between commas, blanks and repetitions removed."""
     return list(dict.fromkeys(each for each in (part.strip() for part in text.split(",")) if each))
 

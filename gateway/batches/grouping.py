@@ -1,0 +1,54 @@
+"""Operations of a batch that one bulk request can stand for: pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from gateway.batches.model import StoredOperation
+from gateway.contract.kinds import Effect
+from gateway.upstream.bulk import Match, group_of, match_of
+from gateway.upstream.prepared import PreparedCall
+
+#: an operation with its index in the batch
+Numbered: TypeAlias = tuple[int, StoredOperation]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A group that further operations may join."""
+
+    members: list[Numbered]
+    most: int
+    #: what tells its calls apart; the same record is written once in a request
+    matches: set[Match] = field(default_factory=set)
+
+    def takes(self, call: PreparedCall) -> bool:
+        is_other = call.effect is Effect.READ or match_of(call) not in self.matches
+        return is_other and len(self.members) < self.most
+
+
+def grouped(operations: Iterable[tuple[Numbered, PreparedCall | None]]) -> list[list[Numbered]]:
+    """The operations in groups, each at the place of its first; most are alone. None is an operation without a call.
+
+    No operation moves past a write: reads are grouped up to the next write, writes with their neighbours.
+    """
+    groups: list[list[Numbered]] = []
+    may_grow: dict[str, _Group] = {}
+    is_reading = True
+    for numbered, call in operations:
+        key = None if call is None else group_of(call)
+        is_read = call is not None and call.effect is Effect.READ
+        if not (is_read and is_reading):
+            may_grow = {key: may_grow[key]} if key is not None and key in may_grow and not is_read else {}
+        is_reading = is_read
+        how = None if call is None or key is None else call.operation.action.bulk
+        if call is None or key is None or how is None:
+            groups.append([numbered])
+            continue
+        group = may_grow.get(key)
+        if group is None or not group.takes(call):
+            group = may_grow[key] = _Group([], how.max_items)
+            groups.append(group.members)
+        group.members.append(numbered)
+        group.matches.add(match_of(call))
+    return groups

@@ -1,0 +1,68 @@
+"""What the linter and the models say of bulk requests that cannot work."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from gateway.kinds.bulk import Bulk
+from gateway.kinds.catalog import Kind
+from gateway.kinds.lint.bulk import of_operation
+from tests.kinds.small_kind import small_operation
+
+PARAMS = {name: {"type": "string", "description": name} for name in ("thing_id", "fields", "lang")}
+ACTION: dict[str, Any] = {"request": "GET /things/{thing_id}", "params": PARAMS, "required": ["thing_id"]}
+BULK: dict[str, Any] = {
+    "request": "GET /things",
+    "items": {"as": "ids", "in": "query"},
+    "item": "{thing_id}",
+    "max_items": 10,
+    "records": "things",
+    "match": {"thing_id": "id"},
+}
+WRITE = {"request": "PUT /things/{thing_id}", "effect": "write"}
+
+
+def faults(bulk: dict[str, Any], **action: Any) -> list[str]:
+    operation = small_operation({**ACTION, **action, "bulk": bulk})
+    return [f"{'.'.join(place)}: {message}" for place, message in of_operation(Kind(operation.spec), operation)]
+
+
+@pytest.mark.parametrize(
+    ("bulk", "action"),
+    [
+        (BULK, {}),
+        ({**BULK, "params": {"lang": {"in": "query"}, "fields": {"type": "array"}}, "required": ["fields"]}, {}),
+        ({**BULK, "request": "GET /{lang}/things"}, {}),
+        ({**BULK, "item": {"id": "{thing_id}", "fields": "{fields}"}, "rejects_all": [400]}, WRITE),
+    ],
+)
+def test_what_can_work_has_no_faults(bulk, action):
+    assert faults(bulk, **action) == []
+
+
+@pytest.mark.parametrize(
+    ("bulk", "action", "said"),
+    [
+        (BULK, {"records": "$"}, "bulk: stands for calls that each answer with one record"),
+        (BULK, {"effect": "idempotent", "write_if": "fields"}, "which `write_if` changes from call to call"),
+        ({**BULK, "rejects_all": [400]}, {}, "bulk.rejects_all: is for `effect: write`"),
+        ({**BULK, "request": "GET /{land}/things"}, {}, "bulk.request: land is not among the params"),
+        ({**BULK, "item": {"id": "{thingid}"}}, {}, "bulk.item: thingid is not among the params of the action"),
+        ({**BULK, "item": {"id": "{thing_id}", "n": "1"}}, {}, "bulk.item: holds params only"),
+        ({**BULK, "params": {"language": {}}}, {}, "bulk.params: language is not among the params"),
+        ({**BULK, "params": {"lang": {"typ": "array"}}}, {}, "bulk.params.lang"),
+        ({**BULK, "required": ["lang"]}, {}, "bulk.required: lang is not among `params`"),
+        ({**BULK, "params": {"thing_id": {}}}, {}, "bulk.item: thing_id is sent once for all calls"),
+        ({**BULK, "match": {"fields": "id"}}, {}, "bulk.match.fields: is not among the params of `item`"),
+        (BULK, {"required": []}, "bulk.match.thing_id: tells the calls apart"),
+    ],
+)
+def test_what_cannot_work_is_named_with_the_way_to_correct_it(bulk, action, said):
+    assert any(said in fault for fault in faults(bulk, **action)), faults(bulk, **action)
+
+
+@pytest.mark.parametrize("members", [{"max_items": 1}, {"match": {}}, {"itmes": {}}, {"request": "things"}])
+def test_what_is_no_bulk_request_cannot_be_loaded(members):
+    with pytest.raises(ValidationError):
+        Bulk.model_validate({**BULK, **members})
