@@ -78,22 +78,26 @@ async def storm(folder: Path, stores: Stores, changes: int, kills: int, interval
             folder, stores.postgres.url, stores.redis.url, front_ends=2, workers=2,
             GATEWAY_WEBHOOK_ORIGINS=receiver.url, **every,
         ) as deployment,
-        deployment.api() as api, deployment.api() as other,
         aiohttp.ClientSession(deployment.upstream_url) as application,
     ):  # fmt: skip
-        connector = await api.connector()
-        await eventually(lambda: is_loaded(connector))
-        begin = (await api.get("/api/v1/events")).json()["latest_id"]
-        paths = await subscribe_unreliable(api, receiver, outcome.deliveries, "ours", seed=0)
-        await subscribe(other, receiver, "/theirs")
-        await hook(deployment, connector, application, lost=LOST, doubled=DOUBLED)
+        client = await deployment.client()
+        async with deployment.api(client) as api, deployment.api() as other:
+            connector = await api.connector()
+            await eventually(lambda: is_loaded(connector))
+            begin = (await api.get("/api/v1/events")).json()["latest_id"]
+            paths = await subscribe_unreliable(api, receiver, outcome.deliveries, "ours", seed=0)
+            await subscribe(other, receiver, "/theirs")
+            await hook(deployment, connector, application, lost=LOST, doubled=DOUBLED)
         started = time.monotonic()
         async with asyncio.TaskGroup() as group:
             for writer in range(WRITERS):
                 group.create_task(_write(application, outcome, writer))
             group.create_task(_kill(deployment, outcome, kills))
-        await eventually(lambda: _is_copied(connector, outcome), within=_PATIENCE)
-        await _judge(outcome, await _told(connector, begin), receiver, paths)
+        # Writing may last longer than the first token.
+        async with deployment.api(client) as api:
+            connector = connector.through(api)
+            await eventually(lambda: _is_copied(connector, outcome), within=_PATIENCE)
+            await _judge(outcome, await _told(connector, begin), receiver, paths)
         outcome.seconds = time.monotonic() - started
     return outcome
 

@@ -98,9 +98,9 @@ class Deployment:
         return await new_client_in(self.environment["GATEWAY_DATABASE_URL"])
 
     @asynccontextmanager
-    async def api(self) -> AsyncIterator[Api]:
-        """A caller at the shared port, of an organization of its own."""
-        client = await self.client()
+    async def api(self, client: NewClient | None = None) -> AsyncIterator[Api]:
+        """A caller at the shared port with a new token: this client, or one of a new organization."""
+        client = client or await self.client()
         async with Api.of(self.base_url, client.id, client.secret) as api:
             yield api
 
