@@ -25,8 +25,8 @@ def read_code(
     query: Query, spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None
 ) -> str | TokenError:
     """The code, or why there is none (RFC 6749 §4.1.2); an `iss` is compared as a whole string (RFC 9207 §2.4)."""
-    issuer = _issuer(spec, environment, override)
-    if any(value != issuer for key, value in query if key == "iss"):
+    issuers = {value for key, value in query if key == "iss"}
+    if issuers and issuers != {_issuer(spec, environment, override)}:
         return _grant_error("invalid_request", "the answer comes from another authorization server (iss)")
     if error := single(query, "error"):
         return _grant_error(printable(error), printable(single(query, "error_description") or ""))
