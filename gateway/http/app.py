@@ -18,6 +18,7 @@ from gateway.http.keys import (
     DOCS_SITE,
     EXPORTER,
     IS_DRAINING,
+    IS_HTTPS,
     LIMITS,
     LINK_BASE,
     LOAD_SHEDDING,
@@ -52,6 +53,7 @@ def create_app(settings: Settings) -> web.Application:
     app[LOAD_SHEDDING] = LoadShedding(limits, frozenset(route.path for route in ROUTES if route.is_probe))
     app[MAX_UPLOAD] = settings.max_upload_bytes
     app[LINK_BASE] = settings.link_base
+    app[IS_HTTPS] = settings.base_url.startswith("https://")
     app[PAGES] = Pages(Brand.of(settings))
     app[ROUTE_OF] = {
         app.router.add_route(method, route.path, cast(Handler, route.handler)): route

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from gateway.http.keys import SERVICES
+from gateway.http.keys import IS_HTTPS
 
 
 def host_cookie(request: web.Request, name: str) -> tuple[str, bool]:
@@ -10,5 +10,5 @@ def host_cookie(request: web.Request, name: str) -> tuple[str, bool]:
 
     Over https the name has the prefix that keeps other hosts from setting it (RFC 6265bis).
     """
-    is_secure = request.app[SERVICES].settings.base_url.startswith("https://")
+    is_secure = request.app[IS_HTTPS]
     return (f"__Host-{name}" if is_secure else name), is_secure

@@ -37,6 +37,8 @@ EXPORTER = web.AppKey("exporter", PrometheusExporter)
 READINESS = web.AppKey("readiness", Remembered[Readiness])
 #: what links begin with; empty where no address of ours is known
 LINK_BASE = web.AppKey("link_base", str)
+#: whether callers reach the front end by https
+IS_HTTPS = web.AppKey("is_https", bool)
 #: the routes of the contract, by those of the router that stand for them
 ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
 #: templates and style of the pages for people

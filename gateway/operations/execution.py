@@ -64,7 +64,7 @@ class PreparedExecution(msgspec.Struct, frozen=True):
         return NewJob(
             id=uuid4(),
             organization_id=record.organization_id,
-            client_id=self.caller.client_id,
+            client_id=self.caller.client.id,
             connector_id=record.id,
             workspace_name=record.workspace_name,
             kind=record.kind,
