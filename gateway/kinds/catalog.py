@@ -14,6 +14,7 @@ from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.bulk import ITEMS
 from gateway.kinds.long_running import FollowUp, ResultRequest
+from gateway.kinds.members import media_type
 from gateway.kinds.paging import Paging
 from gateway.kinds.requests import Action, ParamStyle
 from gateway.kinds.sources import SpecError
@@ -92,6 +93,11 @@ class Operation:
     def content_type(self) -> str:
         """The type of its request body."""
         return self.action.content_type or self.spec.content_type
+
+    @cached_property
+    def media_type(self) -> str:
+        """The type of its request body without parameters, in lower case."""
+        return media_type(self.content_type)
 
     @cached_property
     def has_body(self) -> bool:
@@ -224,7 +230,18 @@ class Operation:
         return self.unpaged.changed(**members)
 
     def follow_up(self, request: FollowUp) -> "Operation":
-        """A request beside this operation's own; it takes the params that its path or `request_body` name."""
+        """A request beside this operation's own, made once, with the params that its path or `request_body` name."""
+        made = self._follow_ups.get(id(request))
+        if made is None:
+            made = self._follow_ups[id(request)] = request, self._follow_up(request)
+        return made[1]
+
+    @cached_property
+    def _follow_ups(self) -> dict[int, tuple[FollowUp, "Operation"]]:
+        """By the identity of a request, which lives as long as it stands here, what `follow_up` has made of it."""
+        return {}
+
+    def _follow_up(self, request: FollowUp) -> "Operation":
         names = [*re.findall(r"{(\w+)}", request.request), *([request.request_body] if request.request_body else [])]
         members: dict[str, Any] = {name: getattr(request, name) for name in FollowUp.model_fields}
         members |= {"params": {name: self.action.params.get(name, {}) for name in names}, "required": ()}

@@ -15,7 +15,7 @@ from yarl import URL
 from gateway.errors import FieldError, InternalError, InvalidParams, UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation, Placement
 from gateway.kinds.graphql_documents import with_selection
-from gateway.kinds.members import CSV, FORM, MULTIPART, is_json, media_type
+from gateway.kinds.members import CSV, FORM, MULTIPART, is_json
 from gateway.kinds.requests import ParamStyle
 
 _ENCODER = msgspec.json.Encoder()
@@ -85,10 +85,10 @@ def body_of(operation: Operation, params: Mapping[str, Any]) -> tuple[bytes, str
     if action.graphql is not None:
         document = {"query": _document(operation, params), "variables": _nested({}, placed, params)}
         return _ENCODER.encode({**document, **constant}), content_type
-    if is_form(content_type):
+    if operation.media_type == FORM:
         return form_of(constant, placed, params), content_type
     members = _nested(constant, placed, params)
-    if media_type(content_type) in MULTIPART:
+    if operation.media_type in MULTIPART:
         return _multipart(operation, _with_files(operation, members, params))
     return _ENCODER.encode(members), content_type
 
@@ -146,10 +146,6 @@ def pairs_of(placement: Placement, value: Any) -> Iterator[tuple[str, str]]:
             yield name, text_of(item)
     else:
         yield name, "" if value is None else text_of(value)
-
-
-def is_form(content_type: str) -> bool:
-    return media_type(content_type) == FORM
 
 
 def text_of(value: Any) -> str:
@@ -212,7 +208,7 @@ def _whole_body(operation: Operation, value: Any) -> bytes:
     """A param as the whole body: JSON where the type says so, records as CSV, else text, or bytes in base64."""
     if is_json(operation.content_type):
         return _ENCODER.encode(value)
-    if media_type(operation.content_type) == CSV and isinstance(value, list):
+    if operation.media_type == CSV and isinstance(value, list):
         return _csv(value)
     name = operation.action.request_body or ""
     if operation.action.params[name].get("contentEncoding") == "base64":
@@ -251,7 +247,7 @@ def _multipart(operation: Operation, members: Mapping[str, Any]) -> tuple[bytes,
     """
     files = {name: value for name, value in members.items() if isinstance(value, dict) and "content" in value}
     fields = {name: value for name, value in members.items() if name not in files}
-    kind = media_type(operation.content_type)
+    kind = operation.media_type
     parts: list[tuple[list[str], bytes]] = []
     if kind == "multipart/related":
         parts.append((["Content-Type: application/json; charset=UTF-8"], _ENCODER.encode(fields)))

@@ -91,7 +91,7 @@ def _placements(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
 
 
 def _is_written_by_style(operation: Operation, placement: Placement) -> bool:
-    is_form = media_type(operation.content_type) == FORM
+    is_form = operation.media_type == FORM
     return placement.where == "query" or (placement.where == "body" and is_form)
 
 
