@@ -56,6 +56,8 @@ class LongRun:
         self._total = sum(len(portion.items) for portion in self._portions)
         state = run.run_context.state
         self._finished = {int(number): Tally(**tally) for number, tally in state.get("finished", {}).items()}
+        #: of all finished portions together
+        self._tally = sum(self._finished.values(), Tally())
         self._started = {int(number): str(name) for number, name in state.get("started", {}).items()}
         #: portion → the position of its next page of records
         self._positions = {
@@ -71,10 +73,6 @@ class LongRun:
         #: the result of an operation that ends with one record
         self._record: OperationResult | None = None
         self._saving = asyncio.Lock()
-
-    @property
-    def tally(self) -> Tally:
-        return sum(self._finished.values(), Tally())
 
     async def result(self) -> OperationResult:
         """Run all portions; raises the first error after the started portions have ended."""
@@ -268,6 +266,7 @@ class LongRun:
 
     def _finish_with(self, number: int, tally: Tally) -> None:
         self._finished[number] = tally
+        self._tally += tally
         self._end(number)
 
     def _go_on_from(self, number: int, position: ResultPosition) -> None:
@@ -314,33 +313,32 @@ class LongRun:
             return Effects(started[0], is_open=True, summary=self._message()) if started else Effects()
         if not self._started and not self._finished:
             return Effects()
-        tally = self.tally
+        summary = self._summary()
         known = {
             "batches": len(self._portions),
             "batches_started": len(self._started),
             "batches_finished": len(self._finished),
             "items": self._total,
-            "items_done": tally.done,
+            "items_done": summary["progress"],
         }
-        return Effects(known, bool(self._started), self._message(), self._summary(), _ITEMS)
+        return Effects(known, bool(self._started), summary["message"], summary, _ITEMS)
 
     def _summary(self) -> dict[str, Any]:
         """The documented job record as far as the run knows it; the job that runs it adds its id and address."""
-        tally = self.tally
-        return {"total": self._total, "progress": tally.done, "message": self._message(), **asdict(tally)}
+        message, tally = self._message(), self._tally
+        return {"total": self._total, "progress": tally.done, "message": message, **asdict(tally)}
 
     def _message(self) -> str:
         """The progress of all portions together, for people."""
-        tally, split = self.tally, self._how.split
-        if split is not None:
-            return tally.sentence(split, self._total)
-        return f"{tally.done} records read" if tally.done else "the application runs it"
+        if self._how.split is not None:
+            return self._tally.sentence(self._how.split, self._total)
+        return f"{self._tally.done} records read" if self._tally.done else "the application runs it"
 
     async def _progress(self) -> None:
         """Report the progress of all portions together; under a lock, so that the number never decreases."""
         async with self._saving:
-            done, split = self.tally.done + sum(self._under_way.values()), self._how.split
-            message = self._message()
+            message, split = self._message(), self._how.split
+            done = self._tally.done + sum(self._under_way.values())
             if split is not None and self._under_way:
                 message = split.message.format(done=done, total=self._total)
             await self._run.run_context.progress(done, self._total or None, message)
