@@ -3,7 +3,7 @@
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
 from random import getrandbits
 
@@ -49,7 +49,6 @@ from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS
 log = logging.getLogger("gateway.access")
 bugs = logging.getLogger(__name__)
 
-_NO_HEADERS: Mapping[str, str] = {}
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: variables of paths that say what is done to what, besides connectors
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
@@ -98,7 +97,8 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
             release()
         _record(request, response, outcome, time.perf_counter() - started)
     if not response.prepared:
-        response.headers.update(request.get(RATE_HEADERS, _NO_HEADERS))
+        if RATE_HEADERS in request:
+            response.headers.update(request[RATE_HEADERS])
         if app[IS_DRAINING].is_set():
             # The next request belongs on another connection, to a process that stays.
             response.force_close()
