@@ -32,7 +32,9 @@ def item_lines(
     for entry in entries:
         found = _positions(how, entry, places, len(items))
         reported |= dict.fromkeys(found, entry)
-        if isinstance(entry, Mapping) and not _names_item(how, entry) and (words := _error(how, entry)):
+        if found or not isinstance(entry, Mapping) or _names_item(how, entry):
+            continue
+        if words := _error(how, entry):
             # Which item it is about is not known, so that none is taken for done without an entry of its own.
             reason = reason or f"the application names no item for its error: {words}"
     return [_line(how, item, reported.get(index), reason, secrets) for index, item in enumerate(items)]
