@@ -146,7 +146,7 @@ class Database:
         #: seconds for which a use waits for a slow disk
         self.timeout = timeout
         self.slow_backends = Presence(url).slow_backends
-        self._shares = ConnectionShares(pool.get_max_size())
+        self.shares = ConnectionShares(pool.get_max_size())
         #: releases of connections whose statement is being canceled
         self._releasing: set[asyncio.Task[None]] = set()
         #: process ids of the connections in use
@@ -224,54 +224,47 @@ class Database:
     @asynccontextmanager
     async def tenant(self, organization_id: UUID | str) -> AsyncIterator[Connection]:
         """A connection that sees one organization's rows; raises Unavailable when PostgreSQL cannot serve it."""
-        tenant, use, was_sent = str(organization_id), _Use(self), False
+        use, was_sent = _Use(self, str(organization_id)), False
         try:
-            connection = await self._bound(tenant, use)
+            connection = await self._bound(use)
+            was_sent = True
             try:
-                was_sent = True
                 yield connection
             except (TimeoutError, asyncio.CancelledError):
-                self._release_later(connection, tenant)
+                self._release_later(connection, use)
                 raise
             except BaseException as error:
                 if isinstance(error, CANNOT_SERVE) and not isinstance(error, PASSING):
                     connection.terminate()  # a server that became read-only is not the one to go on with
                 # asyncpg fails by an AttributeError where a connection is lost between preparing and executing.
                 is_lost = isinstance(error, AttributeError) and connection.is_closed()
-                await self._release(connection, tenant)
+                await self._release(connection)
                 if is_lost:
                     raise self._unavailable(error, was_sent=was_sent) from error
                 raise
             else:
-                try:
-                    await self._pool.release(connection)
-                finally:
-                    self._release_share(tenant)
+                await self._pool.release(connection)
         except CANNOT_SERVE as error:
             raise self._unavailable(error, was_sent=was_sent) from error
         finally:
             use.end()
 
-    def _release_later(self, connection: Connection, tenant: str) -> None:
+    def _release_later(self, connection: Connection, use: "_Use") -> None:
         """Release it when PostgreSQL has confirmed that the statement is canceled, while the caller goes on.
 
         Until then it counts as used, so that no more statements run than the pool has connections.
         """
-        task = asyncio.create_task(self._release(connection, tenant), name="cancel a statement")
+        task = asyncio.create_task(self._release(connection), name="cancel a statement")
         self._releasing.add(task)
         task.add_done_callback(self._releasing.discard)
+        if use.has_share:
+            use.has_share = False
+            task.add_done_callback(lambda _: self.shares.release(use.tenant))
 
-    async def _release(self, connection: Connection, tenant: str) -> None:
+    async def _release(self, connection: Connection) -> None:
         """Release it after an error, which may have left a statement that has to be canceled first."""
-        try:
-            with contextlib.suppress(*AWAY):  # the connection is closed by then
-                await self._pool.release(connection, timeout=_CANCEL_TIMEOUT)
-        finally:
-            self._release_share(tenant)
-
-    def _release_share(self, tenant: str) -> None:
-        if tenant != SYSTEM:
-            self._shares.release(tenant)
+        with contextlib.suppress(*AWAY):  # the connection is closed by then
+            await self._pool.release(connection, timeout=_CANCEL_TIMEOUT)
 
     def _unavailable(self, error: BaseException, *, was_sent: bool) -> Unavailable:
         is_refused = isinstance(error, REFUSED)
@@ -281,40 +274,32 @@ class Database:
         unavailable.was_sent = was_sent and not is_refused
         return unavailable
 
-    async def _bound(self, tenant: str, use: "_Use") -> Connection:
-        has_share = tenant == SYSTEM
+    async def _bound(self, use: "_Use") -> Connection:
+        """A connection that is bound to the tenant of the use, within the tenant's share of the pool."""
+        has_turn = use.tenant == SYSTEM
         try:
             async with asyncio.timeout(_ACQUIRE_TIMEOUT) as use.limit:
-                if not has_share:
-                    await self._shares.acquire(tenant)
-                    has_share = True
-                connection = await self._acquired(tenant, use)
+                if not has_turn:
+                    await self.shares.acquire(use.tenant)
+                    use.has_share = has_turn = True
+                connection = await self._pool.acquire()
+                use.hold(connection)
+                try:
+                    await connection.bind(use.tenant)
+                except BaseException:
+                    self._release_later(connection, use)
+                    raise
                 use.limit = None
         except TimeoutError:
-            if not has_share and not use.is_away:
-                raise self._share_used(tenant) from None
-            raise
-        return connection
-
-    async def _acquired(self, tenant: str, use: "_Use") -> Connection:
-        """A connection that is bound to the tenant; without one the tenant's share is released."""
-        try:
-            connection = await self._pool.acquire()
-        except BaseException:
-            self._release_share(tenant)
-            raise
-        use.hold(connection)
-        try:
-            await connection.bind(tenant)
-        except BaseException:
-            self._release_later(connection, tenant)
+            if not has_turn and not use.is_away:
+                raise self._share_used(use.tenant) from None
             raise
         return connection
 
     def _share_used(self, tenant: str) -> Unavailable:
         REFUSED_REQUESTS.add("database_share")
         return Unavailable(
-            f"the organization uses {self._shares.used(tenant)} of {self._shares.total} connections to PostgreSQL and "
+            f"the organization uses {self.shares.used(tenant)} of {self.shares.total} connections to PostgreSQL and "
             "waits for another; try again in a moment",
             retry_after=_RETRY_AFTER,
         )
@@ -327,8 +312,11 @@ class Database:
 class _Use:
     """One use of the pool, watched: where PostgreSQL is away it ends at once, where it is slow it goes on."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, tenant: str) -> None:
         self._database = database
+        self.tenant = tenant
+        #: whether it uses one of the tenant's share of connections, which its end gives back
+        self.has_share = False
         self.connection: Connection | None = None
         self._backend: int | None = None
         #: of the wait for a connection
@@ -346,6 +334,8 @@ class _Use:
 
     def end(self) -> None:
         self._timer.cancel()
+        if self.has_share:
+            self._database.shares.release(self.tenant)
         if self._backend is not None:
             self._database.backends.discard(self._backend)
         if self._checking is not None:
