@@ -5,13 +5,14 @@
     │   ├── MalformedRequest         OrganizationRequired, ConflictingRange
     │   ├── Unauthorized
     │   ├── Forbidden                OrganizationForbidden, InsufficientScope
-    │   ├── NotFound                 UpstreamNotFound, ResultExpired, CursorExpired
+    │   ├── NotFound                 UpstreamNotFound, ResultExpired, CursorExpired, UploadExpired
     │   ├── Conflict                 IdempotencyInFlight, ConnectorNotReady, JobNotCancelable, JobCanceled,
-    │   │                            OutcomeUnknown
+    │   │                            OutcomeUnknown, UploadOffsetMismatch
     │   ├── BodyTooLarge, UnsupportedEncoding
     │   ├── RangeNotSatisfiable
     │   ├── InvalidParams            UnknownEntity, UnknownAction, UnknownConnectorType, InvalidCredentials,
-    │   │                            InvalidQuery, IdempotencyMismatch, UpstreamRejected
+    │   │                            InvalidQuery, IdempotencyMismatch, UpstreamRejected,
+    │   │                            NotResumable
     │   ├── ReauthorizationRequired
     │   └── RateLimited              UpstreamRateLimited, UpstreamQueueFull
     ├── UpstreamError                the application failed
@@ -151,6 +152,10 @@ class CursorExpired(NotFound):
     code, title = "cursor_expired", "Cursor expired"
 
 
+class UploadExpired(NotFound):
+    code, title = "upload_expired", "Upload expired"
+
+
 class Conflict(RequestError):
     code, title = "conflict", "Conflict"
 
@@ -173,6 +178,10 @@ class JobCanceled(Conflict):
 
 class OutcomeUnknown(Conflict):
     code, title = "outcome_unknown", "Outcome unknown"
+
+
+class UploadOffsetMismatch(Conflict):
+    code, title = "upload_offset_mismatch", "Mismatching upload offset"
 
 
 class BodyTooLarge(RequestError):
@@ -217,6 +226,10 @@ class IdempotencyMismatch(InvalidParams):
 
 class UpstreamRejected(InvalidParams):
     code, title = "upstream_rejected", "Rejected by the application"
+
+
+class NotResumable(InvalidParams):
+    code, title = "not_resumable", "The application takes no resumable uploads"
 
 
 class ReauthorizationRequired(RequestError):

@@ -26,7 +26,7 @@ LAYERS = (
     {"connectors", "events", "in_process", "jobs", "limits", "oauth_server", "settings"},
     {"context_store", "embedded", "gateway", "oauth_client"},
     {"connect_links", "inbound_webhooks", "operations", "sign_in"},
-    {"batches", "exports"},
+    {"batches", "exports", "uploads"},
     {"schedules"},
     {"key_rotation"},
     {"monitoring", "services"},

@@ -35,6 +35,7 @@ from gateway.services.worker import CLOSING, WorkerServices, open_worker
 from gateway.settings import Settings
 from gateway.sign_in.store import prune_provider_sign_ins
 from gateway.telemetry.tracing import configure_tracing
+from gateway.uploads.store import prune_uploads
 from workers.fetcher import Fetcher, Slots
 
 log = logging.getLogger(__name__)
@@ -97,6 +98,7 @@ class Worker:
             every(600, partial(prune_audit, services.database, retention), name="audit pruning"),
             every(60, partial(prune_flows, services.database), name="consent pruning"),
             every(60, partial(prune_connect_sessions, services.database), name="connect link pruning"),
+            every(300, partial(prune_uploads, services.database), name="upload pruning"),
             every(300, partial(prune_console_sessions, services.database), name="console session pruning"),
             every(300, partial(prune_provider_sign_ins, services.database), name="provider sign-in pruning"),
             every(300, partial(prune_grants, services.database), name="agent grant pruning"),

@@ -23,6 +23,7 @@ from gateway.client.schedules import Schedules
 from gateway.client.session import ApiRequest, ApiResponse, Session
 from gateway.client.settings import ClientSettings, client_settings
 from gateway.client.tools import Tool, runner
+from gateway.client.uploads import send_file
 from gateway.client.webhooks import Webhooks
 from gateway.contract.answers import Answer
 from gateway.contract.connectors import Connector
@@ -339,10 +340,11 @@ class Gateway:
         filename: str | None = None,
         content_type: str | None = None,
     ) -> Answer:
-        """Send a file to the application by the entity's `create`; it is read while it is sent, and never repeated.
+        """Send a file to the application by the entity's `create`; it is read while it is sent.
 
-        `content_type` follows from the name by default. If the application's response is lost, the error says that the
-        outcome is unknown.
+        `content_type` follows from the name by default. A large file to an application with upload sessions is resumed
+        where a connection broke. Any other file is sent once: if the application's response is lost, the error says
+        that the outcome is unknown.
         """
         found, path = await self.connectors.resolve(connector), Path(file)
         named = filename or path.name
@@ -354,7 +356,7 @@ class Gateway:
             headers={"Content-Type": type_},
             file=path,
         )
-        return (await self._session.fetch(call)).into(Answer)
+        return await send_file(self._session, call, path)
 
     async def chunks(
         self, connector: str | Connector, entity: str, params: Mapping[str, Any]

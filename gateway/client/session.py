@@ -53,8 +53,9 @@ class ApiRequest:
     lines: bytes | None = None
     #: the fields of a form, in place of `body`
     form: Mapping[str, str] | None = None
-    #: a file as the body, in place of `body`
+    #: a file as the body, in place of `body`, and the byte that it begins with
     file: Path | None = None
+    offset: int = 0
 
     @property
     def is_safe(self) -> bool:
@@ -249,7 +250,9 @@ def _data(call: ApiRequest) -> Mapping[str, str] | BinaryIO | bytes | None:
     if call.form is not None:
         return call.form
     if call.file is not None:
-        return call.file.open("rb")
+        file = call.file.open("rb")
+        file.seek(call.offset)
+        return file
     if call.lines is not None:
         return BytesIO(call.lines)
     return None if call.body is None else msgspec.json.encode(call.body)

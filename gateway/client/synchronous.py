@@ -831,10 +831,11 @@ class SyncGateway(Synchronous[Gateway]):
         filename: str | None = None,
         content_type: str | None = None,
     ) -> Answer:
-        """Send a file to the application by the entity's `create`; it is read while it is sent, and never repeated.
+        """Send a file to the application by the entity's `create`; it is read while it is sent.
 
-        `content_type` follows from the name by default. If the application's response is lost, the error says that the
-        outcome is unknown.
+        `content_type` follows from the name by default. A large file to an application with upload sessions is resumed
+        where a connection broke. Any other file is sent once: if the application's response is lost, the error says
+        that the outcome is unknown.
         """
         return self._loop.run(
             self._target.upload(connector, entity, file, params, filename=filename, content_type=content_type)

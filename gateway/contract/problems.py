@@ -45,6 +45,7 @@ class ErrorFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
     allowed: Annotated[str | None, member("Of 405: the methods that the path takes.")] = None
     size: Annotated[int | None, member("Of 416: the size of the file in bytes.")] = None
     begins_after: Annotated[int | None, member("Of a cursor that is too old: the `after` of the oldest events.")] = None
+    expected_offset: Annotated[int | None, member("Of an upload: the byte of the file at which it continues.")] = None
     errors: Annotated[list[FaultView] | None, member("All faults; each message stands alone.")] = None
     upstream: Annotated[UpstreamFaultView | None, member("What the application said.")] = None
 

@@ -36,6 +36,15 @@ ADVICE: Mapping[str, str] = {
         "The events after this cursor are older than `GATEWAY_EVENT_RETENTION` seconds, or more than "
         "`GATEWAY_ORGANIZATION_EVENTS`: read the current state again, then continue with `after` set to `begins_after`."
     ),
+    "upload_expired": "The application has ended the upload: start it again, and send the file from its beginning.",
+    "upload_offset_mismatch": (
+        "The request does not continue where the upload stands: send the rest of the file from `expected_offset`, "
+        "which is in the header `Upload-Offset` too."
+    ),
+    "not_resumable": (
+        "The application takes a file in one request only: leave out `Upload-Complete`, and send the file again if the "
+        "connection breaks."
+    ),
     "body_too_large": (
         "The body is larger than `GATEWAY_MAX_BODY_BYTES`, or an uploaded file larger than `GATEWAY_MAX_UPLOAD_BYTES`."
     ),

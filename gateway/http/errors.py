@@ -21,6 +21,7 @@ STATUS: dict[type[GatewayError], int] = {
     errors.NotFound: 404,
     errors.ResultExpired: 410,
     errors.CursorExpired: 410,
+    errors.UploadExpired: 410,
     errors.Conflict: 409,
     errors.BodyTooLarge: 413,
     errors.UnsupportedEncoding: 415,
@@ -93,6 +94,8 @@ def problem_response(error: GatewayError, request_id: str) -> web.Response:
         headers["WWW-Authenticate"] = "Bearer"
     if status == 405:
         headers["Allow"] = error.extra["allowed"]
+    if "expected_offset" in error.extra:
+        headers["Upload-Offset"] = str(error.extra["expected_offset"])
     if status == 415:
         headers["Accept-Encoding"] = "identity"
     if status == 416 and error.extra.get("size") is not None:

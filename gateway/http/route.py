@@ -50,8 +50,8 @@ class Route:
     line_example: str = ""
     #: the fields of a form, of the OAuth endpoints
     form: type[BaseModel] | None = None
-    #: whether the body is a file
-    takes_file: bool = False
+    #: the media type that the document shows of a body that is a file
+    file_media: str | None = None
     query: type[BaseModel] | None = None
     #: the JSON of every 2xx answer, or of each status; None for answers without JSON
     response: type[Struct] | Mapping[int, type[Struct]] | None = None

@@ -6,6 +6,7 @@ from gateway.jobs import sealing
 from gateway.key_rotation.rotation import CONNECTOR_SECRETS, SealedTable
 from gateway.oauth_client import apps, store
 from gateway.schedules import model as schedules
+from gateway.uploads import store as uploads
 
 SEALED_TABLES = (
     CONNECTOR_SECRETS,
@@ -14,5 +15,6 @@ SEALED_TABLES = (
     SealedTable("schedules", "id", schedules.binding),
     SealedTable("webhooks", "id", webhooks.binding),
     SealedTable("inbound_hooks", "id", inbound_webhooks.binding),
+    SealedTable("uploads", "id", uploads.binding),
     SealedTable("jobs", "id", sealing.binding, sealed="''::bytea"),
 )

@@ -178,6 +178,21 @@ class Operation:
                 found.append(name)
         return found[0] if len(found) == 1 else None
 
+    @cached_property
+    def upload_start(self) -> "Operation":
+        """The request that opens the upload session: without the file, and its whole answer is the record.
+
+        Only the last piece of the file makes a record, so that the session may be opened twice.
+        """
+        how, file = self.action.upload_session, self.file_param
+        assert how is not None
+        assert file is not None
+        type_param = self.action.param_in(self.resolved(self.action.params[file]).get("contentMediaType"))
+        elsewhere = {file, type_param, *how.constant_query}
+        members: dict[str, Any] = {name: getattr(how, name) for name in FollowUp.model_fields}
+        members |= {"params": {name: each for name, each in self.action.params.items() if name not in elsewhere}}
+        return self.unpaged.changed(**members, required=(), effect=Effect.READ, upload_session=None)
+
     def resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """A schema with the definition that it refers to."""
         if "$ref" not in schema:

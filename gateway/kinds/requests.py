@@ -20,6 +20,7 @@ from gateway.kinds.members import (
     Phrases,
     RequestLine,
 )
+from gateway.kinds.upload_session import UploadSession
 
 #: `fragment` selects fields in a GraphQL document, `text` is for params that only the `text` of others holds
 _LOCATIONS = ("path", "query", "body", "header", "fragment", "text")
@@ -147,6 +148,8 @@ class Action(RequestSpec, CheckedModel):
     runs: Literal["inline", "job"] = "inline"
     #: how the application runs it in the background: how it is started, followed and read
     long_running: LongRunning | None = None
+    #: how the application takes the file of the action in pieces, so that an upload can be resumed
+    upload_session: UploadSession | None = None
     #: the request that stands for many calls of a batch
     bulk: Bulk | None = None
     #: seconds for the whole operation, tries included

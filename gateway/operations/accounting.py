@@ -76,7 +76,7 @@ class Accounted:
     otherwise `outcome`, which the block may change.
     """
 
-    __slots__ = ("_operation", "_resolved", "_started", "outcome")
+    __slots__ = ("_operation", "_resolved", "_started", "is_counted", "outcome")
 
     def __init__(self, resolved: ResolvedConnector, operation: Operation, *, started: float | None = None) -> None:
         self._resolved = resolved
@@ -84,6 +84,8 @@ class Accounted:
         #: of the monotonic clock, where the operation began before the block
         self._started = started
         self.outcome = "succeeded"
+        #: false where the operation has not ended, so that another block will count it
+        self.is_counted = True
 
     def __enter__(self) -> "Accounted":
         self._started = self._started or time.monotonic()
@@ -97,6 +99,8 @@ class Accounted:
             explain_refusal(error, self._operation.spec, self._resolved.record.auth_method)
         elif error is not None:
             self.outcome = "interrupted"
+        if not self.is_counted:
+            return
         operation, kind = self._operation, self._operation.spec.kind
         EXECUTES.add(kind, operation.entity_id, operation.action_id, self.outcome)
         assert self._started is not None

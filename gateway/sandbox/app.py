@@ -114,10 +114,10 @@ def _reply(
         members = parsed_body(body, request.headers.get("Content-Type", ""))
     except Refusal as refusal:
         return application.refused(refusal)
-    return application.answer(route, _call(request, members, now))
+    return application.answer(route, _call(request, members, body, now))
 
 
-def _call(request: web.Request, body: Mapping[str, object], now: float) -> Call:
+def _call(request: web.Request, body: Mapping[str, object], content: bytes, now: float) -> Call:
     headers = {name.lower(): value for name, value in request.headers.items()}
     origin = f"{request.scheme}://{request.host}"
     is_form, is_json_body = request.content_type == FORM, not body or is_json(request.content_type)
@@ -132,4 +132,5 @@ def _call(request: web.Request, body: Mapping[str, object], now: float) -> Call:
         is_json_body,
         origin,
         now,
+        content,
     )

@@ -18,6 +18,7 @@ from gateway.sandbox.grants import Grants
 from gateway.sandbox.long_jobs import LongJobs
 from gateway.sandbox.oauth import AuthorizationServer, TokenStyle, authorization_lines
 from gateway.sandbox.operations import Operations
+from gateway.sandbox.upload_sessions import UploadSessions
 
 #: the id that every refused request has
 _REQUEST_ID = "sandbox-request"
@@ -55,6 +56,7 @@ class Application(Operations):
         self.job_seconds = job_seconds
         self.grants = Grants()
         self.long_jobs = LongJobs(self, job_seconds)
+        self.upload_sessions = UploadSessions(self)
         self._cache: dict[str, Reply] = {}
         self._checks: dict[str, jsonschema_rs.Draft202012Validator] = {}
 
@@ -75,6 +77,7 @@ class Application(Operations):
         self.store.reset()
         self.grants.reset()
         self.long_jobs.reset()
+        self.upload_sessions.reset()
         self._cache.clear()
 
     def refused(self, refusal: Refusal) -> Reply:
@@ -179,7 +182,7 @@ class Application(Operations):
             for line in (operation.action.request, *(other.request for other in operation.action.alternatives)):
                 line = line.partition("?")[0]
                 by_address.setdefault((operation.action.server, self.shape_of(line)), []).append((line, operation))
-        special = {**self.long_jobs.handlers(), **self.handlers()}
+        special = {**self.long_jobs.handlers(), **self.upload_sessions.handlers(), **self.handlers()}
         special |= self._bulk_handlers(special, {shape for _, shape in by_address})
         found = []
         for lines in by_address.values():

@@ -27,6 +27,8 @@ class Call:
     origin: str
     #: Unix time, seconds
     now: float
+    #: the bytes of the body
+    content: bytes = b""
 
     def query_list(self, name: str) -> list[str]:
         """Every value of a query member that may be repeated."""

@@ -4,7 +4,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from multidict import MultiDict
@@ -273,6 +273,8 @@ class SpecApplication(Application):
             if operation.action.graphql is not None:
                 call = replace(call, body=dict(call.body.get("variables") or {}))
             handler = self._usual(operation.method, operation)
+            if _opens_upload_session(operation, call):
+                handler, operation = partial(self.upload_sessions.start, operation), operation.upload_start
             reply = super().answer(replace(route, handler=handler, operations=(operation,), is_cacheable=False), call)
         if isinstance(reply, FileReply):
             return reply
@@ -402,6 +404,12 @@ def _is_asked(operation: Operation, call: Call) -> bool:
     in_query = all(name in call.query for name in (*action.constant_query, *chosen))
     constant = {name: value for name, value in action.constant_body.items() if action.param_in(value) is None}
     return in_query and all(call.body.get(name, value) == value for name, value in constant.items())
+
+
+def _opens_upload_session(operation: Operation, call: Call) -> bool:
+    """Whether a call has the constants by which a session is asked for in place of an upload in one request."""
+    how = operation.action.upload_session
+    return how is not None and all(call.query.get(name) == value for name, value in how.constant_query.items())
 
 
 def _fixed(action: Action) -> list[str]:

@@ -33,6 +33,8 @@ from gateway.services.worker import WorkerServices, listening, open_jobs
 from gateway.settings import Settings
 from gateway.sign_in.model import ProviderSettings
 from gateway.sign_in.store import SignInStore
+from gateway.uploads.service import Uploads
+from gateway.uploads.store import UploadStore
 from gateway.vault.sealed_text import SealedText
 from gateway.vault.vault import derived_key
 
@@ -53,6 +55,7 @@ class Services(WorkerServices):
     #: what strangers try, counted by address
     attempts: Attempts
     connector_service: ConnectorService
+    uploads: Uploads
     connect_links: ConnectLinks
     schedules: ScheduleService
     events: EventAccess
@@ -103,6 +106,7 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
             file_links=FileLinks(audit, derived_key(jobs.key_list, "file links"), jobs.identity, job_access),
             clients=Clients(audit, jobs.identity, is_embedded=settings.embedded),
             connector_service=connector_service,
+            uploads=Uploads(audit, jobs.resolver, jobs.runs, UploadStore(database, jobs.vault)),
             schedules=ScheduleService(
                 audit, jobs.catalog, jobs.connectors, jobs.schedule_store, jobs.job_store, jobs.acceptance, jobs.wakeup
             ),

@@ -13,7 +13,7 @@ import msgspec
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.members import is_json
 from gateway.kinds.spec import ConnectorSpec
-from gateway.upstream import download, pagination
+from gateway.upstream import download, pagination, upload_session
 from gateway.upstream.auth import QUERY_PREFIX
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.http_ranges.integrity import File
@@ -113,6 +113,8 @@ class UpstreamConnector:
 
     async def upload(self, call: PreparedCall, file: SourceFile) -> OperationResult:
         """Send a file with a prepared call of `upload.with_file`; the file is never in memory whole."""
+        if call.operation.action.upload_session is not None:
+            return await upload_session.send_whole(self.session, call, file)
         return await self.session.upload(call, file)
 
     async def check(self) -> None:

@@ -38,6 +38,8 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     #: in place of `body`: what is read once while it is sent, and its bytes
     stream: AsyncIterable[bytes] | None = None
     size: int = 0
+    #: the path that the request log has, where the URL is a secret
+    logged_path: str | None = None
 
 
 def with_query_credentials(

@@ -64,7 +64,9 @@ def note(
     if observe is None or scope.connector_id is None:
         return
     context = tracing.log_fields()
-    path = request.url.raw_path if scope.foreign_host is None else f"//{scope.foreign_host}/…"
+    path = request.logged_path or request.url.raw_path
+    if scope.foreign_host is not None:
+        path = f"//{scope.foreign_host}/…"
     named = next((received.headers[name] for name in _REQUEST_ID_HEADERS if name in received.headers), None)
     sent = SentRequest(
         scope.connector_id,

@@ -147,12 +147,19 @@ class UpstreamSession:
             raise
 
     async def exchange(
-        self, request: UpstreamRequest, *, timeout: float, run_context: RunContext | None = None
+        self,
+        request: UpstreamRequest,
+        *,
+        timeout: float,
+        run_context: RunContext | None = None,
+        accepted: Collection[int] = (),
+        secrets: Mapping[str, str] = responses.NO_HEADERS,
     ) -> Exchange:
         """Send and judge, with as many tries as the effect class allows within `timeout` seconds.
 
-        A write is marked as in flight right before each try. A refusal is in the exchange; UpstreamError and its kin
-        are raised, that of a write whose answer was lost saying that its outcome is unknown.
+        `accepted` statuses are no failures. The values of `secrets` are masked in the application's messages, as the
+        credentials are. A write is marked as in flight right before each try. A refusal is in the exchange;
+        UpstreamError and its kin are raised, that of a write whose answer was lost saying that its outcome is unknown.
         """
         run_context = None if request.effect is Effect.READ else run_context
         before = None if run_context is None else run_context.mark_in_flight
@@ -172,7 +179,9 @@ class UpstreamSession:
                 on_send=on_send,
                 attempt=number,
             )
-            error = responses.failure(failure, response, credentials)
+            if response.status in accepted:
+                return Exchange(response), None
+            error = responses.failure(failure, response, {**credentials, **secrets} if secrets else credentials)
             return Exchange(response, error), error
 
         deadline = monotonic() + timeout

@@ -36,6 +36,8 @@ class SourceFile:
         #: whether its bytes are being sent, and what reading them raised
         self.has_begun = False
         self.error: GatewayError | None = None
+        #: whether all of them were read
+        self.is_read = size == 0
 
     async def read(self) -> AsyncIterator[bytes]:
         """The bytes as they come; raises MalformedRequest where they are not `size`, and yields no byte beyond it."""
@@ -45,6 +47,7 @@ class SourceFile:
                 read += len(chunk)
                 if read > self.size:
                     raise MalformedRequest(f"the file is longer than its {self.size} bytes; send it with its size")
+                self.is_read = read == self.size
                 yield chunk
             if read != self.size:
                 raise MalformedRequest(f"the file ended after {read} of {self.size} bytes; send it again")

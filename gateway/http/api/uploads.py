@@ -1,22 +1,32 @@
-"""POST …/upload/{entity}: a file of the caller, streamed to the application."""
+"""Files of callers to applications: POST …/upload/{entity} in one request, or resumed after a broken connection.
+
+Resuming follows "Resumable Uploads for HTTP", draft-ietf-httpbis-resumable-upload.
+"""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, ClassVar
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from pydantic import BaseModel, ConfigDict, Field
 
+from gateway.contract.uploads import UploadView
 from gateway.errors import BodyTooLarge, MalformedRequest
-from gateway.http.bodies import path_id, read_query
+from gateway.http.bodies import path_id, read_query, whole_number
 from gateway.http.keys import CALLER, LIMITS, MAX_UPLOAD, REQUEST_ID, SERVICES
-from gateway.http.responses import envelope
+from gateway.http.responses import answer_of, envelope, json_response
 from gateway.operations.call import OperationCall
+from gateway.uploads.service import UploadState
 from gateway.upstream.upload import ACTION, SourceFile
 
 #: seconds that a caller may send nothing
 _IDLE = 60.0
 _UNTYPED = "application/octet-stream"
+#: the type of the body of a request that continues an upload
+PARTIAL_UPLOAD = "application/partial-upload"
+#: structured booleans (RFC 9651 §3.3.6)
+_BOOLEANS = {"?1": True, "?0": False}
 
 
 class UploadQuery(BaseModel):
@@ -37,10 +47,16 @@ async def upload(request: web.Request) -> web.Response:
 
     The answer is that of `execute`. If the response of the application is lost, the error says that the outcome is
     unknown. An upload is not repeated by the gateway and takes no `Idempotency-Key`.
+
+    With `Upload-Complete` the upload can be resumed if the application has upload sessions, such as Google Drive; for
+    others the error is `not_resumable`. Send `Upload-Complete: ?0`, `Upload-Length` and no body: the answer is 201, and
+    `Location` takes the file by PATCH. With `Upload-Complete: ?1` the body is the whole file, and an interim response
+    (104) has the `Location` before the file is read. This is draft-ietf-httpbis-resumable-upload.
     """
-    size = request.content_length
-    if size is None:
+    length = request.content_length
+    if length is None:
         raise MalformedRequest("an upload needs the header Content-Length: send the file with its size")
+    size = length if "Upload-Complete" not in request.headers else _whole_size(request, length)
     largest = request.app[MAX_UPLOAD]
     if size > largest:
         raise BodyTooLarge(f"the file is larger than {largest} bytes; GATEWAY_MAX_UPLOAD_BYTES is the limit")
@@ -50,7 +66,6 @@ async def upload(request: web.Request) -> web.Response:
         )
     params = read_query(request, UploadQuery).model_dump()
     name = params.pop("filename")
-    type_ = request.content_type if "Content-Type" in request.headers else _UNTYPED
     call = OperationCall(
         path_id(request, "connector_id"),
         request.match_info["entity"],
@@ -58,10 +73,127 @@ async def upload(request: web.Request) -> web.Response:
         params,
         request_id=request[REQUEST_ID],
     )
+    type_ = request.content_type if "Content-Type" in request.headers else _UNTYPED
     file = SourceFile(name, type_, size, _chunks(request))
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
+        if "Upload-Complete" in request.headers:
+            return await _begun(request, call, file, length)
         done = await request.app[SERVICES].execution.upload(request[CALLER], call, file)
     return envelope(request, str(call.connector_id), done.answer, done.took_ms, dict(done.sunset_headers))
+
+
+async def get_upload(request: web.Request) -> web.Response:
+    """Where an upload stands, as the application says: `offset` (and `Upload-Offset`) is the number of bytes that it
+    has stored. Once it is `complete`, `answer` is that of `execute`, even if the response to the last request was lost.
+    """
+    state = await request.app[SERVICES].uploads.state(request[CALLER], *_ids(request))
+    return json_response(_view(request, state, 0), headers=_headers(state, request.app[MAX_UPLOAD]))
+
+
+async def append(request: web.Request) -> web.Response:
+    """Continues an upload: the body is the rest of the file from `Upload-Offset`, with `Upload-Complete: ?1`. The
+    answer is that of `execute`. A part of the rest, with `Upload-Complete: ?0`, ends at a multiple of `min-append-size`
+    of `Upload-Limit`, and is answered with 204.
+
+    If the connection breaks, get the upload and continue at its `Upload-Offset`. Of two requests at a time the later
+    one continues. Where the offset is another one, the error is `upload_offset_mismatch`.
+    """
+    length = request.content_length
+    if length is None or request.content_type != PARTIAL_UPLOAD:
+        raise MalformedRequest(f"a part of an upload needs Content-Length and Content-Type: {PARTIAL_UPLOAD}")
+    offset, is_last = _number(request, "Upload-Offset"), _is_complete(request)
+    part = SourceFile("", PARTIAL_UPLOAD, length, _chunks(request))
+    with request.app[LIMITS].one_download(request[CALLER].organization_id):
+        return await _appended(request, _ids(request), offset, part, is_last=is_last)
+
+
+async def _begun(request: web.Request, call: OperationCall, file: SourceFile, length: int) -> web.Response:
+    """A new upload, and what the body of the same request brings of it."""
+    state = await request.app[SERVICES].uploads.create(request[CALLER], call, file)
+    headers = {**_headers(state, request.app[MAX_UPLOAD]), "Location": _path(state)}
+    is_last = _is_complete(request)
+    if length == 0 and not is_last:
+        return json_response(_view(request, state, 0), 201, headers)
+    _send_interim(request, headers)
+    part = SourceFile(file.name, file.content_type, length, _chunks(request))
+    ids = call.connector_id, state.upload.id
+    return await _appended(request, ids, 0, part, is_last=is_last, status=201)
+
+
+async def _appended(
+    request: web.Request, ids: tuple[Any, Any], offset: int, part: SourceFile, *, is_last: bool, status: int = 204
+) -> web.Response:
+    started = time.monotonic()
+    state = await request.app[SERVICES].uploads.append(request[CALLER], *ids, offset, part, is_last=is_last)
+    headers = {**_headers(state, request.app[MAX_UPLOAD]), "Location": _path(state)}
+    took_ms = round((time.monotonic() - started) * 1000)
+    if state.answer is not None:
+        return envelope(request, str(state.upload.connector_id), state.answer, took_ms, headers)
+    if status == 204:
+        return web.Response(status=status, headers=headers)
+    return json_response(_view(request, state, took_ms), status, headers)
+
+
+def _view(request: web.Request, state: UploadState, took_ms: int) -> UploadView:
+    upload, answer = state.upload, state.answer
+    return UploadView(
+        str(upload.id),
+        str(upload.connector_id),
+        upload.entity,
+        upload.size,
+        state.offset,
+        answer is not None,
+        upload.expires_at,
+        None if answer is None else answer_of(request, str(upload.connector_id), answer, took_ms),
+    )
+
+
+def _headers(state: UploadState, largest: int) -> dict[str, str]:
+    return {
+        "Upload-Complete": "?0" if state.answer is None else "?1",
+        "Upload-Offset": str(state.offset),
+        "Upload-Length": str(state.upload.size),
+        "Upload-Limit": f"max-size={largest}, min-append-size={state.multiple}",
+        "Cache-Control": "no-store",
+    }
+
+
+def _path(state: UploadState) -> str:
+    return f"/api/v1/integrations/connectors/{state.upload.connector_id}/uploads/{state.upload.id}"
+
+
+def _send_interim(request: web.Request, headers: Mapping[str, str]) -> None:
+    """104 (Upload Resumption Supported), so that the caller knows the upload before the file was read."""
+    if request.transport is not None and request.version >= HttpVersion11:
+        lines = "".join(f"{name}: {headers[name]}\r\n" for name in ("Location", "Upload-Limit"))
+        request.transport.write(f"HTTP/1.1 104 Upload Resumption Supported\r\n{lines}\r\n".encode())
+
+
+def _whole_size(request: web.Request, length: int) -> int:
+    """Bytes of the whole file of a request that begins an upload."""
+    if not _is_complete(request):
+        return _number(request, "Upload-Length")
+    if "Upload-Length" in request.headers and _number(request, "Upload-Length") != length:
+        raise MalformedRequest("Upload-Length is not Content-Length; with Upload-Complete: ?1 send the whole file")
+    return length
+
+
+def _is_complete(request: web.Request) -> bool:
+    text = request.headers.get("Upload-Complete", "").strip()
+    if text not in _BOOLEANS:
+        raise MalformedRequest("Upload-Complete is ?1 where the body ends the file, else ?0; send one of them")
+    return _BOOLEANS[text]
+
+
+def _number(request: web.Request, name: str) -> int:
+    number = whole_number(request.headers.get(name, "").strip())
+    if number is None:
+        raise MalformedRequest(f"the request needs the header {name}: a number of bytes")
+    return number
+
+
+def _ids(request: web.Request) -> tuple[Any, Any]:
+    return path_id(request, "connector_id"), path_id(request, "upload_id")
 
 
 async def _chunks(request: web.Request) -> AsyncIterator[bytes]:

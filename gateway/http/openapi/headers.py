@@ -58,6 +58,12 @@ _REQUEST: dict[str, tuple[str, dict[str, Any]]] = {
         "The origin of the calling page, sent by browsers; other origins than the allowed ones are refused.",
         _TEXT,
     ),
+    "Upload-Complete": (
+        "`?1` if the body ends the file, else `?0` (draft-ietf-httpbis-resumable-upload).",
+        {"enum": ["?1", "?0"]},
+    ),
+    "Upload-Offset": ("The byte of the file that the body begins with.", {"type": "integer", "minimum": 0}),
+    "Upload-Length": ("Bytes of the whole file, where the body is not all of it.", {"type": "integer", "minimum": 0}),
     "X-ADP-Agent-SDK": (
         "Sent by callers that cannot follow a job: they get redirects (303) to the result, and files as JSON chunks.",
         _TEXT,
@@ -87,6 +93,13 @@ _ANSWER: dict[str, tuple[str, dict[str, Any]]] = {
     "Deprecation": ("RFC 9745: the date since which a part that the call uses is deprecated.", _TEXT),
     "Sunset": ("RFC 8594: the date on which that part is switched off.", _TEXT),
     "Link": ("The application's page about it.", _TEXT),
+    "Upload-Complete": ("`?1` if the application has the whole file, else `?0`.", {"enum": ["?1", "?0"]}),
+    "Upload-Offset": ("Bytes of the file that the application has stored.", {"type": "integer", "minimum": 0}),
+    "Upload-Length": ("Bytes of the whole file.", {"type": "integer", "minimum": 0}),
+    "Upload-Limit": (
+        "The largest file, and the bytes of which each part but the last ends at a multiple.",
+        {"type": "string", "examples": ["max-size=1073741824, min-append-size=262144"]},
+    ),
     "WWW-Authenticate": ("How to authenticate; at /mcp also where to get a token (RFC 9728).", _TEXT),
     "Allow": ("The methods of the path.", _TEXT),
     "Accept-Encoding": ("`identity`: request bodies must not be encoded.", _TEXT),
@@ -102,7 +115,7 @@ _ANSWER: dict[str, tuple[str, dict[str, Any]]] = {
 _OF_ERRORS: dict[int, tuple[str, ...]] = {
     401: ("WWW-Authenticate",),
     405: ("Allow",),
-    409: ("Retry-After",),
+    409: ("Retry-After", "Upload-Offset"),
     415: ("Accept-Encoding",),
     416: ("Content-Range",),
     429: ("Retry-After",),

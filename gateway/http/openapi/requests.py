@@ -19,7 +19,6 @@ _PATH_MEANINGS = {
     "connector_type": "The kind, such as support-desk.",
 }
 _PATH_EXAMPLES = {"entity": "attachments", "kind": "support-desk", "connector_type": "support-desk"}
-_FILE = "application/octet-stream"
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -104,8 +103,8 @@ def request_body(route: Route, schemas: dict[str, Schema]) -> dict[str, Any] | N
     if is_form(route):
         fields: Schema = {"type": "object", "description": "The fields of the page.", "additionalProperties": True}
         return {"required": True, "content": {_FORM: {"schema": fields}}}
-    if route.takes_file:
-        return {"required": True, "content": {_FILE: {"schema": {"type": "string", "format": "binary"}}}}
+    if route.file_media is not None:
+        return {"required": True, "content": {route.file_media: {"schema": {"type": "string", "format": "binary"}}}}
     if route.body is None:
         return None
     name = component_name(route.body) if issubclass(route.body, Struct) else route.body.__name__
@@ -116,7 +115,7 @@ def request_body(route: Route, schemas: dict[str, Schema]) -> dict[str, Any] | N
 
 
 def has_body(route: Route) -> bool:
-    return route.body is not None or route.takes_file or is_form(route)
+    return route.body is not None or route.file_media is not None or is_form(route)
 
 
 def search_condition() -> Schema:

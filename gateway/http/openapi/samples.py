@@ -66,8 +66,9 @@ def _curl(route: Route, body: Mapping[str, Any] | None) -> str:
         lines.append('-H "Authorization: Bearer $TOKEN"')
     if route.path.startswith("/mcp"):
         lines.append('-H "MCP-Protocol-Version: 2025-11-25"')
-    if route.takes_file:
-        lines += [f"--data-binary @{_FILE}", '-H "Content-Type: application/octet-stream"']
+    if route.file_media is not None:
+        lines += [f"--data-binary @{_FILE}", f'-H "Content-Type: {route.file_media}"']
+        lines += ['-H "Upload-Offset: 0"', '-H "Upload-Complete: ?1"'] if "Upload-Offset" in route.reads else []
     elif body is None:
         lines += ["-X POST"] if route.method == "POST" else []
     elif is_form(route):
@@ -93,7 +94,7 @@ def _typescript(route: Route, body: Mapping[str, Any] | None) -> str:
         parse_as,
         is_open=route.is_open,
         is_form=is_form(route),
-        takes_file=route.takes_file,
+        takes_file=route.file_media is not None,
     )
 
 

@@ -3,6 +3,7 @@
 from gateway.contract.answers import Answer
 from gateway.contract.connectors import ContextStoreView
 from gateway.contract.jobs import AcceptedJobView
+from gateway.contract.uploads import UploadView
 from gateway.http.api import batches, context_store, downloads, execute, uploads
 from gateway.http.route import ACCEPTED_HEADERS, FILE_HEADERS, FILE_MEDIA, PART_HEADERS, RANGE_HEADERS, Route
 from gateway.identity.model import Scope
@@ -10,6 +11,7 @@ from gateway.identity.model import Scope
 READ = Scope.READ
 _CONNECTORS = "/api/v1/integrations/connectors"
 _CONNECTOR = _CONNECTORS + "/{connector_id}"
+_UPLOAD = ("Upload-Complete", "Upload-Offset", "Upload-Length", "Upload-Limit", "Cache-Control")
 _SUNSET = ("Deprecation", "Sunset", "Link")
 #: errors of the application, and of what it answers
 _ERRORS = (404, 409, 410, 416, 422, 424, 502, 504)
@@ -123,12 +125,13 @@ ROUTES: tuple[Route, ...] = (
         uploads.upload,
         "Upload a file to an application",
         "Execute",
-        takes_file=True,
+        file_media="application/octet-stream",
         query=uploads.UploadQuery,
-        response=Answer,
-        answers={200: "The answer"},
+        response={200: Answer, 201: UploadView},
+        answers={200: "The answer", 201: "The upload, which takes the file by PATCH"},
         errors=_ERRORS,
-        sends={200: _SUNSET},
+        reads=("Upload-Complete", "Upload-Length"),
+        sends={200: (*_SUNSET, "Location", *_UPLOAD), 201: ("Location", *_UPLOAD)},
         scope=Scope.WRITE,
         audit="upload",
         command="gateway upload jira issue_attachments report.pdf issueIdOrKey=ACME-7",
@@ -136,6 +139,34 @@ ROUTES: tuple[Route, ...] = (
             'answer = await gateway.upload("jira", "issue_attachments", "report.pdf", {"issueIdOrKey": "ACME-7"})\n'
             "print(answer.result)"
         ),
+    ),
+    Route(
+        "GET",
+        _CONNECTOR + "/uploads/{upload_id}",
+        uploads.get_upload,
+        "Get where an upload stands",
+        "Execute",
+        response=UploadView,
+        answers={200: "The upload"},
+        errors=_ERRORS,
+        sends={200: _UPLOAD},
+        scope=Scope.WRITE,
+        has_head=True,
+    ),
+    Route(
+        "PATCH",
+        _CONNECTOR + "/uploads/{upload_id}",
+        uploads.append,
+        "Continue an upload",
+        "Execute",
+        file_media=uploads.PARTIAL_UPLOAD,
+        response={200: Answer},
+        answers={200: "The answer", 204: "The part is stored"},
+        errors=_ERRORS,
+        reads=("Upload-Offset", "Upload-Complete"),
+        sends={200: ("Location", *_UPLOAD), 204: ("Location", *_UPLOAD)},
+        scope=Scope.WRITE,
+        audit="upload",
     ),
     Route(
         "HEAD",

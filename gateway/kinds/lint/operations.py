@@ -229,6 +229,21 @@ def _alternatives(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
                 yield (*place, "request"), f"needs {{{name}}}, which is not there when this request is made"
 
 
+def _upload_session(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
+    how = operation.action.upload_session
+    if how is None:
+        return
+    if operation.file_param is None:
+        yield ("upload_session",), "takes the file of the action, so exactly one param has `contentEncoding: base64`"
+        return
+    for name in re.findall(r"{(\w+)}", how.request):
+        if name not in operation.upload_start.action.params:
+            hint = did_you_mean(name, operation.upload_start.action.params)
+            yield ("upload_session", "request"), f"needs {{{name}}}, which is not among the params; {hint}"
+    if how.request_body is not None:
+        yield ("upload_session", "request_body"), "the params beside the file are the body; drop it"
+
+
 def _find_by(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     named = re.match(r"([a-z_]+)\.([a-z_]+)\b", operation.action.find_by or "")
     if named and (named[1], named[2]) not in kind.operations:
@@ -260,6 +275,7 @@ _CHECKS: tuple[Callable[[Kind, Operation], Iterator[PlacedError]], ...] = (
     _pages,
     _alternatives,
     _find_by,
+    _upload_session,
     long_running.of_operation,
     bulk.of_operation,
 )
