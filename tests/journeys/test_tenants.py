@@ -36,7 +36,11 @@ async def belongings(support_desk, running):
         {"name": "s", "connector_id": connector_id, "entity": "tickets", "action": "list", "cron": "0 6 * * *"},
     )
     webhook = await support_desk.api.post("/api/v1/webhooks", {"url": "https://hooks.example/", "types": ["job.*"]})
+    drive = await support_desk.api.connector("google-drive", {"access_token": "token", "refresh_token": "refresh"})
+    headers = {"Upload-Complete": "?0", "Upload-Length": "9"}
+    upload = await drive.api.call("POST", f"{drive.path}/upload/files_upload?filename=a.txt", headers=headers)
     return {
+        "upload_id": upload.json()["id"],
         "schedule_id": schedule.json()["id"],
         "webhook_id": webhook.json()["id"],
         "session_id": link.json()["id"],
@@ -65,10 +69,13 @@ async def granted(running) -> UUID:
 async def test_another_organizations_id_answers_like_one_that_is_not_there(stranger, belongings, route):
     nothing = {**belongings, **{name: str(uuid4()) for name in belongings if name.endswith("_id")}}
     body = BODIES.get(route.path.rsplit("/", 1)[-1]) or BODIES.get(route.method)
-    query = {"filename": "a.txt"} if "/upload/" in route.path else {}
+    options = {"params": {"filename": "a.txt"} if "/upload/" in route.path else {}, "json": body}
+    if route.file_media == "application/partial-upload":
+        headers = {"Content-Type": route.file_media, "Upload-Offset": "0", "Upload-Complete": "?1"}
+        options = {"data": b"stolen", "headers": headers}
 
-    foreign = await stranger.call(route.method, route.path.format_map(belongings), json=body, params=query)
-    absent = await stranger.call(route.method, route.path.format_map(nothing), json=body, params=query)
+    foreign = await stranger.call(route.method, route.path.format_map(belongings), **options)
+    absent = await stranger.call(route.method, route.path.format_map(nothing), **options)
 
     assert foreign.status == absent.status == 404
     assert route.method == "HEAD" or _without_id(foreign) == _without_id(absent)
