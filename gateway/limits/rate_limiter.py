@@ -240,14 +240,14 @@ class SharedRateLimiter:
 
         Awaiting raises UpstreamRateLimited when none comes within the timeout.
         """
-        limiter = self._limiter(scope)
+        limiter = self._scopes.get(scope.id) or self._added(scope)
         if limiter.try_acquire(monotonic()):
             return None
         return limiter.acquire(timeout, is_background=scope.is_background)
 
     def release(self, scope: RateScope, headers: Mapping[str, str] | None) -> None:
         """Give a place back, and read the rate-limit headers of the response, if there is one."""
-        limiter = self._limiter(scope)
+        limiter = self._scopes[scope.id]
         limiter.release()
         if headers is not None and scope.limit is not None and scope.limit.allowances:
             now = monotonic()
@@ -256,24 +256,23 @@ class SharedRateLimiter:
 
     def pause(self, scope: RateScope, seconds: float) -> None:
         """Give no permits for so many seconds, after a 429."""
-        limiter, now = self._limiter(scope), monotonic()
+        limiter, now = self._scopes.get(scope.id) or self._added(scope), monotonic()
         limiter.budget.pause(now, seconds)
         self._publish(limiter, now)
         if self._pauses is not None:
             self._in_background(self._pauses.save(scope.id, seconds))
 
-    def _limiter(self, scope: RateScope) -> ScopeLimiter:
-        limiter = self._scopes.get(scope.id)
-        if limiter is None:
-            read_pause = self._read_pause if self._restrictions is None else None
-            limiter = ScopeLimiter(scope.id, scope.limit or _UNLIMITED, self._shared, read_pause, self._join)
-            self._scopes[scope.id] = limiter
-            earlier = self._earlier.pop(scope.id, None)
-            if earlier is not None:
-                limiter.budget.paused_until = earlier
-            if self._restrictions is not None and scope.id in self._restrictions:
-                restriction = self._restrictions[scope.id]
-                limiter.budget.restrict(self._refreshed_at, restriction.paused, restriction.throttled)
+    def _added(self, scope: RateScope) -> ScopeLimiter:
+        """The limiter of a scope that had none."""
+        read_pause = self._read_pause if self._restrictions is None else None
+        limiter = ScopeLimiter(scope.id, scope.limit or _UNLIMITED, self._shared, read_pause, self._join)
+        self._scopes[scope.id] = limiter
+        earlier = self._earlier.pop(scope.id, None)
+        if earlier is not None:
+            limiter.budget.paused_until = earlier
+        if self._restrictions is not None and scope.id in self._restrictions:
+            restriction = self._restrictions[scope.id]
+            limiter.budget.restrict(self._refreshed_at, restriction.paused, restriction.throttled)
         return limiter
 
     async def _read_earlier(self) -> None:

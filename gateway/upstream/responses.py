@@ -178,7 +178,7 @@ def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[s
         for name, path in paging.meta.items()
     }
     if paging.incomplete is not None:
-        incomplete = _at(members, paging.incomplete.path)
+        incomplete = _meta_value(paging.incomplete.path, members, headers)
         if isinstance(incomplete, dict) and incomplete.items() >= paging.incomplete.when.items():
             meta[paging.incomplete.meta] = incomplete
     return meta
@@ -190,7 +190,11 @@ def _meta_value(path: MetaPath, members: Mapping[str, msgspec.Raw], headers: Map
         return None if (value := headers.get(path[1])) == "null" else value
     if path[0] == LINK_PATH:
         return linked(headers.get("link", ""), path[1]).get(path[2] if len(path) > 2 else "")
-    return _at(members, path)
+    raw = members.get(path[0])
+    if raw is None:
+        return None
+    value = _VALUE.decode(raw)
+    return value_at(value, path[1:]) if len(path) > 1 else value
 
 
 def linked(header: str, relation: str) -> dict[str, str]:
@@ -218,14 +222,6 @@ def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
 
 def _first_byte(raw: msgspec.Raw) -> bytes:
     return bytes(memoryview(raw)[:1])
-
-
-def _at(members: Mapping[str, msgspec.Raw], path: JsonPath) -> Any:
-    raw = members.get(path[0])
-    if raw is None:
-        return None
-    value = _VALUE.decode(raw)
-    return value_at(value, path[1:]) if len(path) > 1 else value
 
 
 def value_at(document: Any, path: JsonPath) -> Any:
