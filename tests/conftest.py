@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,10 @@ from tests.harness.selection import (  # noqa: F401  hooks
 
 if TYPE_CHECKING:
     from tests.harness.up import Running
+
+
+# A run in the background of a shell ignores SIGINT, and so would the programs that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionfinish() -> None:
