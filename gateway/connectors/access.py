@@ -1,6 +1,6 @@
 """Connectors as a caller sees them: those of its organization, and of its workspaces if it is limited to some."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -32,6 +32,7 @@ class ConnectorAccess:
         kind: str | None = None,
         status: str | None = None,
         containing: str | None = None,
+        ids: Collection[UUID] | None = None,
         after: tuple[datetime, UUID] | None = None,
         limit: int | None = None,
     ) -> Sequence[ConnectorRecord]:
@@ -43,6 +44,7 @@ class ConnectorAccess:
             kind=kind,
             status=status,
             containing=containing,
+            ids=ids,
             after=after,
             limit=limit,
         )

@@ -63,6 +63,7 @@ _LIST = f"""
       AND ($9::text[] IS NULL OR workspaces.name = ANY ($9))
       AND ($10::text IS NULL OR strpos(lower(connectors.name), lower($10)) > 0
            OR strpos(lower(workspaces.name), lower($10)) > 0)
+      AND ($11::uuid[] IS NULL OR connectors.id = ANY ($11))
     ORDER BY connectors.created_at, connectors.id
     LIMIT $7
 """
@@ -252,6 +253,7 @@ class ConnectorStore:
         kind: str | None = None,
         status: str | None = None,
         containing: str | None = None,
+        ids: Collection[UUID] | None = None,
         after: tuple[datetime, UUID] | None = None,
         limit: int | None = None,
     ) -> Sequence[ConnectorRecord]:
@@ -273,6 +275,7 @@ class ConnectorStore:
                 name,
                 workspaces,
                 containing,
+                None if ids is None else list(ids),
             )
         return [record_in(row) for row in rows]
 

@@ -36,7 +36,9 @@ class JobRunContext:
         self._write_lock = asyncio.Lock()
         self._parts = job.parts
         self._reported_at = float("-inf")
-        self.last_progress: tuple[int, int | None] = (job.progress, job.total)
+        self._stored: tuple[int, int | None] = (job.progress, job.total)
+        #: done, total and the message of the latest report, which the row may not have yet
+        self.reported: tuple[int, int | None, str | None] = (*self._stored, None)
         #: whether this attempt has saved anything: a job that goes on may wait again however old it is
         self.has_saved = False
         #: whether a caller wants the job canceled
@@ -97,11 +99,11 @@ class JobRunContext:
                 self.sent_at, self.is_sent = None, False
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
-        now = asyncio.get_running_loop().time()
-        is_changed = (done, total) != self.last_progress
+        now, self.reported = asyncio.get_running_loop().time(), (done, total, message)
+        is_changed = (done, total) != self._stored
         if not is_changed or (now - self._reported_at < _PROGRESS_INTERVAL and done != total):
             return
-        self._reported_at, self.last_progress = now, (done, total)
+        self._reported_at, self._stored = now, (done, total)
         try:
             is_canceled = await self._leases.progress(self._job, done, total, message)
         except Unavailable:

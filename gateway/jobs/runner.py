@@ -263,11 +263,11 @@ class Lease:
             lines = None
         if result.collected is None:
             head["parts"] = number
-        done, total = self.run_context.last_progress
+        done, total, message = self.run_context.reported
         return JobOutcome(
             JobStatus.SUCCEEDED,
             result=head,
-            message=results.message_of(head),
+            message=results.message_of(head) or message,
             progress=total or done,
             total=total,
             part=number,

@@ -9,15 +9,15 @@ from gateway.monitoring.health_checks import CheckResult, failed, passed, warnin
 from gateway.monitoring.statistics import InHand
 
 #: what the front end needs, as readiness names it → as people do
-_NEEDED = {"postgres": "PostgreSQL", "redis": "Redis", "worker": "workers"}
+NEEDED = {"postgres": "PostgreSQL", "redis": "Redis", "worker": "workers"}
 
 
 def organization_checks(is_there: Mapping[str, bool], in_hand: InHand) -> Sequence[CheckResult]:
     """Checks of what all organizations share, by whether it answers, and of the organization's own work. Pure."""
     shared = [
-        passed(_NEEDED[name], "answers")
+        passed(NEEDED[name], "answers")
         if answers
-        else failed(_NEEDED[name], "does not answer; the operator finds the cause with `gateway doctor`")
+        else failed(NEEDED[name], "does not answer; the operator finds the cause with `gateway doctor`")
         for name, answers in is_there.items()
     ]
     jobs = passed("jobs", f"{in_hand.queued} queued, {in_hand.running} running, {in_hand.waiting} waiting")

@@ -163,7 +163,7 @@ async def test_a_page_is_shown_after_everything_failed(failing, path: str, job: 
         ("/console/jobs", b"the application said &lt;no&gt; to everything"),
         ("/console/jobs/{failed}", b"What went wrong"),
         ("/console/jobs/{unknown}", b"It may have been done already"),
-        ("/console/schedules", b"paused: its connector is needs_reauth"),
+        ("/console/schedules", b"its connector is needs_reauth"),
         ("/console/schedules/{schedule}", b"was not run: its connector is needs_reauth"),
         ("/console", b"is disabled: the application said &lt;no&gt; to everything"),
         ("/console/webhooks", b"the application said &lt;no&gt; to everything"),

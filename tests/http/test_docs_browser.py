@@ -133,6 +133,14 @@ async def test_the_operations_of_a_kind_are_searched_and_linked_to(page):
     assert await page.evaluate("document.querySelector(':target').id") == "tickets.update"
 
 
+async def test_the_gallery_of_applications_narrows_while_one_types(page):
+    await page.goto("/docs/kinds")
+    await page.fill("#filter", "tickets desk")
+
+    assert sorted(await page.locator("#kinds li:visible strong").all_inner_texts()) == ["Freshdesk", "Zendesk"]
+    assert (await page.inner_text("#found")).startswith("2 of ")
+
+
 async def test_everything_can_be_read_and_searched_without_scripts(chromium: Browser, front):
     context = await chromium.new_context(base_url=front.base_url, java_script_enabled=False)
     page = await context.new_page()

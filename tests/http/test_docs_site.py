@@ -122,6 +122,24 @@ async def test_a_search_finds_documents_operations_and_errors(api, phrase, addre
     assert f'href="{address}' in html.partition("<main")[2]
 
 
+@pytest.mark.parametrize(
+    ("phrase", "found"),
+    [
+        ("zendesk", ["support-desk"]),
+        ("CRM contacts", ["crm-records", "crm-query"]),
+        ("pull_requests", ["github"]),
+        ("no such thing", []),
+    ],
+)
+async def test_the_gallery_of_applications_is_filtered_by_application_category_and_entity(api, phrase, found):
+    html = (await api.get("/docs/kinds", params={"q": phrase})).body.decode()
+
+    shown = html.partition('id="kinds"')[2]
+    assert re.findall(r'href="/docs/kinds/([\w-]+)"', shown) == found
+    assert f"{len(found)} of {len(KINDS)} applications" in html
+    assert ("No application has all of these words" in html) == (not found)
+
+
 async def test_a_search_shows_what_was_asked_for_as_text(api):
     html = (await api.get("/docs/search", params={"q": "<script>alert(1)</script>"})).body.decode()
 

@@ -65,6 +65,17 @@ async def test_an_answer_is_stored_and_put_together_again(jobs, runner, claimed,
     assert json.loads(await whole(jobs, job)) == document
 
 
+async def test_the_last_report_of_a_run_is_the_final_one_however_soon_it_follows_another(jobs, runner, claimed):
+    async def run(job, run_context):
+        await run_context.progress(1, None, "a: 1 record; 0 of 2 entities done")
+        await run_context.progress(3, None, "2 of 2 entities synchronized, 3 records")
+        return answer([])
+
+    job = await ended(jobs, runner, await claimed(), run)
+
+    assert (job.message, job.progress) == ("2 of 2 entities synchronized, 3 records", 3)
+
+
 async def test_what_an_earlier_attempt_left_is_not_in_the_result(jobs, leases, runner, claimed):
     async def run(job, run_context):
         return answer([1])

@@ -75,7 +75,7 @@ async def show_connect_page(request: web.Request) -> web.Response:
         catalog = request.app[SERVICES].catalog
         kinds = [
             {"name": name, "application": catalog.kind(name).spec.application, "title": catalog.kind(name).spec.title}
-            for name in session.kinds
+            for name in sorted(session.kinds, key=lambda each: catalog.application_of(each).casefold())
         ]
         return _page(request, session, "connect/choose.html", workspace=session.workspace_name, kinds=kinds)
     return _form(request, session, request.app[SERVICES].catalog.kind(chosen))

@@ -18,7 +18,7 @@ from gateway.errors import GatewayError, NotFound
 from gateway.http.api.connectors import connector_view
 from gateway.http.api.jobs import job_view
 from gateway.http.bodies import path_id, query_id
-from gateway.http.console.page import connectors_to_choose, console_page, see_other
+from gateway.http.console.page import connectors_by_id, connectors_to_choose, console_page, see_other
 from gateway.http.console.schema_form import table_of
 from gateway.http.console.session import chosen_in, read_console_form
 from gateway.http.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
@@ -56,8 +56,8 @@ async def list_jobs(request: web.Request) -> web.Response:
         "jobs.html",
         active="jobs",
         jobs=[(job_view(request, job), _may_retry(job)) for job in page],
-        names={str(record.id): record for record in records},
-        applications={record.kind: request.app[SERVICES].catalog.application_of(record.kind) for record in records},
+        choices=records,
+        connectors=await connectors_by_id(request, (job.connector_id for job in page)),
         filters=_status_filters(chosen),
         chosen=chosen,
         is_filtered=any(chosen.values()),

@@ -11,10 +11,10 @@ from gateway.contract.connectors import ConnectorStatus
 from gateway.contract.gateway_state import RequestSelection
 from gateway.contract.members import moment
 from gateway.http.api.jobs import job_view
-from gateway.http.console.page import console_page, see_other
+from gateway.http.console.page import connectors_by_id, console_page, see_other
 from gateway.http.keys import CALLER, READINESS, SERVICES
 from gateway.jobs.model import JobFilter
-from gateway.monitoring.organization_health import organization_checks
+from gateway.monitoring.organization_health import NEEDED, organization_checks
 from gateway.monitoring.statistics import read_in_hand, read_own_copies
 
 #: connectors to authorize again, and webhooks that the gateway disabled, that are named
@@ -75,6 +75,7 @@ async def overview(request: web.Request) -> web.Response:
     }
     counts = await services.connectors.count(caller)
     attention = await services.connectors.find(caller, status=ConnectorStatus.NEEDS_REAUTH, limit=_ATTENTION)
+    readiness = await request.app[READINESS]()
     return console_page(
         request,
         "overview.html",
@@ -93,7 +94,8 @@ async def overview(request: web.Request) -> web.Response:
         jobs=[job_view(request, job) for job in recent],
         in_hand=in_hand,
         stalest=moment(in_hand.stalest),
-        checks=(await request.app[READINESS]()).checks,
+        missing=[NEEDED[name] for name, answers in readiness.checks.items() if not answers],
+        connectors=await connectors_by_id(request, (job.connector_id for job in (*failed, *recent))),
     )
 
 
@@ -123,5 +125,9 @@ async def health(request: web.Request) -> web.Response:
         active="health",
         checks=organization_checks(readiness.checks, in_hand),
         in_hand=in_hand,
-        copies=await read_own_copies(services.database, organization_id),
+        copies=[
+            (copy, CLOCK.now() - timedelta(seconds=copy.lag))
+            for copy in await read_own_copies(services.database, organization_id)
+        ],
+        applications={kind.name: kind.spec.application for kind in services.catalog},
     )

@@ -1,15 +1,19 @@
 """The common base of the console's pages."""
 
 import contextlib
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
 from aiohttp import web
 
 from gateway.connectors.model import ConnectorRecord
+from gateway.contract.connectors import Connector
 from gateway.errors import NotFound
+from gateway.http.api.connectors import connector_view
 from gateway.http.keys import CALLER, PAGES, SERVICES, SESSION
 from gateway.http.responses import html_response
+from gateway.identity.model import id_of
 
 #: connectors of each kind that a page offers to choose from
 _CHOICES = 50
@@ -54,6 +58,13 @@ async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> 
         with contextlib.suppress(NotFound):
             offered[chosen_id] = await connectors.get(caller, chosen_id)
     return sorted(offered.values(), key=lambda record: (record.created_at, record.id))
+
+
+async def connectors_by_id(request: web.Request, ids: Iterable[UUID | str | None]) -> dict[str, Connector]:
+    """The connectors that the caller sees among these ids, which may be of other things or of deleted ones."""
+    services, wanted = request.app[SERVICES], {id_of(str(each)) for each in ids} - {None}
+    records = await services.connectors.find(request[CALLER], ids=[each for each in wanted if each is not None])
+    return {str(record.id): connector_view(record, services.catalog) for record in records}
 
 
 def see_other(location: str) -> web.Response:

@@ -24,6 +24,7 @@ from gateway.operations.call import Accepted, OperationCall
 
 #: operations that are offered, and characters of an answer that are shown
 _LIMIT, _SHOWN = 8, 20_000
+_EXECUTE = "/api/v1/integrations/connectors/{connector_id}/execute"
 _NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "rows", "next"))
 
 
@@ -166,8 +167,10 @@ def _snippets(
     request: web.Request, entry: OperationEntry, record: ConnectorRecord, params: dict[str, Any]
 ) -> dict[str, str]:
     """The same call as it is written elsewhere."""
+    from gateway.http.openapi.samples import typescript_call  # few requests need it
+
     body = {"entity": entry.entity_id, "action": entry.action_id, "params": params}
-    path = f"/api/v1/integrations/connectors/{record.id}/execute"
+    path = _EXECUTE.format(connector_id=record.id)
     data = shlex.quote(json.dumps(body, ensure_ascii=False))
     workspace, kind = json.dumps(record.workspace_name), json.dumps(entry.kind.name)
     return {
@@ -177,6 +180,7 @@ def _snippets(
             f"    answer = await gateway.execute({kind}, {json.dumps(entry.entity_id)}, {json.dumps(entry.action_id)}, "
             f"{params!r})"
         ),
+        "TypeScript": typescript_call("POST", _EXECUTE, body=body),
         "CLI": (
             f"GATEWAY_WORKSPACE={shlex.quote(record.workspace_name)} gateway call {entry.kind.name} {entry.entity_id} "
             f"{entry.action_id} "

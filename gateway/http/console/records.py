@@ -18,7 +18,7 @@ from gateway.errors import GatewayError, InvalidParams
 from gateway.http.api.audit import entry_view
 from gateway.http.bodies import query_id
 from gateway.http.console.csv_files import csv_response
-from gateway.http.console.page import connectors_to_choose, console_page
+from gateway.http.console.page import connectors_by_id, connectors_to_choose, console_page
 from gateway.http.console.schema_form import json_value, table_of
 from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.model import id_of
@@ -29,6 +29,23 @@ from gateway.operations.call import OperationCall
 _LIMIT = 50
 #: conditions of a search, and records and columns of its CSV file
 _MAX_CONDITIONS, _MAX_RECORDS, _MAX_COLUMNS = 6, 1000, 100
+#: operators as the form shows them
+_LABELS = {
+    Operator.EQ: "is",
+    Operator.NEQ: "is not",
+    Operator.GT: "greater than",
+    Operator.GTE: "at least",
+    Operator.LT: "less than",
+    Operator.LTE: "at most",
+    Operator.IN: "is one of (a, b)",
+    Operator.LIKE: "matches % and _",
+    Operator.STARTSWITH: "begins with",
+    Operator.ENDSWITH: "ends with",
+    Operator.CONTAINS: "contains",
+    Operator.KEYWORD: "has any of the words",
+    Operator.FUZZY: "has all of the words",
+    Operator.ARRAY_CONTAINS: "list contains",
+}
 
 
 async def search_copy(request: web.Request) -> web.Response:
@@ -48,6 +65,7 @@ async def search_copy(request: web.Request) -> web.Response:
         entity=search.entity,
         names=search.searched.get(search.entity or "", []),
         operators=CONDITIONS,
+        labels=_LABELS,
         conditions=[*search.conditions, ("", "", "")][:_MAX_CONDITIONS],
         document=json.dumps({"entity": search.entity, "action": SEARCH_ACTION, "params": params}, indent=2),
         as_query=urlencode([(name, value) for name, value in request.query.items() if name != "cursor"]),
@@ -144,12 +162,14 @@ async def list_audit(request: web.Request) -> web.Response:
         limit=_LIMIT + 1,
     )
     page = entries[:_LIMIT]
+    ids = [each for entry in page for each in (entry.target, entry.connector_id)]
     return console_page(
         request,
         "audit.html",
         active="audit",
         entries=[entry_view(entry, services.catalog) for entry in page],
         connectors=await connectors_to_choose(request, query_id(request, "connector")),
+        named=await connectors_by_id(request, ids),
         clients=await services.clients.all(request[CALLER]),
         filters=filters,
         is_filtered=any(filters.values()),

@@ -12,7 +12,7 @@ from gateway.contract.schedules import ScheduleView
 from gateway.errors import NotFound
 from gateway.http.api.jobs import job_view
 from gateway.http.bodies import path_id
-from gateway.http.console.page import console_page, see_other
+from gateway.http.console.page import connectors_by_id, console_page, see_other
 from gateway.http.console.session import read_console_form
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 
@@ -22,7 +22,14 @@ _PAGE, _LIMIT = "/console/schedules", 50
 async def list_schedules(request: web.Request) -> web.Response:
     """GET /console/schedules."""
     page = await request.app[SERVICES].schedules.find(request[CALLER], request.query.get("cursor"), _LIMIT)
-    return console_page(request, "schedules.html", active="schedules", schedules=page.data, cursor=page.next_cursor)
+    return console_page(
+        request,
+        "schedules.html",
+        active="schedules",
+        schedules=page.data,
+        connectors=await connectors_by_id(request, (each.connector_id for each in page.data)),
+        cursor=page.next_cursor,
+    )
 
 
 async def show_schedule(request: web.Request) -> web.Response:
@@ -33,6 +40,7 @@ async def show_schedule(request: web.Request) -> web.Response:
         "schedule.html",
         active="schedules",
         schedule=schedule,
+        connector=(await connectors_by_id(request, [schedule.connector_id])).get(schedule.connector_id),
         params=json.dumps(msgspec.to_builtins(schedule.params), indent=2, ensure_ascii=False),
         runs=await _runs(request, schedule),
     )

@@ -99,6 +99,7 @@ async def _shown(
         apps=await services.oauth.apps.find(request[CALLER].organization_id),
         names={kind.name: kind.spec.application for kind in services.catalog},
         kinds=[kind.spec for kind in services.catalog if kind.spec.oauth is not None],
+        client_rate=f"{services.settings.client_rate:g}" if services.settings.client_rate else None,
         all_scopes=[scope.value for scope in Scope],
         secret=secret,
         problem=problem,

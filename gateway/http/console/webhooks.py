@@ -6,7 +6,7 @@ from aiohttp import web
 
 from gateway.contract.events import DeliveryStatus, RotatedSecretView, WebhookTestView
 from gateway.http.bodies import path_id
-from gateway.http.console.page import console_page, see_other
+from gateway.http.console.page import connectors_by_id, console_page, see_other
 from gateway.http.console.session import read_console_form
 from gateway.http.keys import CALLER, SERVICES
 
@@ -79,6 +79,7 @@ async def _shown(
         "webhook.html",
         active="webhooks",
         webhook=webhook,
+        connector=(await connectors_by_id(request, [webhook.connector_id])).get(webhook.connector_id or ""),
         deliveries=page.data,
         filters=[("all", "?"), *((each.value, f"?status={each.value}") for each in DeliveryStatus)],
         chosen=status or "all",

@@ -7,15 +7,15 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.errors import BY_CODE, NotFound
+from gateway.errors import BY_CODE
 from gateway.http.console.session import ForeignForm
-from gateway.http.docs_site.search import search
+from gateway.http.docs_site.search import kinds_with, search, words_of
 from gateway.http.error_advice import ADVICE
 from gateway.http.errors import MethodNotAllowed, problem, status_of
 from gateway.http.keys import DOCS_SITE, PAGES, SERVICES
 from gateway.http.pages.rendering import DOCS_POLICY
 from gateway.http.responses import html_response
-from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.suggestions import nearest
 from gateway.sign_in.model import ProviderUnavailable, SignInRefused
 
 _ON_PAGES = (MethodNotAllowed, ForeignForm, SignInRefused, ProviderUnavailable)
@@ -24,6 +24,8 @@ _CLASSES = {**BY_CODE, **{each.code: each for each in _ON_PAGES}}
 _HEADERS = {"Content-Security-Policy": DOCS_POLICY, "Cache-Control": "public, max-age=300"}
 #: results of a search
 _RESULTS = 30
+#: how alike an address is that was meant: all begin with the same folders
+_LIKENESS = 0.75
 
 
 async def docs(request: web.Request) -> web.Response:
@@ -43,7 +45,7 @@ async def _document(request: web.Request, address: str) -> web.Response:
     site = await request.app[DOCS_SITE]()
     page = site.pages.get(address)
     if page is None:
-        raise _not_found("page", address, [*site.pages, "/docs/api", "/docs/kinds"])
+        return await _missing(request, [*site.pages, "/docs/api", "/docs/kinds", "/docs/errors"])
     return await _page(request, address, "document", "documents", heading=page.title, page=page)
 
 
@@ -65,7 +67,7 @@ async def show_api_group(request: web.Request) -> web.Response:
     groups = {each.address: each for each in (await request.app[DOCS_SITE]()).api.groups}
     address = f"/docs/api/{request.match_info['group']}"
     if address not in groups:
-        raise _not_found("group", address, groups)
+        return await _missing(request, groups)
     group = groups[address]
     return await _page(request, address, "api_group", "api", heading=group.name, group=group)
 
@@ -76,8 +78,16 @@ async def show_api_schemas(request: web.Request) -> web.Response:
 
 
 async def show_kinds(request: web.Request) -> web.Response:
-    """GET /docs/kinds: what applications there are."""
-    return await _page(request, "/docs/kinds", "kinds", "kinds", heading="Applications")
+    """GET /docs/kinds: what applications there are; with `q` those that hold every word of it."""
+    site, wanted = await request.app[DOCS_SITE](), request.query.get("q", "").strip()[:200]
+    context = {
+        "heading": "Applications",
+        "wanted": wanted,
+        "shown": kinds_with(site.kinds, wanted),
+        "words_of": words_of,
+    }
+    html = site.render(request.app[PAGES], "/docs/kinds", "kinds", "kinds", **context)
+    return html_response(html, _HEADERS)
 
 
 async def show_kind(request: web.Request) -> web.Response:
@@ -98,20 +108,18 @@ async def show_error(request: web.Request) -> web.Response:
     """GET /docs/errors/{code}: what it means and what to do."""
     code = request.match_info["code"]
     if code not in ADVICE:
-        raise _not_found("error", code, ADVICE)
+        return await _missing(request, [f"/docs/errors/{each}" for each in ADVICE])
     error = _CLASSES[code]()
     example = json.dumps(problem(error, "0b8f6a523c1e4f4b9d0e6f2f7a1c5d11"), indent=2)
     context = {"heading": error.title, "error": error, "advice": ADVICE[code], "example": example}
     return await _page(request, f"/docs/errors/{code}", "error", "errors", **context)
 
 
-def _not_found(what: str, address: str, known: Iterable[str]) -> NotFound:
-    name, names = _name(address), [_name(each) for each in known]
-    return NotFound(f"there is no {what} {name[:60]!r}; {did_you_mean(name, names)}")
-
-
-def _name(address: str) -> str:
-    return address.removeprefix("/docs/").removeprefix("api/")
+async def _missing(request: web.Request, known: Iterable[str]) -> web.Response:
+    """The 404 within the site: the nearest address, and the contents and the search around it."""
+    site, closest = await request.app[DOCS_SITE](), nearest(request.path, known, _LIKENESS)
+    html = site.render(request.app[PAGES], "", "missing", "", heading="There is no such page", nearest=closest)
+    return html_response(html, _HEADERS, 404)
 
 
 async def _page(request: web.Request, address: str, template: str, active: str, **context: Any) -> web.Response:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from gateway.kinds.spec import ConnectorSpec
+
 _WORD = re.compile(r"[\w-]+")
 #: points of a word in the title, at the beginning of one in the title, and in the text, counted up to a few times
 _IN_TITLE, _BEGINS_TITLE, _IN_TEXT, _MOST_IN_TEXT = 20, 10, 1, 5
@@ -72,3 +74,14 @@ def _snippet(entry: SearchEntry, words: Sequence[str]) -> str:
     if start:
         shown = f"… {shown.partition(' ')[2]}"
     return f"{shown.rpartition(' ')[0]} …" if end < len(entry.text) else shown
+
+
+def words_of(spec: ConnectorSpec) -> str:
+    """The words by which a reader looks for an application: its names, its categories and its entities."""
+    return " ".join((spec.application, spec.kind, spec.title, *spec.synonyms, *spec.entities)).lower()
+
+
+def kinds_with(specs: Sequence[ConnectorSpec], phrase: str) -> list[ConnectorSpec]:
+    """Those that hold every word."""
+    words = phrase.lower().split()
+    return [spec for spec in specs if all(word in words_of(spec) for word in words)]

@@ -37,7 +37,8 @@ class DocsSite:
         self.entries = (*_sections(self.pages), *_operations(self.api), *_kinds(catalog), *_errors())
         #: address → HTML of the pages that were requested before
         self.rendered: dict[str, str] = {}
-        self._kinds = sorted((kind.spec for kind in catalog), key=lambda spec: spec.application.casefold())
+        #: by the names of the applications
+        self.kinds = sorted((kind.spec for kind in catalog), key=lambda spec: spec.application.casefold())
 
     def render(self, pages: Pages, address: str, template: str, active: str, **context: Any) -> str:
         """A page of the site as HTML."""
@@ -47,7 +48,7 @@ class DocsSite:
             active=active,
             site=self,
             address=address,
-            kinds=self._kinds,
+            kinds=self.kinds,
             tabs=_tabs,
             code=lambda source, language: Markup(code_html(source, language)),  # noqa: S704  escaped there
             safe=Markup,

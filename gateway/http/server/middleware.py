@@ -198,7 +198,10 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
     pages = request.app[PAGES]
     text = InternalError().detail if response.status == 500 else error.detail
     html = pages.render(
-        "message.html", heading=error.title if response.status < 500 else "Something went wrong", text=text
+        "message.html",
+        heading=error.title if response.status < 500 else "Something went wrong",
+        text=text,
+        home="/console" if route.is_console else None,
     )
     passed_on = {name: value for name, value in response.headers.items() if name in ("Retry-After", "Allow")}
     return html_response(html, {**pages.headers(), **passed_on}, response.status)
