@@ -8,16 +8,18 @@ import pytest
 from playwright.async_api import Browser, Page, StorageState
 
 from tests.harness.browser import findings, findings_in_light_and_dark, needs_chromium, signed_in, taken, troubles_of
-from tests.harness.caller import Api
+from tests.harness.caller import Api, ConnectorApi
 from tests.harness.sandbox import fault
 from tests.harness.waiting import eventually
 
-SCREENS = ("", "/connectors", "/playground?operation=support-desk.tickets.create", "/jobs", "/webhooks", "/search",
-           "/audit", "/grants", "/settings", "/health")  # fmt: skip
+SCREENS = ("", "/connectors", "/playground?operation=support-desk.tickets.create", "/jobs", "/schedules", "/webhooks",
+           "/search", "/audit", "/grants", "/settings", "/health")  # fmt: skip
 PAGES = (
     "connector",
     "failed job",
+    "schedule",
     "webhook",
+    "search result",
     "found",
     "wrong search",
     "no page",
@@ -53,6 +55,11 @@ async def page(chromium: Browser, running, session) -> AsyncIterator[Page]:
     assert troubles == []
 
 
+async def copied(desk: ConnectorApi) -> bool:
+    """Whether the copy of the tickets is there."""
+    return (await desk.api.get(f"{desk.path}/context-store")).json()["entities"]["tickets"]["status"] == "ready"
+
+
 async def delivered(api: Api, webhook_id: str) -> bool:
     """Whether a delivery was attempted."""
     return any(each["attempts"] for each in (await api.get(f"/api/v1/webhooks/{webhook_id}/deliveries")).json()["data"])
@@ -62,20 +69,27 @@ async def delivered(api: Api, webhook_id: str) -> bool:
 async def addresses(running) -> dict[str, str]:
     """Pages that are of something: a connector, its jobs, links that are new, used and wrong."""
     async with Api.of(running.base_url, running.client_id, running.client_secret) as api:
-        desk = await api.connector()
+        desk = await api.connector(name="Help desk", workspace_name="acme")
         job = await desk.submit("tickets", "get", {"ticket_id": 999_999_999})
         await api.get(f"/api/v1/jobs/{job['id']}/result?wait=60")
+        schedule = {"name": "Every morning", "connector_id": desk.record["id"], "entity": "tickets", "action": "list"}
+        schedule_id = (await api.post("/api/v1/schedules", {**schedule, "cron": "30 6 * * 1-5"})).json()["id"]
         webhook = {"url": "https://receiver.invalid/webhooks", "types": ["connector.*"]}
         webhook_id = (await api.post("/api/v1/webhooks", webhook)).json()["id"]
-        await api.connector()
+        await api.connector("Incident-Management", {"api_key": "key"}, name="On call", workspace_name="northwind")
         await eventually(lambda: delivered(api, webhook_id))
-        link = (await api.post("/api/v1/connect/sessions", {"workspace_name": "w"})).json()["url"]
+        await desk.api.post(f"{desk.path}/context-store/sync", {"entities": ["tickets"]})
+        await eventually(lambda: copied(desk))
+        link = (await api.post("/api/v1/connect/sessions", {"workspace_name": "acme"})).json()["url"]
+        search = f"/console/search?connector={desk.record['id']}&entity=tickets"
         return {
             "connector": f"/console/connectors/{desk.record['id']}",
             "failed job": f"/console/jobs/{job['id']}",
+            "schedule": f"/console/schedules/{schedule_id}",
             "webhook": f"/console/webhooks/{webhook_id}",
+            "search result": f"{search}&field=status&operator=eq&value=open",
             "found": "/console/playground?query=close+a+ticket",
-            "wrong search": "/console/search?entity=tickets&field=no_such_field&operator=eq&value=1",
+            "wrong search": f"{search}&field=no_such_field&operator=eq&value=1",
             "no page": "/console/connectors/6f1d7b8c-0000-4000-8000-000000000000",
             "sign-in": "/console/sign-in",
             "choice": link,
@@ -85,8 +99,7 @@ async def addresses(running) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_every_screen_is_accessible_in_light_and_dark_and_fits_a_telephone(page, api, screen):
-    await api.connector()
+async def test_every_screen_is_accessible_in_light_and_dark_and_fits_a_telephone(page, addresses, screen):
     await page.goto(f"/console{screen}")
     await taken(page, screen.strip("/").partition("?")[0] or "overview")
 
