@@ -1,7 +1,6 @@
 """Waiting for jobs: every waiter of a process hangs on its one connection for notifications."""
 
 import asyncio
-import contextlib
 from collections import defaultdict
 from dataclasses import dataclass, field
 from math import inf
@@ -83,17 +82,21 @@ class JobWaiters:
                 left = deadline - asyncio.get_running_loop().time()
                 if left <= 0:
                     break
-                self.waiting += 1
-                try:
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(min(left, _POLL_INTERVAL)):
-                            await waiter.woken.wait()
-                finally:
-                    self.waiting -= 1
-                waiter.woken.clear()
+                await self._woken(waiter, min(left, _POLL_INTERVAL))
                 job = await self._reading(key)
             return job
         finally:
             waiters.discard(waiter)
             if not waiters:
                 self._waiters.pop(str(key[1]), None)
+
+    async def _woken(self, waiter: _Waiter, seconds: float) -> None:
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(seconds):
+                await waiter.woken.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self.waiting -= 1
+        waiter.woken.clear()

@@ -80,7 +80,6 @@ class LongRun:
         error = await self._run_portions()
         if error is not None:
             raise error
-        await self._progress()
         if self._record is not None:
             return self._record
         if self._how.results.items is None:
