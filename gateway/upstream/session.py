@@ -122,22 +122,8 @@ class UpstreamSession:
         It is repeated only while no byte of it went out. Raises as `call` does, and what reading the file raised.
         """
         request = streamed(self.request(call), file)
-        failure = self.failure or self.spec.failure
-
-        async def attempt(
-            credentials: Mapping[str, str], remaining: float, number: int
-        ) -> tuple[Exchange, GatewayError | None]:
-            sent, headers = _authenticated(request, credentials)
-            response = await self.transport.fetch(
-                sent, self.scope, credentials=headers, timeout=remaining, attempt=number
-            )
-            error = responses.failure(failure, response, credentials)
-            return Exchange(response, error), error
-
         try:
-            exchange = await self._repeated(
-                attempt, request.effect, monotonic() + LONGEST_STREAM, None, may_repeat=lambda: not file.has_begun
-            )
+            exchange = await self.exchange(request, timeout=LONGEST_STREAM, may_repeat=lambda: not file.has_begun)
             return call.answer(exchange.succeeded())
         except UpstreamInvalidResponse as error:
             raise retries.answer_lost(request.effect, error) from error
@@ -154,8 +140,9 @@ class UpstreamSession:
         run_context: RunContext | None = None,
         accepted: Collection[int] = (),
         secrets: Mapping[str, str] = responses.NO_HEADERS,
+        may_repeat: Callable[[], bool] = lambda: True,
     ) -> Exchange:
-        """Send and judge, with as many tries as the effect class allows within `timeout` seconds.
+        """Send and judge, with as many tries as the effect class and `may_repeat` allow within `timeout` seconds.
 
         `accepted` statuses are no failures. The values of `secrets` are masked in the application's messages, as the
         credentials are. A write is marked as in flight right before each try. A refusal is in the exchange;
@@ -185,7 +172,7 @@ class UpstreamSession:
             return Exchange(response, error), error
 
         deadline = monotonic() + timeout
-        return await self._repeated(attempt, request.effect, deadline, run_context)
+        return await self._repeated(attempt, request.effect, deadline, run_context, may_repeat=may_repeat)
 
     async def stream(
         self,
