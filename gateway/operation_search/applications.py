@@ -7,6 +7,12 @@ from gateway.kinds.catalog import Catalog
 from gateway.operation_search.other_applications import pattern_of_others
 from gateway.operation_search.words import stems
 
+#: a word that is no preposition and no other joint
+_NOUN = (
+    r"(?!(?:in|from|to|on|at|of|for|with|by|and|or|but|so|as|that|which|who|is|are|was|were|has|have|do|does|the|a|an"
+    r"|into|about|after|before|since|until|because|when|where|while|under|over|called|named|this|these|those)\b)\w"
+)
+
 
 class Applications:
     """The applications of a catalog by their names."""
@@ -17,9 +23,12 @@ class Applications:
             kinds[kind.spec.application.lower()].add(kind.name)
         self._kinds = {name: frozenset(each) for name, each in kinds.items()}
         names = "|".join(re.escape(name) for name in sorted(self._kinds, key=len, reverse=True))
-        #: with the preposition before it: "in Zendesk" says no more than "Zendesk"
+        #: with the preposition before it, unless that is of the noun behind: "in Zendesk" says no more than "Zendesk",
+        #: "on Zendesk ticket 7" does
         self._pattern = re.compile(
-            rf"(?<![\w@#.])(?:(?:in|from|to|on|at|our|the)\s+)?({names or '(?!)'})(?:['’]s)?(?![\w@])", re.I
+            rf"(?<![\w@#.])(?:(?:our|the)\s+|(?:in|from|to|on|at)\s+(?!(?:{names or '(?!)'})\s+{_NOUN}))?"
+            rf"({names or '(?!)'})(?:['’]s)?(?![\w@])",
+            re.I,
         )
 
         self._others = pattern_of_others(self._kinds)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
+from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.operation_search.applications import Applications
 from gateway.operation_search.entries import OperationEntry, entries_of
 from gateway.operation_search.fitness import WRITES
 from gateway.operation_search.phrases import Owner, Phrases, groups_of
 from gateway.operation_search.references import EntityKey, entities_taken, nouns_of
-from gateway.operation_search.verbs import COMMANDS
+from gateway.operation_search.verbs import COMMANDS, plain_action
 from gateway.operation_search.words import EMPTY, stem, stems, words
 
 _PATH_PARAM = re.compile(r"{\w+}|[/.?=&]|\bjson\b")
@@ -26,8 +27,12 @@ class Known:
 
     entry: OperationEntry
     owner: Owner
+    #: the plain action that its own is like: `create` for `create_many`
+    action: str
     #: the first two of its owner
     entity: EntityKey
+    #: the stem of its entity's noun
+    noun: str
     #: the stems of its description, params and fields
     text: frozenset[str]
     #: the stems of the verbs that begin its phrases
@@ -47,7 +52,9 @@ class Corpus:
             Known(
                 entry,
                 owner_of(entry),
+                plain_action(entry.action_id, is_read=entry.effect is Effect.READ),
                 (entry.kind.name, entry.entity_id),
+                noun_of(owner_of(entry))[-1],
                 _text_of(entry),
                 self._verbs_of(entry),
                 entities_taken(entry),
@@ -65,8 +72,8 @@ class Corpus:
         #: by entity, the stems of the names of other entities that are listed by its id
         self.listed_below: dict[EntityKey, set[str]] = defaultdict(set)
         for known in self.operations:
-            kind, entity_id, action_id = known.owner
-            for parent in known.taken.keys() - {entity_id} if action_id == "list" else ():
+            kind, entity_id = known.entity
+            for parent in known.taken.keys() - {entity_id} if known.action == "list" else ():
                 self.listed_below[kind, parent] |= set(stems(entity_id.replace("_", " "))) - set(stems(parent))
         #: by stem, the operations whose text has it
         self.texts_with: dict[str, list[Owner]] = defaultdict(list)
@@ -80,7 +87,7 @@ class Corpus:
         #: by the kind and the noun of an entity, the verbs that begin the phrases of operations that change something
         self.verbs_of: dict[tuple[str, ...], set[str]] = defaultdict(set)
         for known in self.operations:
-            if known.owner[2] in WRITES:
+            if known.action in WRITES:
                 self.verbs_of[noun_of(known.owner)] |= known.verbs
         self.written = frozenset(self._words_as_written())
 

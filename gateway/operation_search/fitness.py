@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from gateway.operation_search.questions import Number, Question, Verb
-from gateway.operation_search.verbs import OTHER, affinity
+from gateway.operation_search.verbs import OTHER, SPECIAL, affinity
 
 WRITES = frozenset(["create", "update", "delete"])
 
@@ -22,6 +22,8 @@ _UNASKED_IN_QUESTION, _UNASKED, _UNASKED_FOR_NEW, _REFUSED = 0.1, 0.2, 0.3, 0.1
 _DEMANDED, _OF_MANY = 0.5, 0.5
 #: the fit of an action without a verb, per cosine of its closest phrase, and the factor for an unasked write
 _PHRASE, _PHRASE_OF_WRITE = 0.3, 0.5
+#: the factor for an action that is not known by a verb which few operations do: "pin the message"
+_UNHEARD = 0.6
 #: the cosine from which a phrase of the action holds its verb in the same sense
 _SAME_SENSE = 0.55
 
@@ -48,6 +50,8 @@ def _by_verb(
         return verb.weight * by_number[action] * max(affinity(verb.meanings, each) for each in ("get", "list"))
     fit = affinity(verb.meanings, action)
     is_same_sort = OTHER in verb.meanings or (action in WRITES) == bool(verb.meanings & WRITES)
+    if stem in SPECIAL and stem not in own_verbs:
+        fit *= _UNHEARD
     if stem in own_verbs and (fit > 0 or is_same_sort or closest >= _SAME_SENSE):
         fit = 1.0
     return verb.weight * fit

@@ -33,6 +33,8 @@ from gateway.operation_search.words import stem
 _CONSIDERED = 45
 #: the entities whose operations are considered, the most promising: a larger catalog takes little longer
 _ENTITIES = 50
+#: how well a noun names the entity that is asked for, at least
+_NAMES = 0.5
 #: the least share of a question that is taken to be in the clauses that ask
 _LEAST_SHARE = 0.05
 
@@ -57,8 +59,14 @@ class Weights:
     takes_id: float = 0.3
     takes_id_aside: float = 0.3
     takes_no_id: float = 0.8
+    #: the factor for operations of the thing that has the id, if what belongs to it is asked for
+    owner_of_asked: float = 0.6
     #: the fit of a get if the question asks for fields of the record whose id it names
     get_by_id: float = 0.9
+    #: the factor for the fit of an action that is only like the one asked for: `create_many` like `create`
+    like_another: float = 0.85
+    #: the factor for the fit of a create, if the thing has an id already
+    create_by_id: float = 0.4
     #: factors for the fit of a search of the copy and of a get, if the question has a condition
     copy_of_condition: float = 1.8
     get_of_condition: float = 0.6
@@ -152,6 +160,10 @@ class _View:
         self._share = {kind: self._share_of_kind(kind) for kind in kinds}
         self._referred = self._entities_referred_to()
         noun = question.reference.noun if question.reference else None
+        #: whether the question is about the one thing that has the id, which is no new one
+        self._is_of_one = question.number is Number.ONE and not question.is_new
+        #: the kinds that have the thing asked for as an entity that belongs to what has the id
+        self._owned = self._kinds_of_owned()
         #: the stems asked for besides the noun before the id
         self._besides = frozenset(term for term in question.head if term != noun and term in corpus.phrases.rarity)
 
@@ -181,9 +193,11 @@ class _View:
 
     def _evidence(self, known: Known, plain: float, strength: float) -> Evidence:
         closest = self._closest(known)
-        fit = fitness(self._question, known.owner[2], known.verbs, closest)
+        fit = fitness(self._question, known.action, known.verbs, closest)
+        if known.action != known.owner[2]:
+            fit *= self._weights.like_another
         strength, fit = self._by_id(known, strength, fit)
-        fit = self._by_condition(known.owner[2], fit)
+        fit = self._by_condition(known.action, fit)
         score = strength * (1 - self._weights.fit + self._weights.fit * fit)
         return Evidence(known, plain, strength, fit, score, self._preference[known.owner[0]])
 
@@ -232,6 +246,14 @@ class _View:
         entities = self._corpus.nouns.get(self._question.reference.noun, {})
         return {key: weight for key, weight in entities.items() if not self._named or key[0] in self._named}
 
+    def _kinds_of_owned(self) -> set[str]:
+        question = self._question
+        if question.number is not Number.MANY or not self._referred:
+            return set()
+        entities = (self._corpus.nouns.get(term, {}).items() for term in question.head)
+        named = {key for each in entities for key, weight in each if weight >= _NAMES}
+        return {key[0] for key in named - self._referred.keys()}
+
     def _by_id(self, known: Known, strength: float, fit: float) -> tuple[float, float]:
         """The strength and the fit, if the question names an id."""
         if not self._referred or self._question.reference is None:
@@ -242,10 +264,15 @@ class _View:
              if kind == owner[0] and entity_id in known.taken),
             default=0.0,
         )  # fmt: skip
+        if known.action == "create" and known.entity in self._referred and self._is_of_one:
+            fit *= weights.create_by_id
+        is_told = not is_aside and self._is_told_by(known)
+        if known.entity in self._referred and known.entity[0] in self._owned and not is_told:
+            return strength * weights.owner_of_asked, fit
         if not taken:
             return strength * weights.takes_no_id, fit
         strength += weights.takes_id * taken * (weights.takes_id_aside if is_aside else 1)
-        if owner[2] == "get" and owner[:2] in self._referred and not is_aside and self._is_told_by(known):
+        if owner[2] == "get" and owner[:2] in self._referred and is_told:
             fit = max(fit, weights.get_by_id)
         return strength, fit
 
@@ -253,6 +280,9 @@ class _View:
         """Whether the question asks for fields of the record that a get answers."""
         verbs = self._question.verbs.values()
         if self._question.is_command and max((affinity(verb.meanings, "get") for verb in verbs), default=1) < 0.6:
+            return False
+        reference, number = self._question.reference, self._question.number
+        if number is Number.MANY and reference is not None and (reference.is_many or known.noun in self._besides):
             return False
         if self._besides & self._corpus.listed_below.get((known.owner[0], known.owner[1]), set()):
             return False

@@ -63,6 +63,8 @@ _ASIDE = frozenset("by from to with for as".split())  # noqa: SIM905
 _JOINING = frozenset("and or then to".split())  # noqa: SIM905
 #: what follows is a text or a name, whose words the index need not have
 _TITLED = frozenset("called named titled entitled about saying says reading that".split())  # noqa: SIM905
+#: plurals without the ending
+_PLURALS = frozenset("people children men women staff".split())  # noqa: SIM905
 #: plurals that speak of one thing
 _OF_ONE = frozenset("details contents results totals properties attributes news status address access process".split())  # noqa: SIM905
 
@@ -108,6 +110,8 @@ class Reference:
     noun: str
     #: whether the thing asked for is another one: "pages created by user 7"
     is_aside: bool
+    #: whether that word is a plural: "which accounts have … as their parent"
+    is_many: bool
 
 
 @dataclass(slots=True)
@@ -196,12 +200,13 @@ class _QuestionReader:
         question, names = self._question, {name.lower() for name in _NAME.findall(clause.text)}
         seen, nouns, within = 0, 0, 1.0
         head: list[str] = []
-        is_title = False
+        is_title = is_behind_id = False
         for place, written in enumerate(listed):
             is_title = is_title or (written in _TITLED and seen > 0)
             if (written in _CONTEXT and seen) or (written in _RELATIVE and nouns):
                 within = _CONTEXT_WEIGHT
             if _is_id(listed, place):
+                is_behind_id = True
                 self._refer(listed, place, is_main and clause.role is not Role.CONTINUATION)
             if written in EMPTY:
                 continue
@@ -227,7 +232,8 @@ class _QuestionReader:
             seen, nouns = seen + 1, nouns + (not is_verb)
             if opens and within == 1.0 and not is_verb:
                 question.head.add(term)
-                head.append(word)
+                if not is_behind_id:
+                    head.append(word)
                 if word not in CONDITION_WORDS:
                     question.nouns.append(term)
         return head
@@ -269,7 +275,7 @@ class _QuestionReader:
         prepositions = [word for word in listed[:place] if word in _CONTEXT]
         if before:
             is_aside = bool(prepositions) and prepositions[-1] in _ASIDE
-            self._question.reference = Reference(stem(before[-1]), is_aside)
+            self._question.reference = Reference(stem(before[-1]), is_aside, _is_plural(before[-1]))
             self._is_reference_main = is_main
 
     def _count(self, text: str, nouns: Sequence[str]) -> None:
@@ -336,4 +342,4 @@ def _is_followed_by_id(listed: Sequence[str], place: int) -> bool:
 
 
 def _is_plural(word: str) -> bool:
-    return word.endswith("s") and not word.endswith(("ss", "us")) and word not in _OF_ONE
+    return word in _PLURALS or (word.endswith("s") and not word.endswith(("ss", "us")) and word not in _OF_ONE)

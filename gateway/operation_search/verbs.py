@@ -106,6 +106,15 @@ DETERMINERS = frozenset(
 )
 
 
+def plain_action(action: str, *, is_read: bool) -> str:
+    """The action that another is like: `create_many` and `duplicate` are like `create`."""
+    if any(action in actions for actions in _VERBS.values()):
+        return action
+    like = next((COMMANDS[word] for word in action.split("_") if word in COMMANDS), frozenset())
+    fallback = "list" if is_read else "update"
+    return next((each for each in ("list", "get", "create", "update", "delete") if each in like), fallback)
+
+
 def affinity(meanings: Iterable[str], action: str) -> float:
     """How well an action answers a verb of these meanings, from 0 to 1."""
     return max((_VERBS[meaning].get(action, 0.0) for meaning in meanings), default=0.0)
