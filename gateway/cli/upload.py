@@ -25,6 +25,8 @@ from gateway.cli.shell_completion import complete_entity, complete_kind, complet
 def upload(**options: Any) -> None:
     """Send a file to an application, and print the answer of the entity's create.
 
+    If the connection breaks, a large file continues where it stopped, for applications with upload sessions.
+
     \b
     gateway upload jira issue_attachments report.pdf issueIdOrKey=ACME-7
     """

@@ -129,13 +129,12 @@ class Uploads:
             if resumed.upload.answer is not None:
                 return resumed.state(_stored_answer(resumed.upload.answer))
             _ensure_fits(resumed, offset, part.size, is_last=is_last)
-            fence = await self.store.take(resumed.upload)
-            send = partial(self._sent, resumed, fence, offset, part)
+            send = partial(self._sent, resumed, offset, part)
             if offset + part.size < resumed.upload.size:
                 return resumed.state(await send())
             return resumed.state(await self._finished(entry, resumed, send))
 
-    async def _sent(self, resumed: _Resumed, fence: int, offset: int, part: SourceFile) -> int | OperationResult:
+    async def _sent(self, resumed: _Resumed, offset: int, part: SourceFile) -> int | OperationResult:
         found = await resumed.session.state()
         if isinstance(found, OperationResult):
             return found
@@ -144,6 +143,7 @@ class Uploads:
                 f"the upload continues at byte {found}, not {offset}; send the rest of the file from there",
                 extra={"expected_offset": found},
             )
+        fence = await self.store.take(resumed.upload)
         return await resumed.session.send(part, offset, partial(self.store.ensure_held, resumed.upload, fence))
 
     async def _finished(

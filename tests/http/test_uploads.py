@@ -20,7 +20,7 @@ from gateway.upstream.upload_session import PIECE
 from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.cut_connections import CutConnections
 from tests.harness.in_process import FrontEnd
-from tests.harness.sandbox import fault
+from tests.harness.sandbox import fault, received_requests
 from tests.http.test_routes import noted
 
 CREDENTIALS = {"username": "ada@example.com", "password": "token"}
@@ -179,6 +179,37 @@ async def test_an_upload_in_one_request_tells_its_address_before_the_file_is_rea
 
     assert interim.startswith(b"HTTP/1.1 104 ")
     assert answered.json()["result"]["sha256Checksum"] == HASH
+
+
+@pytest.mark.parametrize("content", [CONTENT, b""])
+async def test_an_upload_in_one_request_ends_with_the_answer(api, drive, content):
+    path = f"{drive.path}/upload/files_upload"
+
+    answered = await api.call("POST", path, params=UPLOAD, data=BytesIO(content), headers={"Upload-Complete": "?1"})
+
+    assert answered.status == 200, answered.body
+    assert answered.json()["result"]["sha256Checksum"] == hashlib.sha256(content).hexdigest()
+
+
+async def test_an_upload_that_nobody_resumes_goes_in_pieces_too(front, api, drive):
+    answered = await api.call("POST", f"{drive.path}/upload/files_upload", params=UPLOAD, data=BytesIO(CONTENT))
+
+    sent_on = [each for each in await received_requests(front.sandbox_url) if each["kind"] == "google-drive"]
+    assert answered.json()["result"]["sha256Checksum"] == HASH
+    assert [each["method"] for each in sent_on][-4:] == ["POST", "PUT", "PUT", "PUT"]
+
+
+async def test_a_wrong_offset_stops_no_other_request(front):
+    organization_id, store = await front.organization(), front.services.uploads.store
+    async with front.api(organization_id) as api:
+        drive = await api.connector("google-drive", DRIVE)
+        path = await begun(drive)
+        upload = await store.get(organization_id, UUID(drive.record["id"]), UUID(path.rsplit("/", 1)[1]))
+        fence = await store.take(upload)
+
+        assert (await sent(api, path, PIECE, CONTENT[PIECE:])).status == 409
+
+    await store.ensure_held(upload, fence)
 
 
 async def test_a_file_comes_in_parts(api, drive):
