@@ -83,6 +83,28 @@ async def test_tickets_that_were_being_created_when_the_worker_was_killed_are_fo
     assert len({each["id"] for each in result["results"]}) == 500
 
 
+async def test_a_worker_killed_during_a_start_leaves_its_tickets_unknown_and_the_others_are_followed(gateway: Arena):
+    tickets = [ticket(f"lost-{number}")["ticket"] for number in range(500)]
+    gateway.upstream.unanswered, gateway.upstream.batch_seconds = "lost-250", 6.0
+    gateway.upstream.followed.clear()
+    async with gateway.desk() as desk:
+        job = await desk.submit("tickets", "create_many", {"tickets": tickets})
+        await eventually(lambda: len(gateway.upstream.followed) == 4 and len(gateway.upstream.created) == 500)
+        await gateway.workers.pop().kill()
+        gateway.upstream.unanswered, gateway.upstream.batch_seconds = None, 1.0
+        await gateway.worker()
+        ended = await desk.api.ended_job(job)
+        document = (await desk.api.get(f"/api/v1/jobs/{job['id']}/result")).json()
+
+    assert ended["status"] == "unknown"
+    assert (ended["known"]["items_done"], ended["known"]["items_unknown"]) == (400, 100)
+    assert "400 of 500 tickets created, 100 unknown" in ended["message"]
+    result = document["result"]
+    assert (result["succeeded"], result["failed"], result["unknown"]) == (400, 0, 100)
+    assert [each["success"] for each in result["results"]] == [True] * 200 + [None] * 100 + [True] * 200
+    assert set(gateway.upstream.created.values()) == {1}
+
+
 async def test_a_storm_over_long_operations_loses_doubles_and_invents_nothing():
     report = await long_storm(operations=4, tickets=300, faults=2)
 

@@ -25,6 +25,8 @@ class Upstream:
         #: when, by the clock of the machine
         self.updated_at: defaultdict[str, list[float]] = defaultdict(list)
         self._batches: list[list[int]] = []
+        #: batches that were asked for
+        self.followed: set[int] = set()
         #: seconds that a batch takes, how many run at a time, and the most that did; when each batch ends
         self.batch_seconds, self.room, self.most_batches = 0.0, 30, 0
         self._ends: list[float] = []
@@ -47,6 +49,8 @@ class Upstream:
         #: the ticket whose reader dies, and tells that it was asked for
         self.deadly: int | None = None
         self.fatal = asyncio.Event()
+        #: the ticket, with which tickets are created and no response is sent
+        self.unanswered: str | None = None
         #: tells that a request has come in
         self.arrived = asyncio.Event()
         #: how many reads of one ticket are still refused because there were too many
@@ -145,6 +149,8 @@ class Upstream:
             return web.json_response({"error": "TooManyJobs"}, status=429)
         first = len(self.created) + 1
         self.created.update(ticket["external_id"] for ticket in tickets)
+        if self.unanswered in [ticket["external_id"] for ticket in tickets]:
+            await asyncio.sleep(60)
         return self._started(list(range(first, first + len(tickets))))
 
     def _has_room(self) -> bool:
@@ -159,6 +165,7 @@ class Upstream:
     async def _job_status(self, request: web.Request) -> web.Response:
         await self._taken()
         number = int(request.match_info["id"])
+        self.followed.add(number)
         status = "completed" if time.monotonic() >= self._ends[number] else "working"
         return web.json_response({"job_status": self._batch(number, status)})
 

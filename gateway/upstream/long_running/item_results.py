@@ -10,7 +10,11 @@ from gateway.upstream.responses import value_at
 
 #: the error of an item that the application refused without a word
 _NO_REASON = "the application gave no reason"
-#: the line of one item: `{id, success}`, with `error` or `record`
+#: the error of an item that may have been sent
+_UNKNOWN = "the response to the request was lost; look it up before you send it again"
+#: the error of an item that was not sent because of such a request
+_UNSENT = "not sent: the response to another request was lost"
+#: the line of one item: `{id, success}`, with `error` or `record`; `success` is null where it is unknown
 Line = dict[str, Any]
 
 
@@ -45,6 +49,16 @@ def entry_lines(
 ) -> list[Line]:
     """One line for each entry, in the application's order: its entries name no item of the input."""
     return [_line(how, None, entry, reason, secrets) for entry in entries if isinstance(entry, Mapping)]
+
+
+def unknown_lines(items: Sequence[Any]) -> list[Line]:
+    """One line for each item of a portion that may have been started, and that cannot be followed."""
+    return [{"id": _id_of(item), "success": None, "error": _UNKNOWN} for item in items]
+
+
+def unsent_lines(items: Sequence[Any]) -> list[Line]:
+    """One line for each item of a portion that was not sent."""
+    return [{"id": _id_of(item), "success": False, "error": _UNSENT} for item in items]
 
 
 def entries_of(how: ItemResults, document: Any) -> list[Any]:

@@ -1,7 +1,8 @@
 """The input of a long operation in portions that the application accepts, and the tally of their items. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from gateway.errors import FieldError, InvalidParams
@@ -21,27 +22,33 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many items were done, and how many the application refused."""
+    """How many items were done, how many the application refused, and of how many that is unknown."""
 
     succeeded: int = 0
     failed: int = 0
+    unknown: int = 0
 
     @property
     def done(self) -> int:
         return self.succeeded + self.failed
 
     def __add__(self, other: "Tally") -> "Tally":
-        return Tally(self.succeeded + other.succeeded, self.failed + other.failed)
+        return Tally(self.succeeded + other.succeeded, self.failed + other.failed, self.unknown + other.unknown)
+
+    def document(self) -> dict[str, int]:
+        """The numbers; `unknown` only where there are such items."""
+        return {name: number for name, number in asdict(self).items() if number or name != "unknown"}
 
     @classmethod
     def of(cls, results: Sequence[Mapping[str, Any]]) -> "Tally":
-        succeeded = sum(bool(result["success"]) for result in results)
-        return cls(succeeded, len(results) - succeeded)
+        said = Counter(result["success"] for result in results)
+        return cls(said[True], said[False], said[None])
 
     def sentence(self, split: Split, total: int) -> str:
         """The progress in the words of the spec."""
         done = split.message.format(done=self.succeeded, total=total)
-        return f"{done}, {self.failed} failed" if self.failed else done
+        others = {"failed": self.failed, "unknown": self.unknown}
+        return "".join([done, *(f", {number} {name}" for name, number in others.items() if number)])
 
 
 def portions_of(operation: Operation, params: Params) -> list[Portion]:

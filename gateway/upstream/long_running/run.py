@@ -22,22 +22,28 @@ from gateway.errors import (
     UpstreamInvalidResponse,
     UpstreamNotFound,
     UpstreamQueueFull,
-    UpstreamRateLimited,
     UpstreamRejected,
+    with_unknown_outcome,
 )
-from gateway.kinds.long_running import RUN_ID, ItemResults, LongRunStart
-from gateway.upstream.encoding import upstream_segment
+from gateway.kinds.long_running import RUN_ID, ItemResults
 from gateway.upstream.field_selection import selected_records
-from gateway.upstream.long_running.item_results import Line, entries_of, entry_lines, item_lines
+from gateway.upstream.long_running.item_results import (
+    Line,
+    entries_of,
+    entry_lines,
+    item_lines,
+    unknown_lines,
+    unsent_lines,
+)
 from gateway.upstream.long_running.operation_run import OperationRun
+from gateway.upstream.long_running.portion_start import PortionStart, limited, lost_start, run_id_of
 from gateway.upstream.long_running.portions import Tally, portions_of
 from gateway.upstream.long_running.result_pages import ResultPosition, listed, result_pages
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at, value_at
-from gateway.upstream.run_context import Effects
+from gateway.upstream.retries import is_refusal
+from gateway.upstream.run_context import Effects, RunContext
 
-#: seconds that a run waits when other jobs fill the application's queue and the application names no wait
-_QUEUE_FULL_WAIT = 5
 #: lines of item results in one stored part, and the part numbers that each portion has
 _PART, _PARTS_OF_PORTION = 1000, 10_000
 #: the member of the result that holds a line for each item
@@ -59,6 +65,8 @@ class LongRun:
         #: of all finished portions together
         self._tally = sum(self._finished.values(), Tally())
         self._started = {int(number): str(name) for number, name in state.get("started", {}).items()}
+        #: portions whose start is in flight; those of an earlier attempt cannot be followed
+        self._starting = set(state.get("starting", ()))
         #: portion → the position of its next page of records
         self._positions = {
             int(number): msgspec.convert(position, ResultPosition)
@@ -77,8 +85,12 @@ class LongRun:
     async def result(self) -> OperationResult:
         """Run all portions; raises the first error after the started portions have ended."""
         await self._progress()
-        error = await self._run_portions()
+        for number in sorted(self._starting):
+            await self._end_unknown(number)
+        error = await self._run_portions(lost_start(self._tally))
         if error is not None:
+            if error.is_outcome_unknown and self._how.results.items is not None:
+                await self._end_unsent()
             raise error
         if self._record is not None:
             return self._record
@@ -87,14 +99,13 @@ class LongRun:
         document = {"status": "completed", **self._summary(), _ITEMS: []}
         return OperationResult(msgspec.Raw(msgspec.json.encode(document)), collected=_ITEMS)
 
-    async def _run_portions(self) -> GatewayError | None:
-        """Run the unfinished portions, as many at a time as the application accepts."""
+    async def _run_portions(self, error: GatewayError | None) -> GatewayError | None:
+        """Run the unfinished portions, as many at a time as the application accepts; none is started after an error."""
         most = self._how.split.concurrency if self._how.split else 1
         known = {*self._finished, *self._started}
         pending = deque(number for number in range(len(self._portions)) if number not in known)
         running = {asyncio.create_task(self._follow(number)): number for number in self._started}
         width = most
-        error: GatewayError | None = None
         try:
             while True:
                 while pending and error is None and len(running) < width:
@@ -111,39 +122,74 @@ class LongRun:
                         case UpstreamQueueFull():
                             pending.appendleft(number)
                             width = len(running)
-                            error = error if running else _limited(failure)
+                            error = error if running else limited(failure)
                         case GatewayError():
-                            error = error or failure
+                            error = failure if failure.is_outcome_unknown else error or failure
                         case _:
                             raise failure
         finally:
             await cancel_and_wait(*running)
 
     async def _start(self, number: int) -> None:
+        """Send a portion, and follow it to its end."""
+        try:
+            await self._send(number)
+        except GatewayError as error:
+            if number in self._starting and not error.is_outcome_unknown and is_refusal(error):
+                await self._note_start(number, False)
+            elif number in self._starting:
+                await self._end_unknown(number)
+                raise with_unknown_outcome(error, {"request_sent": True}, safe_to_retry=False) from error
+            raise
+        if number in self._started:
+            await self._follow(number)
+
+    async def _send(self, number: int) -> None:
         """Send a portion; the application's id of it is saved before the first poll."""
         how, params = self._how, self._portions[number].params
-        operation, context = self._run.call.operation, self._run.run_context
+        operation, call = self._run.call.operation, PreparedCall.of(self._run.call.operation.start, params)
         self._require_not_canceled()
         try:
-            answer = await self._run.session.call(PreparedCall.of(operation.start, params), context)
-            self._answered.add(number)
+            answer = await self._run.session.call(call, self._context_of(number, call))
         except (UpstreamRejected, UpstreamNotFound):
             if how.start is None or not how.start.fallback:
                 raise
-            self._record = await self._run.session.call(self._run.call, context)
+            self._record = await self._run.session.call(self._run.call, self._run.run_context)
             return
+        if number not in self._starting:
+            self._answered.add(number)
         if how.start is None:
             await self._finish(number, answer, None)
             return
-        run_id = _run_id(self._run, how.start, answer)
+        run_id = run_id_of(self._run, how.start, answer)
         if how.upload is not None:
             await self._run.ask(operation.follow_up(how.upload), {**params, RUN_ID: run_id})
             self._require_not_canceled()
         self._started[number] = run_id
+        self._starting.discard(number)
         await self._save()
         if how.close is not None:
             await self._close(number)
-        await self._follow(number)
+
+    def _context_of(self, number: int, call: PreparedCall) -> RunContext:
+        """The run context of a start: that of the job, unless the result tells of each item by itself."""
+        if call.effect is not Effect.WRITE or self._how.results.items is None:
+            return self._run.run_context
+        return PortionStart(partial(self._note_start, number))
+
+    async def _note_start(self, number: int, is_in_flight: bool) -> None:
+        change = self._starting.add if is_in_flight else self._starting.discard
+        await self._save(change=partial(change, number))
+
+    async def _end_unknown(self, number: int) -> None:
+        """A portion that may have been started, and whose id is lost."""
+        await self._store_lines(number, unknown_lines(self._portions[number].items))
+
+    async def _end_unsent(self) -> None:
+        """Portions that are not sent any more: the result has a line for each of their items too."""
+        for number, portion in enumerate(self._portions):
+            if number not in self._finished and number not in self._started:
+                await self._store_lines(number, unsent_lines(portion.items))
 
     def _require_not_canceled(self) -> None:
         if self._run.run_context.is_canceled:
@@ -273,6 +319,7 @@ class LongRun:
 
     def _end(self, number: int) -> None:
         """A portion that needs to be followed no more."""
+        self._starting.discard(number)
         self._started.pop(number, None)
         self._positions.pop(number, None)
         self._under_way.pop(number, None)
@@ -299,6 +346,7 @@ class LongRun:
         return {
             "finished": {str(number): asdict(each) for number, each in self._finished.items()},
             "started": {str(number): name for number, name in self._started.items()},
+            "starting": sorted(self._starting),
             "positions": {str(number): msgspec.to_builtins(each) for number, each in self._positions.items()},
             **self._effects().document(),
         }
@@ -310,7 +358,7 @@ class LongRun:
         if self._how.results.items is None:
             started = [{"run_id": run_id} for run_id in self._started.values()]
             return Effects(started[0], is_open=True, summary=self._message()) if started else Effects()
-        if not self._started and not self._finished:
+        if not self._started and not self._starting and not self._finished:
             return Effects()
         summary = self._summary()
         known = {
@@ -320,12 +368,14 @@ class LongRun:
             "items": self._total,
             "items_done": summary["progress"],
         }
-        return Effects(known, bool(self._started), summary["message"], summary, _ITEMS)
+        if self._tally.unknown:
+            known["items_unknown"] = self._tally.unknown
+        return Effects(known, bool(self._started or self._starting), summary["message"], summary, _ITEMS)
 
     def _summary(self) -> dict[str, Any]:
         """The documented job record as far as the run knows it; the job that runs it adds its id and address."""
         message, tally = self._message(), self._tally
-        return {"total": self._total, "progress": tally.done, "message": message, **asdict(tally)}
+        return {"total": self._total, "progress": tally.done, "message": message, **tally.document()}
 
     def _message(self) -> str:
         """The progress of all portions together, for people."""
@@ -341,17 +391,3 @@ class LongRun:
             if split is not None and self._under_way:
                 message = split.message.format(done=done, total=self._total)
             await self._run.run_context.progress(done, self._total or None, message)
-
-
-def _run_id(run: OperationRun, start: LongRunStart, answer: OperationResult) -> str:
-    """The id of what was started; raises UpstreamInvalidResponse where the response names none."""
-    operation, name = run.call.operation, value_at(answer.decoded(), start.id)
-    if not name:
-        raise UpstreamInvalidResponse(f"{operation}: the application started it without naming its id")
-    upstream_segment(operation, name)
-    return str(name)
-
-
-def _limited(full: UpstreamQueueFull) -> UpstreamRateLimited:
-    """The error while other jobs fill the queue: the run releases its worker until there may be room."""
-    return UpstreamRateLimited(full.detail, upstream=full.upstream, retry_after=full.retry_after or _QUEUE_FULL_WAIT)

@@ -198,6 +198,8 @@ class Factory:
         self.bodies: list[str] = []
         self.runs: dict[str, dict[str, Any]] = {}
         self.fails = False
+        #: the thing whose tag is put, and the response to it lost
+        self.loses: str | None = None
         #: things whose tags are refused for now, once this is set
         self.limited: dict[str, asyncio.Event] = {}
         #: imports are never begun; those that fail report on no row
@@ -224,7 +226,10 @@ class Factory:
                 await limited.wait()
                 return web.Response(status=429, headers={"Retry-After": "3600"})
             case "POST", sort:
-                return self._begun(sort, json.loads(body))
+                begun = self._begun(sort, json.loads(body))
+                if self.loses in json.loads(body).get("ids", ()):
+                    return web.Response(status=504)
+                return begun
             case "GET", "runs", run_id:
                 return self._state(run_id)
             case "PUT", "imports", run_id, "data":
@@ -320,17 +325,17 @@ async def ran(
     call = prepare(connector.kind.operation("things", action), params)
     application.killer = Killer(at)
     row = Row(application.killer)
-    result = await _attempt(connector, call, row)
+    result = await attempt(connector, call, row)
     if result is None:
         if row.is_in_flight and call.effect is Effect.WRITE:
             raise OutcomeUnknown("the worker was lost while the write was in flight")
         application.killer = row.killer = Killer()
-        result = await _attempt(connector, call, row)
+        result = await attempt(connector, call, row)
     assert result is not None
     return result, row.records
 
 
-async def _attempt(connector: UpstreamConnector, call: PreparedCall, row: Row) -> OperationResult | None:
+async def attempt(connector: UpstreamConnector, call: PreparedCall, row: Row) -> OperationResult | None:
     """The result of a run; None where it was killed."""
     killer = row.killer
     running = asyncio.create_task(connector.run(call, row))

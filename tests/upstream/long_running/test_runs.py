@@ -1,5 +1,6 @@
 """Long operations of every shape: to their ends, and killed at every step of the way."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from gateway.errors import JobCanceled, OutcomeUnknown, UpstreamError, UpstreamR
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.prepared import prepare
 from gateway.upstream.run_context import Effects
-from tests.upstream.long_running.factory import ACTIONS, Killer, Row, factory, ran
+from tests.upstream.long_running.factory import ACTIONS, Killer, Row, attempt, factory, ran
 
 TAGS = {"ids": ["a", "b", "c", "locked", "e"]}
 ROWS = {"rows": [{"name": "a"}, {"name": "locked"}, {"name": "c"}], "object": "Thing"}
@@ -92,6 +93,55 @@ async def test_a_kill_at_any_step_loses_nothing_and_does_nothing_twice(action):
                 continue
         assert application.done == DONE[action], f"after a kill at step {at}"
         assert (result.decoded(), _decoded(records)) == RESULTS[action], f"after a kill at step {at}"
+
+
+@pytest.mark.parametrize("action", ["tag", "make"])
+async def test_a_kill_during_a_start_leaves_its_items_unknown_and_tells_of_all_others(action):
+    things = [{"name": each} for each in "abcde"]
+    params = {"things": things} if action == "make" else {"ids": list("abcde")}
+    async with factory() as (application, connector):
+        await ran(application, connector, action, params)
+        steps = application.killer.steps
+    unknown = Counter[int]()
+
+    for at in range(1, steps + 1):
+        async with factory() as (application, connector):
+            call = prepare(connector.kind.operation("things", action), params)
+            application.killer = Killer(at)
+            row = Row(application.killer)
+            ended = await attempt(connector, call, row)
+            application.killer = row.killer = Killer()
+            try:
+                ended = ended or await attempt(connector, call, row)
+            except OutcomeUnknown:
+                ended = None
+        said = [each["success"] for each in row.records]
+        unknown[said.count(None)] += 1
+        effects = Effects.of(row.state)
+        done = [bool(application.done[name]) for name in "abcde"]
+        where = f"killed at step {at}"
+        assert (len(said), row.is_in_flight, effects.is_open) == (5, False, False), where
+        assert effects.known.get("items_unknown", 0) == said.count(None), where
+        assert (ended is None) is (None in said), where
+        assert max(application.done.values(), default=0) <= 1, where
+        assert all(told is None or told == was for told, was in zip(said, done, strict=True)), where
+
+    assert unknown[0] > 0
+    assert len(unknown) > 1
+
+
+async def test_a_lost_response_to_a_start_leaves_its_items_unknown_and_the_others_are_followed():
+    async with factory() as (application, connector):
+        application.loses = "c"
+        row = Row(Killer())
+        with pytest.raises(UpstreamError) as lost:
+            await connector.run(prepare(connector.kind.operation("things", "tag"), {"ids": ["a", "b", "c"]}), row)
+
+    assert lost.value.is_outcome_unknown
+    assert {each["id"]: each["success"] for each in row.records} == {"a": True, "b": True, "c": None}
+    effects = Effects.of(row.state)
+    assert (effects.known["items_done"], effects.known["items_unknown"], effects.is_open) == (2, 1, False)
+    assert effects.summary == "2 of 3 things tagged, 1 unknown"
 
 
 async def test_rows_are_uploaded_as_csv_and_left_out_of_the_start():
