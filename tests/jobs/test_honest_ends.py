@@ -163,7 +163,9 @@ async def test_a_portion_that_is_refused_for_now_hides_no_other_whose_answer_is_
     run_context = Refused(leases, await claimed(effect=Effect.WRITE))
     async with factory() as (application, connector):
         application.limited["c"] = asyncio.Event()
-        call = prepare(connector.kind.operation("things", "tag"), {"ids": ["a", "b", "c"]})
+        # Starts that are writes are noted in the run's own state.
+        operation = connector.kind.operation("things", "tag").changed(effect=Effect.IDEMPOTENT)
+        call = prepare(operation, {"ids": ["a", "b", "c"]})
         running = asyncio.create_task(connector.run(call, run_context))
         await leases.is_saving.wait()
         await eventually(lambda: len(application.runs) == 2)
