@@ -29,7 +29,7 @@ from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.session import UpstreamSession
 from gateway.upstream.upload import SourceFile
 
-#: bytes of a piece, of which `UploadSession.multiple` is a divisor or nearly
+#: bytes of a piece, or the next smaller multiple of `UploadSession.multiple`
 PIECE = 2 << 20
 #: seconds for the request of a piece, and of the longest pause before it is sent again
 _TIMEOUT, _LONGEST_WAIT = 300.0, 10.0
@@ -37,11 +37,8 @@ _TIMEOUT, _LONGEST_WAIT = 300.0, 10.0
 _SHORTEST_SECRET = 12
 #: the status of a session that waits for further bytes
 _INCOMPLETE = 308
+_NOT_STORED = "the application stores no further byte of the file; continue the upload later"
 _STORED = re.compile(r"bytes=0-(\d{1,18})")
-
-
-async def nothing() -> None:
-    """What a lone upload awaits before each piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +80,7 @@ class SessionUpload:
         return await self._put(None, f"bytes */{self.size}", Effect.READ)
 
     async def send(
-        self, file: SourceFile, offset: int, before_piece: Callable[[], Awaitable[None]] = nothing
+        self, file: SourceFile, offset: int, before_piece: Callable[[], Awaitable[None]] | None = None
     ) -> int | OperationResult:
         """Send a part of the file that begins at `offset`; the bytes that are stored then, or the answer at the end.
 
@@ -92,7 +89,8 @@ class SessionUpload:
         """
         multiple = self.how.multiple
         async for parts in _pieces(file.read(), PIECE - PIECE % multiple):
-            await before_piece()
+            if before_piece is not None:
+                await before_piece()
             reached = await self._sent(parts, offset)
             if isinstance(reached, OperationResult):
                 return reached
@@ -104,13 +102,13 @@ class SessionUpload:
         end = start + sum(map(len, parts))
         reached, number = start, 0
         while True:
+            piece, error = _Piece(parts, reached - start, end - reached), UpstreamError(_NOT_STORED)
             try:
-                piece, error = _Piece(parts, reached - start, end - reached), UpstreamError("no byte was stored")
                 answer = await self._put(piece, f"bytes {reached}-{end - 1}/{self.size}", Effect.WRITE)
             except (UpstreamInvalidResponse, UpstreamTooLarge):
                 raise
             except UpstreamError as lost:
-                error, answer = UpstreamError(lost.detail, upstream=lost.upstream), await self.state()
+                error, answer = UpstreamError(_NOT_STORED, upstream=lost.upstream), await self.state()
             if isinstance(answer, OperationResult) or answer == end:
                 return answer
             if not start <= answer < end:
@@ -163,7 +161,7 @@ async def open_session(session: UpstreamSession, call: PreparedCall, file: Sourc
 
 
 async def send_whole(session: UpstreamSession, call: PreparedCall, file: SourceFile) -> OperationResult:
-    """Upload a file by a session that nobody resumes; if the response to its end is lost, its outcome is unknown."""
+    """Upload a file by a session that is not kept; if the response to its end is lost, its outcome is unknown."""
     upload = await open_session(session, call, file)
     try:
         return whole(await upload.send(file, 0))

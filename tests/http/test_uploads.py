@@ -191,7 +191,7 @@ async def test_an_upload_in_one_request_ends_with_the_answer(api, drive, content
     assert answered.json()["result"]["sha256Checksum"] == hashlib.sha256(content).hexdigest()
 
 
-async def test_an_upload_that_nobody_resumes_goes_in_pieces_too(front, api, drive):
+async def test_an_upload_that_cannot_be_resumed_goes_in_pieces_too(front, api, drive):
     answered = await api.call("POST", f"{drive.path}/upload/files_upload", params=UPLOAD, data=BytesIO(CONTENT))
 
     sent_on = [each for each in await received_requests(front.sandbox_url) if each["kind"] == "google-drive"]
