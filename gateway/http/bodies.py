@@ -259,8 +259,7 @@ def is_sdk(request: web.Request) -> bool:
     return "X-ADP-Agent-SDK" in request.headers
 
 
-@dataclass(frozen=True, slots=True)
-class CallHeaders:
+class CallHeaders(msgspec.Struct, frozen=True):
     """What the headers of a call ask for."""
 
     preferences: Preferences

@@ -57,12 +57,16 @@ def send_spans_to(processor: Any | None, service: str = "gateway") -> None:
     _tracer = provider.get_tracer("gateway")
 
 
-def begin_request(request_id: str, headers: Mapping[str, str]) -> None:
-    """From here on log events of this task, and of tasks that it starts, name the request, and its trace goes on."""
+def begin_request(request_id: str, method: str, headers: Mapping[str, str]) -> AbstractContextManager[None]:
+    """From here on log events of this task, and of tasks that it starts, name the request, and its trace goes on.
+
+    Returns the span around the block that handles the request.
+    """
     trace_id = continued(headers)
     _LOG_FIELDS.set(
         {"request_id": request_id} if trace_id is None else {"request_id": request_id, "trace_id": trace_id}
     )
+    return span(method, "server", request_id=request_id)
 
 
 def add_log_fields(**fields: str) -> None:

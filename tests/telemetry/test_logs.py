@@ -42,7 +42,7 @@ def test_an_event_is_one_line_of_json_with_its_fields():
 
 
 def test_an_event_on_a_terminal_is_a_line_for_people():
-    begin_request("r-1", {})
+    begin_request("r-1", "GET", {})
 
     line = TextFormatter().format(record("request", status=200, route=None))
 
@@ -54,7 +54,7 @@ def test_an_event_on_a_terminal_is_a_line_for_people():
 )
 def test_no_field_forges_a_line_of_a_text_log(separator: str):
     forged = f"x{separator}12:00:00 info    request status=200"
-    begin_request(forged, {})
+    begin_request(forged, "GET", {})
 
     line = TextFormatter().format(record("called: %s", forged, operation=forged, **{forged: 1}))
 
@@ -63,7 +63,7 @@ def test_no_field_forges_a_line_of_a_text_log(separator: str):
 
 
 def test_only_a_traceback_continues_an_event_and_its_lines_are_indented():
-    begin_request("r-1", {})
+    begin_request("r-1", "GET", {})
 
     text = TextFormatter().format(record("a bug", error=raised(ValueError("x\n12:00:00 info    forged\x85and more"))))
 
@@ -74,7 +74,7 @@ def test_only_a_traceback_continues_an_event_and_its_lines_are_indented():
 
 
 async def test_an_event_names_the_request_and_the_job_it_belongs_to_also_in_tasks_of_theirs():
-    begin_request("r-1", {})
+    begin_request("r-1", "GET", {})
 
     async def elsewhere() -> dict[str, object]:
         add_log_fields(job_id="j-1")
@@ -89,7 +89,7 @@ async def test_an_event_names_the_request_and_the_job_it_belongs_to_also_in_task
 
 
 def test_what_an_event_says_itself_goes_before_its_context():
-    begin_request("context", {})
+    begin_request("context", "GET", {})
 
     event = json.loads(JsonFormatter().format(record("given", request_id="own")))
 

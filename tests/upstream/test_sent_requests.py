@@ -32,7 +32,7 @@ async def observed(scope: RateScope, **params: str) -> list[SentRequest]:
     kind = Kind(small_operation({"params": {"q": {}}}).spec)
     async with Transport(observe=reports.append) as transport:
         connector = Upstreams(transport).connector(kind, {}, StaticAuthorizer({"Authorization": "secret"}), scope)
-        tracing.begin_request("r-1", {})
+        tracing.begin_request("r-1", "GET", {})
         tracing.add_log_fields(job_id="j-1")
         with contextlib.suppress(UpstreamError):
             await connector.execute("things", "act", params)

@@ -4,6 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache, partial
 from random import getrandbits
 
@@ -62,7 +63,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     """
     started = time.perf_counter()
     app, route = request.app, request.app[ROUTE_OF].get(request.match_info.route)
-    _begin(request, route)
+    span = _begin(request, route)
     release: Callable[[], None] | None = None
     response: web.StreamResponse | None = None
     outcome: str | None = None
@@ -70,7 +71,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         release = await _admit(request, route)
         if route is not None:
             _permit(request, route)
-        with tracing.span(request.method, "server", request_id=request[REQUEST_ID]):
+        with span:
             try:
                 answered: web.StreamResponse | Struct = await handler(request)
             except UnknownId as error:
@@ -114,15 +115,15 @@ async def set_common_headers(request: web.Request, response: web.StreamResponse)
         request[STREAM] = response
 
 
-def _begin(request: web.Request, route: Route | None) -> None:
-    """Give the request its id, which its log events and audit entries name, as they do its trace."""
+def _begin(request: web.Request, route: Route | None) -> AbstractContextManager[None]:
+    """Give the request its id, which its log events, audit entries and trace name; returns the span of its handler."""
     given = request.headers.get("X-Request-Id", "")
     request_id = given if given and _SAFE_ID.fullmatch(given) else f"{getrandbits(128):032x}"
     request[REQUEST_ID] = request_id
-    tracing.begin_request(request_id, request.headers)
     entry = begin_request(request_id, None if route is None else route.audit)
     if entry is not None:
         request[AUDIT] = entry
+    return tracing.begin_request(request_id, request.method, request.headers)
 
 
 async def _admit(request: web.Request, route: Route | None) -> Callable[[], None] | None:
