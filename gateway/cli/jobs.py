@@ -44,7 +44,7 @@ def list_jobs(
             of = None if connector is None else (await gateway.connectors.resolve(connector)).id
             found = gateway.jobs.list(status=status, connector_id=of, entity=entity, limit=limit)
             if format_of(output_format) is Format.TABLE:
-                kinds = {each.id: each.kind for each in await gateway.connectors.list()}
+                kinds = {each.id: each.kind for each in await gateway.connectors.list(in_every_workspace=True)}
                 write([_row(job.view, kinds) async for job in found], Format.TABLE, _COLUMNS)
             else:
                 await write_stream(_views(found), format_of(output_format), _COLUMNS)

@@ -139,10 +139,12 @@ class Connectors:
         """Whether a link is pending, completed (with the connector's id) or expired; raises NotFound."""
         return (await self._session.fetch(ApiRequest("GET", f"{_LINKS}/{link_id}"))).into(ConnectSessionView)
 
-    async def list(self, kind: str | None = None, *, status: str | None = None) -> list[Connector]:
-        """Every connector of the workspace, or those of a kind or status."""
+    async def list(
+        self, kind: str | None = None, *, status: str | None = None, in_every_workspace: bool = False
+    ) -> list[Connector]:
+        """Every connector of the workspace, or of all of them, or those of a kind or status."""
         query = {
-            "workspace_name": self._session.settings.workspace_name,
+            "workspace_name": None if in_every_workspace else self._session.settings.workspace_name,
             "connector_type": kind,
             "status": status,
         }

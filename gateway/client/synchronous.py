@@ -152,9 +152,11 @@ class SyncConnectors(Synchronous[Connectors]):
         """Whether a link is pending, completed (with the connector's id) or expired; raises NotFound."""
         return self._loop.run(self._target.link_state(link_id))
 
-    def list(self, kind: str | None = None, *, status: str | None = None) -> list[Connector]:
-        """Every connector of the workspace, or those of a kind or status."""
-        return self._loop.run(self._target.list(kind, status=status))
+    def list(
+        self, kind: str | None = None, *, status: str | None = None, in_every_workspace: bool = False
+    ) -> list[Connector]:
+        """Every connector of the workspace, or of all of them, or those of a kind or status."""
+        return self._loop.run(self._target.list(kind, status=status, in_every_workspace=in_every_workspace))
 
     def get(self, connector_id: str) -> Connector:
         """One connector by its id; raises NotFound."""

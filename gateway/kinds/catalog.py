@@ -377,7 +377,8 @@ class Catalog:
                 f"the connector type {name!r} is not served: its spec has {count}; see `gateway specs lint`"
             )
         if kind is None:
-            hint = did_you_mean(name, {*(kind.spec.display_name for kind in self), *dict(self._applications())})
+            names = (*(kind.spec.display_name for kind in self), *dict(self._applications()))
+            hint = did_you_mean(name, {_plain(each): each for each in names}.values())
             raise UnknownConnectorType(f"there is no connector type {name!r}; {hint}")
         return kind
 

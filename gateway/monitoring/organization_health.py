@@ -24,5 +24,7 @@ def organization_checks(is_there: Mapping[str, bool], in_hand: InHand) -> Sequen
     if in_hand.failed:
         copies = warning("copies", f"the last synchronization of {in_hand.failed} of {in_hand.copies} entities failed")
     else:
-        copies = passed("copies", f"{in_hand.copies} entities are synchronized")
+        copies = passed(
+            "copies", f"{in_hand.copies} {'entity is' if in_hand.copies == 1 else 'entities are'} synchronized"
+        )
     return [*shared, jobs, copies]

@@ -109,7 +109,9 @@ async def _search_of(request: web.Request) -> _Search:
         for name, entity in (kind.spec.entities.items() if kind else ())
         if entity.search is not None
     }
-    entity = query.get("entity") if query.get("entity") in searched else next(iter(searched), None)
+    # The entity with the most fields is the one that people look for: tickets rather than their attachments.
+    richest = max(searched, key=lambda name: len(searched[name]), default=None)
+    entity = query.get("entity") if query.get("entity") in searched else richest
     given = zip(query.getall("field", []), query.getall("operator", []), query.getall("value", []), strict=False)
     conditions = [each for each in given if each[0] and each[1] in CONDITIONS and each[2]]
     params = _params(conditions[:_MAX_CONDITIONS], query.get("cursor"))
