@@ -1,19 +1,22 @@
-"""Which stores an operator's command works on: those of the settings, else those of the `gateway up` in the folder."""
+"""What an operator's command works on: the stores and the address of the settings, else those of `gateway up` here."""
 
 from typing import Any
 
 from gateway.embedded import StartupError
-from gateway.embedded.first_run import KEYS
+from gateway.embedded.first_run import ADDRESS, KEYS
 from gateway.settings import Settings, settings_of
 
 
 def local_settings(**overrides: Any) -> Settings:
-    """The settings, where they name no stores with the addresses of the embedded ones in the data directory."""
+    """The settings; what they do not name of stores and listen address is that of the gateway in the data directory."""
     settings = settings_of(**overrides)
     updates: dict[str, Any] = {}
     keys = settings.data_dir / KEYS
     if settings.encryption_keys is None and settings.encryption_keys_file is None and keys.exists():
         updates["encryption_keys_file"] = keys
+    address = settings.data_dir.expanduser() / ADDRESS
+    if "bind" not in settings.model_fields_set and address.exists():
+        updates["bind"] = address.read_text("utf-8").strip().removeprefix("http://")
     for name, url in (("database_url", _postgres_url), ("redis_url", _redis_url)):
         if name not in settings.model_fields_set and (local := url(settings)) is not None:
             updates[name] = local

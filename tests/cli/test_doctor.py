@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from gateway.cli.local_settings import local_settings
 from gateway.connectors.model import NewConnector
 from gateway.connectors.store import ConnectorStore
 from gateway.identity.store import IdentityStore
@@ -168,6 +169,16 @@ async def test_a_front_end_that_is_not_there_is_odd():
 
     assert finding.status is CheckStatus.WARNING
     assert "gateway serve" in finding.said
+
+
+def test_the_front_end_is_looked_for_where_gateway_up_listens_unless_a_setting_says_otherwise(tmp_path, monkeypatch):
+    monkeypatch.setenv("GATEWAY_DATA_DIR", str(tmp_path))
+    (tmp_path / "address").write_text("http://127.0.0.1:18433\n")
+
+    found = local_settings().bind
+    monkeypatch.setenv("GATEWAY_BIND", "127.0.0.1:9000")
+
+    assert (found, local_settings().bind) == ("127.0.0.1:18433", "127.0.0.1:9000")
 
 
 async def test_the_doctor_ends_with_1_when_something_is_wrong(database_url: str, redis_url: str, tmp_path: Path):
