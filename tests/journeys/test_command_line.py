@@ -1,7 +1,9 @@
 """The command line against a whole gateway and the sandbox, as a script would use it."""
 
 import asyncio
+import hashlib
 import json
+import random
 import signal
 from uuid import uuid4
 
@@ -11,6 +13,7 @@ import pytest
 from gateway.events.signing import new_secret
 from tests.events.receiver import receiving
 from tests.harness.command_line import invoked, started
+from tests.harness.cut_connections import CutConnections
 
 
 @pytest.fixture
@@ -60,6 +63,25 @@ async def test_a_file_is_uploaded(command, tmp_path):
 
     assert (connected, code) == (0, 0), err
     assert json.loads(out)["file"]["filename"] == "report.txt"
+
+
+async def test_an_upload_continues_after_its_connection_broke_twice(command, environment, running, tmp_path):
+    content = random.Random("film").randbytes(5 << 20)
+    (tmp_path / "film.mp4").write_bytes(content)
+    connected, *_ = await command(
+        *("connect", "google-drive", "--credential", "access_token=token", "--credential", "refresh_token=refresh")
+    )
+
+    async with CutConnections(running.base_url, [3 << 20, 1 << 20]) as cut:
+        uploading = {**environment, "GATEWAY_URL": cut.url}
+        ended = await invoked(
+            *("upload", "google-drive", "files_upload", str(tmp_path / "film.mp4")),
+            environment=uploading,
+            directory=tmp_path,
+        )
+
+    assert (connected, ended.code, cut.cuts) == (0, 0, []), ended.err
+    assert json.loads(ended.out)["sha256Checksum"] == hashlib.sha256(content).hexdigest()
 
 
 async def test_a_ticket_is_opened_found_and_refused(command, desk):
