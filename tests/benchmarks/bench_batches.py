@@ -32,6 +32,8 @@ LATENCY = 0.02
 ALLOWED, WINDOW = 600, 60
 #: operations of the large batch, and MiB that it may add to a process
 LARGE, GROWTH = 100_000, 64
+#: a read that the application answers one at a time
+GROUP: dict[str, object] = {"entity": "groups", "action": "get", "params": {"group_id": 1}}
 
 
 class LimitedDesk:
@@ -41,13 +43,19 @@ class LimitedDesk:
         self._allowed = allowed
         self._began = 0.0
         self._taken = 0
+        self.requests = 0
         self.url = ""
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator["LimitedDesk"]:
         app = web.Application()
         app.add_routes(
-            [web.post("/api/v2/tickets.json", self._answer), web.get("/api/v2/tickets/{id}.json", self._answer)]
+            [
+                web.post("/api/v2/tickets.json", self._answer),
+                web.get("/api/v2/tickets/show_many.json", self._answer),
+                web.get("/api/v2/tickets/{id}.json", self._answer),
+                web.get("/api/v2/groups/{id}.json", self._answer),
+            ]
         )
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await runner.setup()
@@ -70,8 +78,11 @@ class LimitedDesk:
             left = self._allowed - self._taken
             headers = {"X-Rate-Limit": str(self._allowed), "X-Rate-Limit-Remaining": str(left)}
             headers["ratelimit-reset"] = str(reset)
+        self.requests += 1
         await asyncio.sleep(LATENCY)
-        return web.json_response({"ticket": {"id": 1, "subject": "s"}}, headers=headers)
+        tickets = [{"id": int(each), "subject": "s"} for each in request.query.get("ids", "1").split(",")]
+        document = {"ticket": tickets[0], "tickets": tickets, "group": {"id": 1, "name": "g"}}
+        return web.json_response(document, headers=headers)
 
 
 async def run(quick: bool = False) -> Report:
@@ -79,6 +90,8 @@ async def run(quick: bool = False) -> Report:
     report = Report("Batches: one front end and one worker")
     async with LimitedDesk(None).serving() as desk:
         report.figures += await _beside_a_loop(desk.url, *((200, 50) if quick else (3000, 300)))
+    async with LimitedDesk(None).serving() as desk:
+        report.figures += await _in_bulk(desk, 300 if quick else 5000)
     if not quick:
         async with LimitedDesk(ALLOWED).serving() as desk:
             report.figures.append(await _beside_the_limit(desk.url, 3 * ALLOWED))
@@ -113,7 +126,7 @@ async def _beside_a_loop(upstream: str, operations: int, calls: int) -> list[Fig
     async with _gateway(upstream) as (desk, _):
         for what, operation in {
             "writes": {"entity": "tickets", "action": "create", "params": {"ticket": {"subject": "s"}}},
-            "reads": {"entity": "tickets", "action": "get", "params": {"ticket_id": 1}},
+            "reads": GROUP,
         }.items():
             await _batch(desk, [operation] * 20)
             began = time.perf_counter()
@@ -127,10 +140,27 @@ async def _beside_a_loop(upstream: str, operations: int, calls: int) -> list[Fig
     return figures
 
 
+async def _in_bulk(application: LimitedDesk, operations: int) -> list[Figure]:
+    """Reads that the application takes together, beside reads of which each is a request."""
+    together = [{"entity": "tickets", "action": "get", "params": {"ticket_id": 1 + each}} for each in range(operations)]
+    async with _gateway(application.url) as (desk, _):
+        await _batch(desk, [GROUP] * 20)
+        seconds, requests = {}, {}
+        for name, asked in {"single": [GROUP] * operations, "bulk": together}.items():
+            application.requests = 0
+            seconds[name] = await _batch(desk, asked)
+            requests[name] = application.requests
+    return [
+        Figure(f"{operations:,} reads in bulk, beside single ones", operations / seconds["bulk"],
+               operations / seconds["single"], "operations/s"),
+        Figure(f"{operations:,} reads in bulk, beside single ones: requests", requests["bulk"], requests["single"],
+               "requests", at_most=0.02),
+    ]  # fmt: skip
+
+
 async def _beside_the_limit(upstream: str, operations: int) -> Figure:
-    read = {"entity": "tickets", "action": "get", "params": {"ticket_id": 1}}
     async with _gateway(upstream) as (desk, _):
-        seconds = await _batch(desk, [read] * operations)
+        seconds = await _batch(desk, [GROUP] * operations)
     name = f"{operations:,} operations, beside what the application's limit allows"
     return Figure(name, operations / seconds, ALLOWED / WINDOW, "operations/s", at_least=0.9)
 
