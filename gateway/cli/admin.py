@@ -225,6 +225,6 @@ def remove_person(login: str) -> None:
 
 
 def _login(text: str) -> str:
-    from gateway.sign_in.model import login_of
+    from gateway.identity.people import login_of
 
     return login_of(local_settings().oidc_claim, text)

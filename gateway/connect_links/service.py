@@ -2,19 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 from gateway.audit.log import Audit
-from gateway.connect_links.model import ConnectSession
 from gateway.connect_links.store import ConnectSessionStore
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.service import ConnectorService, VerifiedCredentials, credentials_change
 from gateway.connectors.store import ConnectorStore
-from gateway.contract.connectors import SessionStatus
-from gateway.contract.oauth import FlowStatus
+from gateway.contract.connectors import ConnectLinkView, ConnectSession, ConnectSessionView, SessionStatus
+from gateway.contract.oauth import ConsentRequest, FlowStatus
 from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, FieldError, InvalidParams, NotFound
 from gateway.identity.model import Caller, Scope
@@ -22,21 +19,8 @@ from gateway.identity.redirect_urls import redirect_error
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed, new_secret
 from gateway.kinds.catalog import Catalog
-from gateway.oauth_client.consent_request import ConsentRequest
 from gateway.oauth_client.flows import CONNECT_RETURN_PATH, Flows
 from gateway.oauth_client.store import FlowState
-
-#: seconds that a link is good for at most
-MAX_SECONDS = 1800
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectLink:
-    """A link for a person. Its URL is a permission and is shown once."""
-
-    id: UUID
-    url: str
-    expires_at: datetime
 
 
 class ConnectLinks:
@@ -74,7 +58,7 @@ class ConnectLinks:
         connector_id: UUID | None,
         redirect_url: str | None,
         seconds: int,
-    ) -> ConnectLink:
+    ) -> ConnectLinkView:
         """A link for the workspace, or for one connector of it.
 
         Raises InsufficientScope, InvalidParams and NotFound.
@@ -82,7 +66,7 @@ class ConnectLinks:
         with self._audit.record("connect_session.create", caller, connector_id=connector_id) as entry:
             caller.require(Scope.WRITE)
             link = await self._created(caller, workspace_name, connector_types, connector_id, redirect_url, seconds)
-            entry.target = str(link.id)
+            entry.target = link.id
         return link
 
     async def _created(
@@ -93,7 +77,7 @@ class ConnectLinks:
         connector_id: UUID | None,
         redirect_url: str | None,
         seconds: int,
-    ) -> ConnectLink:
+    ) -> ConnectLinkView:
         caller.require_own_workspace(workspace_name)
         kinds = tuple(dict.fromkeys(self._catalog.kind(each).name for each in connector_types or self._catalog.kinds))
         faults: list[FieldError] = []
@@ -121,11 +105,11 @@ class ConnectLinks:
             hashed(token),
             seconds,
         )
-        return ConnectLink(session_id, f"{self._base_url}/connect/{token}", expires_at)
+        return ConnectLinkView(str(session_id), f"{self._base_url}/connect/{token}", expires_at)
 
-    async def get(self, caller: Caller, session_id: UUID) -> ConnectSession:
+    async def get(self, caller: Caller, session_id: UUID) -> ConnectSessionView:
         """Where a link stands; raises NotFound."""
-        return await self._settled(await self._store.get(caller.organization_id, session_id))
+        return (await self._settled(await self._store.get(caller.organization_id, session_id))).view
 
     async def open(self, token: str) -> ConnectSession:
         """The session of a link; raises NotFound for an unknown token and if the client is disabled."""

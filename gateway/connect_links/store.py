@@ -4,8 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from gateway.connect_links.model import ConnectSession
-from gateway.contract.connectors import SessionStatus
+from gateway.contract.connectors import ConnectSession, SessionStatus
 from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, NotFound
 

@@ -1,16 +1,18 @@
 """Creating, changing and checking connectors: the application is asked about credentials before they are stored."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from gateway.audit.log import Audit
+from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector, name_taken
 from gateway.connectors.store import ConnectorStore
-from gateway.contract.connectors import ConnectorStatus
+from gateway.connectors.views import connector_view
+from gateway.contract.connectors import Connector, ConnectorPage, ConnectorRequest, ConnectorStatus, IfExists
+from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.errors import (
     Conflict,
     FieldError,
@@ -49,34 +51,10 @@ class VerifiedCredentials:
         return self.kind.spec.authentication[self.method]
 
 
-class IfExists(StrEnum):
-    """What becomes of a new connector whose name one in the workspace has: names need not be unique by themselves."""
-
-    #: it is another connector of that name
-    CREATE = "create"
-    #: it is refused, and the error names the one that there is
-    FAIL = "fail"
-    #: the one that there is takes its credentials and keeps its id
-    UPDATE = "update"
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorRequest:
-    """The requested members of a new connector."""
-
-    workspace_name: str
-    connector_type: str
-    #: the kind's title unless given
-    name: str | None
-    credentials: Mapping[str, Any] = field(repr=False)
-    environment: Mapping[str, Any] = field(default_factory=dict)
-    #: whether the application is asked first
-    validate: bool = True
-    if_exists: IfExists = IfExists.CREATE
-
-
 #: the app that renews tokens of an organization's kind: `Apps.of`
 AppOf = Callable[[UUID, str, Mapping[str, str]], Awaitable[App]]
+#: begins the copies of a new connector, in the name of a client: `Synchronization.begin`
+BeginCopies = Callable[[ConnectorRecord, UUID], Awaitable[object]]
 
 
 class ConnectorService:
@@ -90,8 +68,11 @@ class ConnectorService:
         identity: IdentityStore,
         upstreams: Upstreams,
         app_of: AppOf,
+        begin_copies: BeginCopies,
     ) -> None:
         self._audit = audit
+        self._begin_copies = begin_copies
+        self._access = ConnectorAccess(store, identity)
         self._app_of = app_of
         self._catalog = catalog
         self._store = store
@@ -170,8 +151,43 @@ class ConnectorService:
         scope = RateScope.of_credentials(verified.kind.spec, verified.credentials)
         await self._upstreams.connector(verified.kind, verified.environment, authorizer, scope).check()
 
-    async def create(self, caller: Caller, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
-        """The connector's record and whether it is new; the workspace comes into being with its first connector.
+    async def get(self, caller: Caller, connector_id: UUID) -> Connector:
+        """The connector, without its credentials; raises NotFound."""
+        return connector_view(await self._access.get(caller, connector_id), self._catalog)
+
+    async def find(
+        self,
+        caller: Caller,
+        cursor: str | None,
+        limit: int | None,
+        *,
+        workspace_name: str | None = None,
+        kind: str | None = None,
+        status: str | None = None,
+        containing: str | None = None,
+        ids: Collection[UUID] | None = None,
+    ) -> ConnectorPage:
+        """The oldest first; without a limit all that match. Raises InvalidParams for a cursor that is not ours."""
+        records = await self._access.find(
+            caller,
+            workspace_name=workspace_name,
+            kind=kind,
+            status=status,
+            containing=containing,
+            ids=ids,
+            after=read_time_cursor(cursor),
+            limit=None if limit is None else limit + 1,
+        )
+        page, next_cursor = page_of(records, limit)
+        return ConnectorPage([connector_view(record, self._catalog) for record in page], next_cursor)
+
+    async def first_of_each_kind(self, caller: Caller, limit: int) -> Sequence[Connector]:
+        """At most `limit` connectors of each kind, the oldest first."""
+        records = await self._access.first_of_each_kind(caller, limit)
+        return [connector_view(record, self._catalog) for record in records]
+
+    async def create(self, caller: Caller, request: ConnectorRequest) -> tuple[Connector, bool]:
+        """The connector and whether it is new; its copies begin, and its workspace if it is the first there.
 
         Raises NotFound when the workspace is deleted between the two, and Conflict for a name that must be new.
         """
@@ -181,7 +197,9 @@ class ConnectorService:
             caller.require_own_workspace(request.workspace_name)
             record, is_new = await self._created(caller.organization_id, request)
             entry.connector_id, entry.target, entry.kind = record.id, str(record.id), record.kind
-        return record, is_new
+        if is_new:
+            await self._begin_copies(record, caller.client_id)
+        return connector_view(record, self._catalog), is_new
 
     async def _created(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
         kind = self._catalog.kind(request.connector_type)
@@ -223,13 +241,14 @@ class ConnectorService:
     async def change(
         self,
         caller: Caller,
-        record: ConnectorRecord,
+        connector_id: UUID,
         *,
         name: str | None,
         credentials: Mapping[str, Any] | None,
         status: ConnectorStatus | None,
-    ) -> ConnectorRecord:
-        """The record changed; new credentials replace the old ones only once the application has accepted them."""
+    ) -> Connector:
+        """The connector changed; new credentials replace the old ones only once the application has accepted them."""
+        record = await self._access.get(caller, connector_id)
         change = ConnectorChange(name=name, status=status)
         changed = {member for member, value in (("name", name), ("status", status)) if value is not None}
         changed |= _members("credentials", credentials or {})
@@ -240,7 +259,7 @@ class ConnectorService:
                 change |= credentials_change(record, verified)
                 change["status"] = status or change["status"]
             await self._store.update(record.organization_id, record.id, **change)
-            return await self._store.get(record.organization_id, record.id)
+            return connector_view(await self._store.get(record.organization_id, record.id), self._catalog)
 
     async def verify_change(
         self, record: ConnectorRecord, credentials: Mapping[str, Any], environment: Mapping[str, Any] | None = None

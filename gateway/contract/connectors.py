@@ -1,12 +1,19 @@
 """Workspaces, connectors, the copies of their records, and links at which a person connects one."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from msgspec import Struct
 
 from gateway.contract.members import TIME, Id, PageOf, Time, Url, member
 from gateway.contract.problems import JobErrorView
+
+#: seconds that a connect link is good for at most
+MAX_LINK_SECONDS = 1800
 
 KIND_ID = "5f0c1d2e-8a3b-4c4d-9e5f-6a7b8c9d0e1f"
 
@@ -147,6 +154,57 @@ class InspectionView(Connector, frozen=True, kw_only=True):
     operations: Annotated[list[UsableEntityView], member("The operations, by entity.")]
     context_store: Annotated[dict[str, FreshnessView], member("The copies by entity.")]
     docs_skill_id: Annotated[str, member("`id` of GET /api/v1/skills/docs.", "support-desk")]
+
+
+class IfExists(StrEnum):
+    """What becomes of a new connector whose name one in the workspace has: names need not be unique by themselves."""
+
+    #: it is another connector of that name
+    CREATE = "create"
+    #: it is refused, and the error names the one that there is
+    FAIL = "fail"
+    #: the one that there is takes its credentials and keeps its id
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorRequest:
+    """The requested members of a new connector."""
+
+    workspace_name: str
+    connector_type: str
+    #: the kind's title unless given
+    name: str | None
+    credentials: Mapping[str, Any] = field(repr=False)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    #: whether the application is asked first
+    validate: bool = True
+    if_exists: IfExists = IfExists.CREATE
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectSession:
+    """The applications that a person may connect by a link, and the state of the link."""
+
+    id: UUID
+    organization_id: UUID
+    client_id: UUID
+    workspace_name: str
+    kinds: tuple[str, ...]
+    redirect_url: str | None
+    #: the connector that is authorized again, in place
+    reauthorizes: UUID | None
+    #: the consent under way
+    flow_id: UUID | None
+    expires_at: datetime
+    status: SessionStatus
+    connector_id: UUID | None
+
+    @property
+    def view(self) -> "ConnectSessionView":
+        """The session as callers see it."""
+        connector_id = None if self.connector_id is None else str(self.connector_id)
+        return ConnectSessionView(str(self.id), self.status, self.expires_at, connector_id)
 
 
 class ConnectLinkView(Struct, frozen=True):

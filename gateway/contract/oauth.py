@@ -1,7 +1,10 @@
 """Tokens, consents at the applications, own OAuth apps, and the authorization server for agents' hosts."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from msgspec import Struct
 
@@ -16,6 +19,10 @@ _TOKEN = "2YotnFZFEjr1zCsicMWpAA"
 COMMAND_LINE = "gateway-cli"
 #: the path of the resource that its tokens are for (RFC 8707)
 API_RESOURCE = "/api"
+#: seconds until a consent expires, and that a person may take to sign in at the provider
+CONSENT_SECONDS, SIGN_IN_SECONDS = 600, 600
+#: where the sign-in provider sends browsers back to
+SIGN_IN_CALLBACK = "/sign-in/callback"
 
 
 class FlowStatus(StrEnum):
@@ -29,6 +36,22 @@ class FlowStatus(StrEnum):
     FAILED = "failed"
     #: the time is over
     EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentRequest:
+    """A request to create or reauthorize a connector by consent."""
+
+    workspace_name: str
+    connector_type: str
+    redirect_url: str
+    name: str | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    scopes: Sequence[str] | None = None
+    #: the connector that is to be authorized again, in place
+    connector_id: UUID | None = None
+    #: the caller's `state`; `redirect_url` receives it unchanged
+    state: str | None = None
 
 
 class TokenView(Struct, frozen=True):

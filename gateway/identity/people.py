@@ -1,5 +1,6 @@
 """People whom an administrator has let in: each is a client of their own that has no secret."""
 
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid4
@@ -7,7 +8,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from gateway.db.pool import Database
-from gateway.errors import Conflict, NotFound
+from gateway.errors import Conflict, Forbidden, NotFound, Unavailable
 from gateway.identity.model import Client
 from gateway.identity.store import IdentityStore
 
@@ -17,6 +18,18 @@ _SEEN = "SELECT client_id FROM people WHERE issuer = $1 AND subject = $2"
 # The first who proves the login has it from then on.
 _BIND = "UPDATE people SET issuer = $1, subject = $2 WHERE login = $3 AND subject IS NULL RETURNING client_id"
 _DELETE = "DELETE FROM people WHERE login = $1 RETURNING client_id"
+
+
+#: ASCII letters alone
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+class SignInRefused(Forbidden):
+    code, title = "sign_in_refused", "You are not signed in"
+
+
+class ProviderUnavailable(Unavailable):
+    code, title = "provider_unavailable", "The sign-in provider is away"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +84,11 @@ class People:
             )
         stored = None if client_id is None else await self._identity.client(client_id)
         return None if stored is None or stored.client.disabled_at is not None else stored.client
+
+
+def login_of(claim: str, value: str) -> str:
+    """A login as it is kept and compared: the case of ASCII letters does not matter in an email address.
+
+    No other letters are folded: the Kelvin sign (U+212A) becomes a `k` in Unicode, and would sign in as another person.
+    """
+    return value.strip(" ").translate(_LOWER) if claim == "email" else value.strip(" ")

@@ -1,6 +1,7 @@
 """The use cases of webhooks in: make a connector's hook, receive a notice, bring synchronizations forward."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -8,6 +9,7 @@ from gateway.aio.clock import CLOCK
 from gateway.audit.log import Audit
 from gateway.connectors.access import ConnectorAccess
 from gateway.context_store.sync.service import Synchronization
+from gateway.contract.hooks import HookView
 from gateway.errors import FieldError, Forbidden, InvalidParams, UnknownConnectorType
 from gateway.identity.model import Caller
 from gateway.inbound_webhooks.model import Hook
@@ -61,7 +63,7 @@ class InboundWebhooks:
         self._synchronization = synchronization
         self._base_url = base_url.rstrip("/")
 
-    async def create(self, caller: Caller, connector_id: UUID, secret: str | None) -> Hook:
+    async def create(self, caller: Caller, connector_id: UUID, secret: str | None) -> HookView:
         """The connector's hook, made where there is none; handshakes may bring secrets for the next hour.
 
         `secret` is added to those that notices may be signed with. Raises NotFound, and InvalidParams for a kind
@@ -81,12 +83,12 @@ class InboundWebhooks:
                 await self._store.add_secret(hook, secret, _MAX_SECRETS)
             if _brings_secret(spec):
                 await self._store.expect_handshake(hook, HANDSHAKE_WINDOW)
-            return await self._store.get(caller.organization_id, connector_id)
+            return self._view(await self._store.get(caller.organization_id, connector_id))
 
-    async def get(self, caller: Caller, connector_id: UUID) -> Hook:
+    async def get(self, caller: Caller, connector_id: UUID) -> HookView:
         """The connector's hook; raises NotFound."""
         await self._connectors.get(caller, connector_id)
-        return await self._store.get(caller.organization_id, connector_id)
+        return self._view(await self._store.get(caller.organization_id, connector_id))
 
     async def delete(self, caller: Caller, connector_id: UUID) -> None:
         """Delete the connector's hook: its URL takes nothing any more. Raises NotFound."""
@@ -94,15 +96,28 @@ class InboundWebhooks:
             await self._connectors.get(caller, connector_id)
             await self._store.delete(caller.organization_id, connector_id)
 
-    def url_of(self, hook_id: UUID) -> str:
+    def _url_of(self, hook: Hook) -> str:
         """The URL to enter at the application."""
-        return f"{self._base_url}/hooks/{hook_id}"
+        return f"{self._base_url}/hooks/{hook.id}"
 
-    def verification_token(self, hook: Hook) -> str | None:
+    def _verification_token(self, hook: Hook) -> str | None:
         """The secret of a handshake's body, for a person to copy into the application within the hour."""
         spec = self._spec(hook.kind)
         is_copied = spec is not None and _brings_secret(spec) and not _is_in_header(spec)
         return hook.secrets[0] if is_copied and hook.secrets and hook.handshake_until > CLOCK.now() else None
+
+    def _view(self, hook: Hook) -> HookView:
+        """The hook as callers see it, without its secrets."""
+        return HookView(
+            str(hook.id),
+            str(hook.connector_id),
+            self._url_of(hook),
+            bool(hook.secrets),
+            hook.created_at,
+            hook.handshake_until if hook.handshake_until > CLOCK.now() else None,
+            self._verification_token(hook),
+            hook.last_notice_at,
+        )
 
     async def find(self, hook_id: UUID | None) -> Hook:
         """The hook that received a notice; raises Forbidden."""
@@ -111,8 +126,12 @@ class InboundWebhooks:
             raise _refused("")
         return hook
 
-    async def receive(self, hook: Hook, notice: Notice) -> Receipt:
-        """Store a notice that the application signed; a repeated one changes nothing. Raises Forbidden for others."""
+    async def receive(self, hook: Hook, method: str, query: str, headers: Mapping[str, str], body: bytes) -> Receipt:
+        """Store a notice that the application signed; a repeated one changes nothing. Raises Forbidden for others.
+
+        `query` is the raw query string of the request; names of `headers` are found in any case.
+        """
+        notice = Notice(method, self._url_of(hook) + (f"?{query}" if query else ""), headers, body)
         spec = self._spec(hook.kind)
         if spec is None:
             raise _refused(hook.kind)

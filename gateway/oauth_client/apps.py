@@ -1,17 +1,18 @@
 """Chooses the OAuth app of a connector: the organization's own, else the platform's."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from pydantic import SecretStr
 
 from gateway.audit.log import Audit
+from gateway.contract.oauth import AppIdentityView, AppView
 from gateway.db.pool import Database
 from gateway.errors import Conflict
 from gateway.identity.model import Caller
+from gateway.kinds.catalog import Catalog
+from gateway.oauth_client.consent_request import require_oauth
 from gateway.upstream.oauth_tokens.model import App, app_in
 from gateway.vault.vault import Binding, Sealed, Vault
 
@@ -32,16 +33,6 @@ _GET = """
 _DELETE = "DELETE FROM oauth_apps WHERE organization_id = $1 AND kind = $2"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnApp:
-    """An organization's own app as callers may see it."""
-
-    kind: str
-    client_id: str
-    created_at: datetime
-    updated_at: datetime
-
-
 def binding(organization_id: UUID, kind: str) -> Binding:
     """The binding under which the secret of an organization's own app is sealed."""
     return Binding(organization_id, f"oauth_apps:{kind}", "client_secret")
@@ -51,16 +42,24 @@ class RegisteredApps:
     """The platform's apps from the settings, and the organizations' own in their place."""
 
     def __init__(
-        self, audit: Audit, database: Database, vault: Vault, platform: Mapping[str, tuple[str, SecretStr]]
+        self,
+        audit: Audit,
+        catalog: Catalog,
+        database: Database,
+        vault: Vault,
+        platform: Mapping[str, tuple[str, SecretStr]],
     ) -> None:
         self._audit = audit
+        self._catalog = catalog
         self._database = database
         self._vault = vault
         self._platform = {kind: App(client_id, secret) for kind, (client_id, secret) in platform.items()}
 
-    async def put(self, caller: Caller, kind: str, client_id: str, client_secret: SecretStr) -> OwnApp:
-        """Make an app the organization's own, from the next consent on."""
-        organization_id = caller.organization_id
+    async def put(self, caller: Caller, connector_type: str, client_id: str, client_secret: SecretStr) -> AppView:
+        """Make an app the organization's own, from the next consent on; raises InvalidParams without OAuth."""
+        spec, organization_id = self._catalog.kind(connector_type).spec, caller.organization_id
+        require_oauth(spec)
+        kind = spec.kind
         sealed = self._vault.seal({"client_secret": client_secret.get_secret_value()}, binding(organization_id, kind))
         with self._audit.record("oauth_app.put", caller, target=kind, changed=("client_id", "client_secret")) as entry:
             entry.kind = kind
@@ -68,14 +67,16 @@ class RegisteredApps:
                 row: Any = await connection.fetchrow(
                     _UPSERT, organization_id, kind, client_id, sealed.key_id, sealed.wrapped_key, sealed.sealed
                 )
-        return OwnApp(**row)
+        return _view(row)
 
-    async def find(self, organization_id: UUID) -> list[OwnApp]:
+    async def find(self, organization_id: UUID) -> list[AppView]:
+        """The organization's own apps, by kind."""
         async with self._database.tenant(organization_id) as connection:
-            return [OwnApp(**row) for row in await connection.fetch(_LIST, organization_id)]
+            return [_view(row) for row in await connection.fetch(_LIST, organization_id)]
 
-    async def delete(self, caller: Caller, kind: str) -> None:
+    async def delete(self, caller: Caller, connector_type: str) -> None:
         """Delete the organization's own app, if any; the next consent uses the platform's app."""
+        kind = self._catalog.kind(connector_type).name
         with self._audit.record("oauth_app.delete", caller, target=kind) as entry:
             entry.kind = kind
             async with self._database.tenant(caller.organization_id) as connection:
@@ -110,3 +111,8 @@ class RegisteredApps:
         sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
         secret = self._vault.open(sealed, binding(organization_id, kind))["client_secret"]
         return App(row["client_id"], SecretStr(secret), is_own=True)
+
+
+def _view(row: Any) -> AppView:
+    """The app as callers see it, without its secret."""
+    return AppView(row["kind"], AppIdentityView(row["client_id"]), row["created_at"], row["updated_at"])

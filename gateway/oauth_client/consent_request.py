@@ -1,35 +1,17 @@
 """A request to begin a consent flow, validated against the kind and the client. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
-from uuid import UUID
+from collections.abc import Sequence
 
 from yarl import URL
 
+from gateway.contract.oauth import ConsentRequest
 from gateway.errors import FieldError, InvalidCredentials, InvalidParams
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.requests import checked_environment
 
 #: RFC 6749 §3.3, without the comma that some applications separate scopes with
 _SCOPE = re.compile(r"[!#-+\--\[\]-~]{1,200}")
-
-
-@dataclass(frozen=True, slots=True)
-class ConsentRequest:
-    """A request to create or reauthorize a connector by consent."""
-
-    workspace_name: str
-    connector_type: str
-    redirect_url: str
-    name: str | None = None
-    environment: Mapping[str, Any] = field(default_factory=dict)
-    scopes: Sequence[str] | None = None
-    #: the connector that is to be authorized again, in place
-    connector_id: UUID | None = None
-    #: the caller's `state`; `redirect_url` receives it unchanged
-    state: str | None = None
 
 
 def require_oauth(spec: ConnectorSpec) -> None:

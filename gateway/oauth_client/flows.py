@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 from gateway.audit.log import Audit
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorRecord, NewConnector
+from gateway.contract.oauth import ConsentRequest, StartedConsentView
 from gateway.db.pool import Connection
 from gateway.errors import (
     FieldError,
@@ -32,7 +33,6 @@ from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.oauth_client import callback, consent_request
 from gateway.oauth_client.apps import RegisteredApps
-from gateway.oauth_client.consent_request import ConsentRequest
 from gateway.oauth_client.model import Flow
 from gateway.oauth_client.store import FlowState, FlowStore
 from gateway.upstream.auth import StaticAuthorizer, headers_for
@@ -68,16 +68,20 @@ class Started:
     consent_url: str
     expires_at: datetime
 
+    @property
+    def view(self) -> StartedConsentView:
+        """The consent as callers see it."""
+        return StartedConsentView(self.consent_url, str(self.flow_id), self.expires_at)
+
 
 @dataclass(frozen=True, slots=True)
 class RedirectResult:
-    """The URL of the final redirect, and the consent's connector or error."""
+    """The URL of the final redirect, the client that began the consent, and the consent's connector."""
 
     url: str
-    flow: Flow
-    #: the connector there is now; None when there is none, and `error` says why
+    client_id: UUID
+    #: None when there is none; the URL says why
     connector: ConnectorRecord | None = None
-    error: str | None = None
 
 
 class Flows:
@@ -192,14 +196,21 @@ class Flows:
         flow = await self._store.use(hashed(state), hashed(browser)) if state and browser else None
         if flow is None or not await self._may_redirect(flow):
             return None
-        outcome = await self._connected(flow, query)
+        # The browser has no token: the client that began the consent is who acts.
+        what = "connector.reauthorize" if flow.reauthorizes else "connector.create"
+        with self._audit.record(what, flow, connector_id=flow.reauthorizes, changed=["credentials"]) as entry:
+            entry.kind = flow.kind
+            outcome = await self._connected(flow, query)
+            if isinstance(outcome, TokenError):
+                await self._store.fail(flow, outcome.code, outcome.description)
+                entry.outcome = outcome.code
+            else:
+                entry.connector_id, entry.target = outcome.id, str(outcome.id)
         if isinstance(outcome, TokenError):
-            await self._store.fail(flow, outcome.code, outcome.description)
             members = {"error": outcome.code, "error_description": outcome.description}
-            return RedirectResult(callback.result_url(flow.redirect_url, flow.state, members), flow, error=outcome.code)
-        return RedirectResult(
-            callback.result_url(flow.redirect_url, flow.state, {"connector_id": str(outcome.id)}), flow, outcome
-        )
+            return RedirectResult(callback.result_url(flow.redirect_url, flow.state, members), flow.client_id)
+        members = {"connector_id": str(outcome.id)}
+        return RedirectResult(callback.result_url(flow.redirect_url, flow.state, members), flow.client_id, outcome)
 
     async def was_completed(self, query: callback.Query, browser: str | None) -> bool:
         """Whether a used state has made a connector in this browser: the user went back or reloaded the page."""

@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-#: seconds until a consent expires
-LIFETIME = 600
-
 
 @dataclass(frozen=True, slots=True)
 class Flow:

@@ -48,7 +48,7 @@ async def open_oauth(
     is_embedded: bool,
 ) -> AsyncIterator[OAuth]:
     """Open OAuth for the block. Leaving it waits for running renewals, so leave it before closing what they use."""
-    apps = RegisteredApps(audit, database, vault, platform)
+    apps = RegisteredApps(audit, catalog, database, vault, platform)
     leases = LeaseStore(database)
     persistence = TokenPersistence(database, connectors, leases)
     store = FlowStore(database, vault, connectors)

@@ -9,18 +9,18 @@ from uuid import UUID
 from gateway.aio.clock import CLOCK
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.store import ConnectorStore
-from gateway.contract.oauth import FlowStatus
+from gateway.contract.oauth import CONSENT_SECONDS, FlowStatus, FlowView
 from gateway.db.pool import Connection, Database
 from gateway.db.pruning import prune
 from gateway.errors import NotFound
-from gateway.oauth_client.model import LIFETIME, Flow
+from gateway.oauth_client.model import Flow
 from gateway.vault.vault import Binding, Sealed, Vault
 
 _INSERT = f"""
     INSERT INTO oauth_flows (id, organization_id, client_id, workspace_id, kind, name, redirect_url, environment,
                              state_hash, app_client_id, key_id, wrapped_key, sealed, reauthorizes, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10, $11, $12, $13, $14,
-            now() + interval '{LIFETIME} seconds')
+            now() + interval '{CONSENT_SECONDS} seconds')
     RETURNING expires_at
 """
 _COLUMNS = """
@@ -81,6 +81,12 @@ class FlowState:
     error: str | None
     error_description: str | None
     expires_at: datetime
+
+    @property
+    def view(self) -> FlowView:
+        """The state as callers see it."""
+        connector_id = None if self.connector_id is None else str(self.connector_id)
+        return FlowView(str(self.id), self.status, self.expires_at, connector_id, self.error, self.error_description)
 
 
 #: members of a flow that are secret

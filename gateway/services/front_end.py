@@ -12,6 +12,7 @@ from gateway.aio.remembered import Remembered
 from gateway.connect_links.service import ConnectLinks
 from gateway.connectors.service import ConnectorService
 from gateway.db.pool import Database
+from gateway.errors import NotFound
 from gateway.events.access import EventAccess
 from gateway.identity.attempts import Attempts
 from gateway.identity.clients import Clients
@@ -70,6 +71,13 @@ class Services(WorkerServices):
     #: made for the first search: its libraries take a fifth of a second to load
     operations: "Remembered[OperationIndex]"
 
+    @property
+    def sign_in_provider(self) -> "ProviderSignIn":
+        """The sign-in by the operator's OpenID Connect provider; raises NotFound where the settings name none."""
+        if self.provider_sign_in is None:
+            raise NotFound("there is no sign-in provider here: the operator sets GATEWAY_OIDC_ISSUER")
+        return self.provider_sign_in
+
 
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
@@ -92,7 +100,13 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
     tokens = Tokens(jobs.identity, settings.token_seconds, attempts)
     jobs.notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
     connector_service = ConnectorService(
-        audit, jobs.catalog, jobs.connector_store, jobs.identity, jobs.upstreams, jobs.oauth.apps.of
+        audit,
+        jobs.catalog,
+        jobs.connector_store,
+        jobs.identity,
+        jobs.upstreams,
+        jobs.oauth.apps.of,
+        jobs.synchronization.begin,
     )
     grants = AuthorizationStore(database)
     job_access = JobAccess(jobs.job_store, jobs.job_waiters, jobs.identity)

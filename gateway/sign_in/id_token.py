@@ -10,7 +10,7 @@ from joserfc.errors import ExpiredTokenError, JoseError
 from joserfc.jwk import JWKRegistry, Key
 from joserfc.jws import JWSRegistry
 
-from gateway.sign_in.model import SignInRefused, login_of
+from gateway.identity.people import SignInRefused, login_of
 
 #: signatures by a key that the provider alone has: `none`, and a secret that is shared with us, prove nothing
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")

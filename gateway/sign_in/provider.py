@@ -8,9 +8,10 @@ import msgspec
 from yarl import URL
 
 from gateway.aio.remembered import Remembered
+from gateway.identity.people import ProviderUnavailable, SignInRefused
 from gateway.kinds.authentication import OAuthEndpoints
 from gateway.sign_in.id_token import ALGORITHMS
-from gateway.sign_in.model import ProviderSettings, ProviderUnavailable, SignInRefused
+from gateway.sign_in.model import ProviderSettings
 from gateway.upstream.egress import EgressConnector, EgressPolicy
 from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, code_request, consent_url
 from gateway.upstream.oauth_tokens.model import App

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.aio.clock import CLOCK
+from gateway.contract.oauth import SIGN_IN_CALLBACK
 from gateway.identity.model import Client
-from gateway.identity.people import People
+from gateway.identity.people import People, SignInRefused
 from gateway.identity.tokens import hashed
 from gateway.oauth_client.callback import Query, single
 from gateway.sign_in.id_token import ExpectedToken, UnknownKey, login_in, verified_claims
-from gateway.sign_in.model import CALLBACK_PATH, SignInRefused
 from gateway.sign_in.provider import Provider, words
 from gateway.sign_in.store import SignInStore
 from gateway.upstream.oauth_tokens.messages import Code, ConsentParams
@@ -38,7 +38,7 @@ class ProviderSignIn:
         self.store = store
         self._people = people
         self._seals = seals
-        self._callback = base_url + CALLBACK_PATH
+        self._callback = base_url + SIGN_IN_CALLBACK
 
     async def begin(self, browser: str, purpose: Mapping[str, Any]) -> str:
         """The provider's page for this browser; raises ProviderUnavailable."""

@@ -1,7 +1,7 @@
 """Sign-ins that are under way at the provider; each is taken up once."""
 
+from gateway.contract.oauth import SIGN_IN_SECONDS
 from gateway.db.pool import Database
-from gateway.sign_in.model import LIFETIME
 
 _INSERT = """
     INSERT INTO provider_sign_ins (state_hash, sealed, expires_at)
@@ -22,7 +22,7 @@ class SignInStore:
 
     async def add(self, state_hash: bytes, sealed: str) -> None:
         async with self._database.system() as connection:
-            await connection.execute(_INSERT, state_hash, sealed, LIFETIME)
+            await connection.execute(_INSERT, state_hash, sealed, SIGN_IN_SECONDS)
 
     async def take(self, state_hash: bytes) -> str | None:
         """The sign-in, gone from here on; None for one that is unknown, was taken, or is too old."""

@@ -1,8 +1,11 @@
 """Changing connectors whose application is asked first."""
 
+from uuid import UUID
+
 import pytest
 
 from gateway.audit.log import Audit
+from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.service import ConnectorService
 from gateway.contract.connectors import ConnectorStatus
 from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
@@ -10,8 +13,17 @@ from tests.oauth_client.conftest import World, catalog, opening, server, world  
 
 @pytest.fixture
 def changes(world: World) -> ConnectorService:  # noqa: F811
+    async def no_copies(record: ConnectorRecord, client_id: UUID) -> None:
+        """Changing a connector begins none."""
+
     return ConnectorService(
-        Audit(world.database), world.catalog, world.connectors, world.identity, world.upstreams, world.oauth.apps.of
+        Audit(world.database),
+        world.catalog,
+        world.connectors,
+        world.identity,
+        world.upstreams,
+        world.oauth.apps.of,
+        no_copies,
     )
 
 
@@ -36,9 +48,7 @@ async def test_new_credentials_switch_on_only_what_its_owner_left_on(
     await world.connectors.update(record.organization_id, record.id, status=before)
     credentials = {**world.server.pair(), "client_id": "app-1", "client_secret": "app-secret-1"}
 
-    changed = await changes.change(
-        world.caller, await world.again(record.id), name=None, credentials=credentials, status=asked
-    )
+    changed = await changes.change(world.caller, record.id, name=None, credentials=credentials, status=asked)
 
     assert changed.status is after
     assert (await world.secrets(record.id))["access_token"] == credentials["access_token"]

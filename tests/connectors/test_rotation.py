@@ -11,6 +11,7 @@ from gateway.db.pool import Database
 from gateway.errors import InternalError
 from gateway.key_rotation.rotation import Rotation
 from gateway.key_rotation.sealed_tables import SEALED_TABLES
+from gateway.kinds.loading import load_catalog
 from gateway.oauth_client.apps import RegisteredApps
 from gateway.vault.vault import Vault
 from tests.connectors.conftest import CREDENTIALS, NEW, OLD, Create, seal_as_before
@@ -42,7 +43,7 @@ async def test_after_a_rotation_the_old_key_is_needed_for_nothing(
     database: Database, organization_id: UUID, create: Create
 ):
     connector_id = await create()
-    await RegisteredApps(Audit(database), database, Vault([OLD]), {}).put(
+    await RegisteredApps(Audit(database), load_catalog(), database, Vault([OLD]), {}).put(
         caller_of(organization_id), "support-desk", "id", SecretStr("CANARY-secret")
     )
 

@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 from pydantic import SecretStr
 
+from gateway.contract.oauth import ConsentRequest
 from gateway.identity.attempts import MAX_BY_ADDRESS
 from gateway.identity.model import Client
-from gateway.oauth_client.consent_request import ConsentRequest
 from tests.harness.in_process import FrontEnd, front_end
 
 REDIRECT = "https://app.example/redirected"

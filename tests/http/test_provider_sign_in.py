@@ -17,9 +17,8 @@ from joserfc.jwk import OctKey, RSAKey
 from joserfc.jws import JWSRegistry
 
 from gateway.identity.attempts import MAX_BY_ADDRESS
-from gateway.identity.people import People
+from gateway.identity.people import People, login_of
 from gateway.identity.tokens import hashed
-from gateway.sign_in.model import login_of
 from tests.harness.caller import Answer
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, Visitor, openid_provider

@@ -204,7 +204,7 @@ class HostedJobs:
             None,
             _LINK_SECONDS,
         )
-        return ConsentLink(link.url, str(link.id))
+        return ConsentLink(link.url, link.id)
 
     async def _workspace(self, caller: HostedCaller, connector: ConnectorInfo | None) -> str:
         """That of the connector, or the organization's only one."""

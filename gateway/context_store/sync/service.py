@@ -143,11 +143,11 @@ class Synchronization:
                 await schedule.register_all(connection, connector_id, organization_id, kind, sources.synchronized(kind))
         return len(lacking)
 
-    async def freshness(self, record: ConnectorRecord) -> dict[str, FreshnessView]:
+    async def freshness(self, organization_id: UUID, connector_id: UUID, kind: str) -> dict[str, FreshnessView]:
         """Per entity what is there and how fresh it is; entities that were never registered are there as pending."""
-        async with self.database.tenant(record.organization_id) as connection:
-            registered = {entity.entity: entity for entity in await freshness(connection, record.id)}
-        return {name: _view(registered.get(name)) for name in sources.synchronized(self.catalog.kind(record.kind))}
+        async with self.database.tenant(organization_id) as connection:
+            registered = {entity.entity: entity for entity in await freshness(connection, connector_id)}
+        return {name: _view(registered.get(name)) for name in sources.synchronized(self.catalog.kind(kind))}
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Synchronize the entities of a job, from where its last attempt stopped; raises GatewayError."""

@@ -8,9 +8,7 @@ from aiohttp import web
 from pydantic import Field
 from yarl import URL
 
-from gateway.connect_links.model import ConnectSession
-from gateway.connect_links.service import MAX_SECONDS
-from gateway.contract.connectors import ConnectLinkView, ConnectSessionView, SessionStatus
+from gateway.contract.connectors import MAX_LINK_SECONDS, ConnectSession, ConnectSessionView, SessionStatus
 from gateway.contract.oauth import FlowStatus
 from gateway.errors import GatewayError, InvalidCredentials, InvalidParams
 from gateway.http.bodies import Body, Name, path_id, read_body, read_form_fields
@@ -18,7 +16,6 @@ from gateway.http.keys import CALLER, PAGES, SERVICES
 from gateway.http.pages.connect_form import methods_of
 from gateway.http.responses import html_response, json_response
 from gateway.kinds.catalog import Kind
-from gateway.oauth_client.consent_request import require_oauth
 
 
 class CreateConnectSession(Body):
@@ -36,7 +33,9 @@ class CreateConnectSession(Body):
     redirect_url: str | None = Field(
         None, max_length=2000, description="where the browser goes in the end; one of the client's"
     )
-    expires_in: int = Field(MAX_SECONDS, ge=1, le=MAX_SECONDS, description="seconds that the link is good for")
+    expires_in: int = Field(
+        MAX_LINK_SECONDS, ge=1, le=MAX_LINK_SECONDS, description="seconds that the link is good for"
+    )
 
 
 async def create_connect_session(request: web.Request) -> web.Response:
@@ -52,17 +51,12 @@ async def create_connect_session(request: web.Request) -> web.Response:
         body.redirect_url,
         body.expires_in,
     )
-    document = ConnectLinkView(str(link.id), link.url, link.expires_at)
-    return json_response(
-        document, 201, {"Location": f"/api/v1/connect/sessions/{link.id}", "Cache-Control": "no-store"}
-    )
+    return json_response(link, 201, {"Location": f"/api/v1/connect/sessions/{link.id}", "Cache-Control": "no-store"})
 
 
 async def get_connect_session(request: web.Request) -> ConnectSessionView:
     """The state of a link: `pending`, `completed` with the `connector_id`, or `expired`."""
-    session = await request.app[SERVICES].connect_links.get(request[CALLER], path_id(request, "session_id"))
-    connector_id = None if session.connector_id is None else str(session.connector_id)
-    return ConnectSessionView(str(session.id), session.status, session.expires_at, connector_id)
+    return await request.app[SERVICES].connect_links.get(request[CALLER], path_id(request, "session_id"))
 
 
 async def show_connect_page(request: web.Request) -> web.Response:
@@ -91,7 +85,6 @@ async def send_connect_form(request: web.Request) -> web.Response:
     values = {name: value.strip() for name, value in fields.items() if value.strip()}
     try:
         if method == kind.spec.oauth_method and _is_by_consent(kind, values):
-            require_oauth(kind.spec)
             address = await links.begin_consent(session, request.match_info["token"], kind.name, values)
             return _page(request, session, "connect/leave.html", kind=_named(kind), address=address)
         record = await links.connect(session, kind.name, values)

@@ -3,23 +3,23 @@
 from typing import Any, ClassVar, Literal
 
 from aiohttp import web
+from msgspec.structs import asdict
 from pydantic import Field
 
-from gateway.connectors.model import ConnectorRecord
-from gateway.connectors.service import ConnectorRequest, IfExists
 from gateway.contract.connectors import (
     Connector,
     ConnectorPage,
+    ConnectorRequest,
     ConnectorStatus,
     Health,
+    IfExists,
     InspectionView,
-    SourceTemplateView,
     UnhealthyView,
     UsableEntityView,
     WorkspacePage,
     WorkspaceView,
 )
-from gateway.contract.cursors import page_of, read_cursor, read_time_cursor
+from gateway.contract.cursors import page_of, read_cursor
 from gateway.contract.jobs import DeletionView
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, Name, QueryString, path_id, read_body, read_query
@@ -27,8 +27,7 @@ from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.http.responses import json_response
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.spec import ConnectorSpec
-from gateway.kinds.sunsets import call_sunsets, described_sunset, explain_refusal, sunset_headers
+from gateway.kinds.sunsets import call_sunsets, explain_refusal, sunset_headers
 
 _CREDENTIALS = {"subdomain": "acme", "email": "agent@acme.com", "api_token": "…"}
 
@@ -95,39 +94,8 @@ class WorkspaceQuery(QueryString):
     cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
-def connector_view(record: ConnectorRecord, catalog: Catalog) -> Connector:
-    """The connector as callers see it; credentials never come back, not even masked."""
-    return Connector(**_members(record, catalog))
-
-
-def _members(record: ConnectorRecord, catalog: Catalog) -> dict[str, Any]:
-    spec = catalog.kind(record.kind).spec
-    return {
-        "id": str(record.id),
-        "name": record.name,
-        "kind": record.kind,
-        "connector_type": spec.display_name,
-        "application": spec.application,
-        "workspace_name": record.workspace_name,
-        "status": record.status,
-        "status_reason": _status_reason(record, spec),
-        "auth_method": record.auth_method,
-        "definition_id": spec.definition_id,
-        "environment": record.environment,
-        "created_at": record.created_at,
-        "updated_at": record.updated_at,
-        "summarized_source_template": SourceTemplateView(spec.definition_id, spec.display_name),
-    }
-
-
-def _status_reason(record: ConnectorRecord, spec: ConnectorSpec) -> str | None:
-    """Why the connector stands as it does, and what of it will end."""
-    reasons = (record.status_reason, described_sunset(spec, record.auth_method))
-    return "; ".join(reason for reason in reasons if reason) or None
-
-
-def _ending_headers(record: ConnectorRecord, catalog: Catalog) -> dict[str, str]:
-    return sunset_headers(call_sunsets(catalog.kind(record.kind).spec, record.auth_method))
+def _ending_headers(connector: Connector, catalog: Catalog) -> dict[str, str]:
+    return sunset_headers(call_sunsets(catalog.kind(connector.kind).spec, connector.auth_method))
 
 
 async def create_connector(request: web.Request) -> web.Response:
@@ -146,12 +114,11 @@ async def create_connector(request: web.Request) -> web.Response:
         body.validate_,
         IfExists(body.if_exists),
     )
-    record, is_new = await services.connector_service.create(caller, connector_request)
-    if is_new:
-        await services.synchronization.begin(record, caller.client_id)
-    location = {"Location": f"/api/v1/integrations/connectors/{record.id}"}
-    headers = {**location, **_ending_headers(record, services.catalog)}
-    return json_response(connector_view(record, services.catalog), 201 if is_new else 200, headers)
+    connector, is_new = await services.connector_service.create(caller, connector_request)
+    location = {"Location": f"/api/v1/integrations/connectors/{connector.id}"}
+    return json_response(
+        connector, 201 if is_new else 200, {**location, **_ending_headers(connector, services.catalog)}
+    )
 
 
 async def list_connectors(request: web.Request) -> ConnectorPage:
@@ -162,24 +129,16 @@ async def list_connectors(request: web.Request) -> ConnectorPage:
     if query.definition_id is not None:
         named = kinds.get(query.definition_id, "")
         kind = named if kind in (None, named) else ""
-    records = await services.connectors.find(
-        caller,
-        workspace_name=query.workspace_name,
-        kind=kind,
-        status=query.status,
-        after=read_time_cursor(query.cursor),
-        limit=None if query.limit is None else query.limit + 1,
+    return await services.connector_service.find(
+        caller, query.cursor, query.limit, workspace_name=query.workspace_name, kind=kind, status=query.status
     )
-    page, next_cursor = page_of(records, query.limit)
-    return ConnectorPage([connector_view(record, services.catalog) for record in page], next_cursor)
 
 
 async def get_connector(request: web.Request) -> web.Response:
     """One connector, without its credentials."""
     services = request.app[SERVICES]
-    record = await services.connectors.get(request[CALLER], path_id(request, "connector_id"))
-    headers = _ending_headers(record, services.catalog)
-    return json_response(connector_view(record, services.catalog), headers=headers)
+    connector = await services.connector_service.get(request[CALLER], path_id(request, "connector_id"))
+    return json_response(connector, headers=_ending_headers(connector, services.catalog))
 
 
 async def change_connector(request: web.Request) -> Connector:
@@ -187,12 +146,11 @@ async def change_connector(request: web.Request) -> Connector:
     The old credentials stay until the application has accepted the new ones.
     """
     body, caller, services = await read_body(request, ChangeConnector), request[CALLER], request.app[SERVICES]
-    record = await services.connectors.get(caller, path_id(request, "connector_id"))
+    connector_id = path_id(request, "connector_id")
     status = None if body.status is None else ConnectorStatus(body.status)
-    changed = await services.connector_service.change(
-        caller, record, name=body.name, credentials=body.credentials, status=status
+    return await services.connector_service.change(
+        caller, connector_id, name=body.name, credentials=body.credentials, status=status
     )
-    return connector_view(changed, services.catalog)
 
 
 async def delete_connector(request: web.Request) -> web.Response:
@@ -220,18 +178,19 @@ async def check_connector(request: web.Request) -> Health:
 async def inspect_connector(request: web.Request) -> InspectionView:
     """Whether the connector is ready, its operations and the state of its copies."""
     caller, services = request[CALLER], request.app[SERVICES]
-    record = await services.connectors.get(caller, path_id(request, "connector_id"))
-    kind = services.catalog.kind(record.kind)
+    connector_id = path_id(request, "connector_id")
+    connector = await services.connector_service.get(caller, connector_id)
+    kind = services.catalog.kind(connector.kind)
     operations = [
         UsableEntityView(entity, kind.actions_of(entity), spec.description)
         for entity, spec in kind.spec.entities.items()
     ]
     return InspectionView(
-        **_members(record, services.catalog),
-        ready=record.status is ConnectorStatus.ACTIVE,
+        **asdict(connector),
+        ready=connector.status is ConnectorStatus.ACTIVE,
         operations=operations,
-        context_store=await services.synchronization.freshness(record),
-        docs_skill_id=record.kind,
+        context_store=await services.synchronization.freshness(caller.organization_id, connector_id, kind.name),
+        docs_skill_id=kind.name,
     )
 
 

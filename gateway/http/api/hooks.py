@@ -6,16 +6,12 @@ from typing import Annotated, ClassVar
 from aiohttp import web
 from pydantic import Field
 
-from gateway.aio.clock import CLOCK
 from gateway.contract.hooks import HookView, NoticeAnswer
 from gateway.errors import Forbidden
 from gateway.http.bodies import Body, path_id, read_body, read_bytes
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.model import id_of
-from gateway.inbound_webhooks.model import Hook
-from gateway.inbound_webhooks.notice import Notice
-from gateway.inbound_webhooks.service import InboundWebhooks
 from gateway.telemetry.metrics import NOTICE_SECONDS
 
 #: bytes of a notice
@@ -32,18 +28,8 @@ class CreateHook(Body):
     )
 
 
-def _hook_response(hooks: InboundWebhooks, hook: Hook) -> web.Response:
-    view = HookView(
-        str(hook.id),
-        str(hook.connector_id),
-        hooks.url_of(hook.id),
-        bool(hook.secrets),
-        hook.created_at,
-        hook.handshake_until if hook.handshake_until > CLOCK.now() else None,
-        hooks.verification_token(hook),
-        hook.last_notice_at,
-    )
-    return json_response(view, headers={"Cache-Control": "no-store"})
+def _hook_response(hook: HookView) -> web.Response:
+    return json_response(hook, headers={"Cache-Control": "no-store"})
 
 
 async def create_hook(request: web.Request) -> web.Response:
@@ -53,13 +39,13 @@ async def create_hook(request: web.Request) -> web.Response:
     """
     body = await read_body(request, CreateHook) if request.body_exists else CreateHook(secret=None)
     hooks = request.app[SERVICES].inbound_webhooks
-    return _hook_response(hooks, await hooks.create(request[CALLER], path_id(request, "connector_id"), body.secret))
+    return _hook_response(await hooks.create(request[CALLER], path_id(request, "connector_id"), body.secret))
 
 
 async def get_hook(request: web.Request) -> web.Response:
     """The connector's hook, without its secrets."""
     hooks = request.app[SERVICES].inbound_webhooks
-    return _hook_response(hooks, await hooks.get(request[CALLER], path_id(request, "connector_id")))
+    return _hook_response(await hooks.get(request[CALLER], path_id(request, "connector_id")))
 
 
 async def delete_hook(request: web.Request) -> web.Response:
@@ -78,9 +64,8 @@ async def receive_notice(request: web.Request) -> web.Response:
         hook = await services.inbound_webhooks.find(id_of(request.match_info["hook_id"]))
         max_size = min(MAX_NOTICE, request.client_max_size)
         body = await read_bytes(request.clone(client_max_size=max_size))
-        query = f"?{request.rel_url.raw_query_string}" if request.rel_url.raw_query_string else ""
-        url = services.inbound_webhooks.url_of(hook.id) + query
-        receipt = await services.inbound_webhooks.receive(hook, Notice(request.method, url, request.headers, body))
+        query = request.rel_url.raw_query_string
+        receipt = await services.inbound_webhooks.receive(hook, request.method, query, request.headers, body)
     except Forbidden:
         await services.attempts.require("notices to hooks", request.remote or "")
         raise

@@ -8,18 +8,13 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
-from gateway.connectors.model import ConnectorRecord
-from gateway.contract.oauth import AppIdentityView, AppList, AppView, FlowView, StartedConsentView
+from gateway.contract.oauth import CONSENT_SECONDS, AppList, AppView, ConsentRequest, FlowView
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, Name, QueryString, path_id, read_body
 from gateway.http.cookies import host_cookie
-from gateway.http.keys import AUDIT, CALLER, SERVICES
+from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.tokens import new_secret
-from gateway.oauth_client.apps import OwnApp
-from gateway.oauth_client.consent_request import ConsentRequest, require_oauth
-from gateway.oauth_client.flows import RedirectResult
-from gateway.oauth_client.model import LIFETIME, Flow
 
 log = logging.getLogger(__name__)
 
@@ -114,8 +109,7 @@ async def initiate_oauth(request: web.Request) -> web.Response:
     """
     body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
     started = await services.oauth.flows.initiate(caller, ConsentRequest(**dict(body)))
-    view = StartedConsentView(started.consent_url, str(started.flow_id), started.expires_at)
-    return json_response(view, headers=_PRIVATE)
+    return json_response(started.view, headers=_PRIVATE)
 
 
 async def begin_consent(request: web.Request) -> web.Response:
@@ -128,7 +122,9 @@ async def begin_consent(request: web.Request) -> web.Response:
         return await _dead_end(request)
     response = web.Response(status=303, headers={"Location": address, **_PRIVATE})
     name, is_secure = host_cookie(request, _COOKIE)
-    response.set_cookie(name, browser, max_age=LIFETIME, path="/", secure=is_secure, httponly=True, samesite="Lax")
+    response.set_cookie(
+        name, browser, max_age=CONSENT_SECONDS, path="/", secure=is_secure, httponly=True, samesite="Lax"
+    )
     return response
 
 
@@ -148,74 +144,41 @@ async def finish_oauth(request: web.Request) -> web.Response:
     """For browsers: the application redirects here with `code` and `state`. The gateway creates the connector and
     redirects to `redirect_url`. An unknown, used or expired `state` answers 400 with a plain page.
     """
-    flows = request.app[SERVICES].oauth.flows
-    redirected = await flows.finish(list(request.query.items()), _browser(request))
+    services = request.app[SERVICES]
+    redirected = await services.oauth.flows.finish(list(request.query.items()), _browser(request))
     if redirected is None:
         return await _dead_end(request)
-    _audit_callback(request, redirected)
     if redirected.connector is not None:
-        await _begin_copies(request, redirected.flow, redirected.connector)
+        try:
+            await services.synchronization.begin(redirected.connector, redirected.client_id)
+        except GatewayError as error:  # the connector is committed, and workers begin the first load later
+            extra = {"connector_id": str(redirected.connector.id), "code": error.code}
+            log.warning("the first load begins later", extra=extra)
     return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
-
-
-async def _begin_copies(request: web.Request, flow: Flow, connector: ConnectorRecord) -> None:
-    """Accept the first load. The connector is committed: what goes wrong here is made up for by the workers."""
-    try:
-        await request.app[SERVICES].synchronization.begin(connector, flow.client_id)
-    except GatewayError as error:
-        log.warning("the first load begins later", extra={"connector_id": str(connector.id), "code": error.code})
-
-
-def _audit_callback(request: web.Request, redirected: RedirectResult) -> None:
-    """Whose action it is comes from the flow: the browser has no token."""
-    flow, pending = redirected.flow, request[AUDIT]
-    pending.organization_id, pending.actor = flow.organization_id, flow.client_id
-    pending.connector_id = redirected.connector.id if redirected.connector else flow.reauthorizes
-    pending.target = None if redirected.connector is None else str(redirected.connector.id)
-    pending.kind, pending.changed = flow.kind, ["credentials"]
-    pending.outcome = redirected.error or "succeeded"
-    if flow.reauthorizes:
-        pending.what = "connector.reauthorize"
 
 
 async def get_oauth_flow(request: web.Request) -> FlowView:
     """The state of a consent, for callers that cannot see the browser."""
     state = await request.app[SERVICES].oauth.flows.state(request[CALLER], path_id(request, "flow_id"))
-    return FlowView(
-        flow_id=str(state.id),
-        status=state.status,
-        expires_at=state.expires_at,
-        connector_id=str(state.connector_id) if state.connector_id else None,
-        error=state.error,
-        error_description=state.error_description,
-    )
+    return state.view
 
 
 async def put_oauth_app(request: web.Request) -> AppView:
     """Sets the organization's own OAuth app for a kind; later consents show it. The secret is sealed and never comes
     back.
     """
-    body, caller, services = await read_body(request, PutOAuthApp), request[CALLER], request.app[SERVICES]
-    spec = services.catalog.kind(body.connector_type).spec
-    require_oauth(spec)
-    configuration = body.configuration
-    app = await services.oauth.apps.put(caller, spec.kind, configuration.client_id, configuration.client_secret)
-    return _app_view(app)
+    body, apps = await read_body(request, PutOAuthApp), request.app[SERVICES].oauth.apps
+    app = body.configuration
+    return await apps.put(request[CALLER], body.connector_type, app.client_id, app.client_secret)
 
 
 async def list_oauth_apps(request: web.Request) -> AppList:
     """The organization's own OAuth apps, without their secrets."""
     apps = await request.app[SERVICES].oauth.apps.find(request[CALLER].organization_id)
-    return AppList([_app_view(app) for app in apps])
+    return AppList(apps)
 
 
 async def delete_oauth_app(request: web.Request) -> web.Response:
     """Deletes the organization's own OAuth app; later consents use the platform's app."""
-    caller, services = request[CALLER], request.app[SERVICES]
-    kind = services.catalog.kind(request.match_info["connector_type"]).name
-    await services.oauth.apps.delete(caller, kind)
+    await request.app[SERVICES].oauth.apps.delete(request[CALLER], request.match_info["connector_type"])
     return web.Response(status=204)
-
-
-def _app_view(app: OwnApp) -> AppView:
-    return AppView(app.kind, AppIdentityView(app.client_id), app.created_at, app.updated_at)

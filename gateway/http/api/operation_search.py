@@ -9,7 +9,7 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import Field
 
-from gateway.connectors.model import ConnectorRecord
+from gateway.contract.connectors import Connector
 from gateway.contract.kinds import Effect, MatchedConnectorView, OperationMatch, OperationMatches, ToolsView
 from gateway.http.bodies import QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
@@ -94,13 +94,13 @@ def _kind(services: Services, name: str | None) -> str | None:
     return None if name is None else services.catalog.kind(name).name
 
 
-async def _connectors(request: web.Request, connector_id: UUID | None) -> Mapping[str, Sequence[ConnectorRecord]]:
+async def _connectors(request: web.Request, connector_id: UUID | None) -> Mapping[str, Sequence[Connector]]:
     """The caller's connectors by kind, or the requested one; raises NotFound."""
-    caller, known = request[CALLER], request.app[SERVICES].connectors
+    caller, known = request[CALLER], request.app[SERVICES].connector_service
     if connector_id is not None:
         record = await known.get(caller, connector_id)
         return {record.kind: [record]}
-    by_kind: dict[str, list[ConnectorRecord]] = defaultdict(list)
+    by_kind: dict[str, list[Connector]] = defaultdict(list)
     for record in await known.first_of_each_kind(caller, _CONNECTORS_SHOWN):
         by_kind[record.kind].append(record)
     return by_kind
@@ -110,7 +110,7 @@ def _found(
     index: "OperationIndex",
     query: OperationQuery,
     kind: str | None,
-    connectors: Mapping[str, Sequence[ConnectorRecord]],
+    connectors: Mapping[str, Sequence[Connector]],
 ) -> Findings:
     among = None if query.connector_id is None else connectors
     if query.query is None:
@@ -134,12 +134,12 @@ def _only(
     return [entry for entry in entries if passes(entry, kind, effect, among)]
 
 
-def _view(match: Match, connectors: Mapping[str, Sequence[ConnectorRecord]]) -> OperationMatch:
+def _view(match: Match, connectors: Mapping[str, Sequence[Connector]]) -> OperationMatch:
     return OperationMatch(
         **summary(match.entry),
         score=match.score,
         connectors=[
-            MatchedConnectorView(str(record.id), record.name, record.workspace_name, record.status)
+            MatchedConnectorView(record.id, record.name, record.workspace_name, record.status)
             for record in connectors.get(match.entry.kind.name, ())
         ],
     )

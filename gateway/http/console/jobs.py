@@ -15,7 +15,6 @@ from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.gateway_state import RequestSelection
 from gateway.contract.jobs import JobStatus
 from gateway.errors import GatewayError, NotFound
-from gateway.http.api.connectors import connector_view
 from gateway.http.api.jobs import job_view
 from gateway.http.bodies import path_id, query_id
 from gateway.http.console.page import connectors_by_id, connectors_to_choose, console_page, see_other
@@ -152,8 +151,7 @@ async def _connector(request: web.Request, job: JobSummary) -> Connector | None:
     services = request.app[SERVICES]
     with contextlib.suppress(NotFound):
         if job.connector_id is not None:
-            record = await services.connectors.get(request[CALLER], job.connector_id)
-            return connector_view(record, services.catalog)
+            return await services.connector_service.get(request[CALLER], job.connector_id)
     return None
 
 

@@ -7,10 +7,8 @@ from uuid import UUID
 
 from aiohttp import web
 
-from gateway.connectors.model import ConnectorRecord
 from gateway.contract.connectors import Connector
 from gateway.errors import NotFound
-from gateway.http.api.connectors import connector_view
 from gateway.http.keys import CALLER, PAGES, SERVICES, SESSION
 from gateway.http.responses import html_response
 from gateway.identity.model import id_of
@@ -50,21 +48,21 @@ def console_page(
     return html_response(html, pages.headers(), status)
 
 
-async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> list[ConnectorRecord]:
+async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> list[Connector]:
     """The oldest connectors of each kind, and the one that is chosen, in the order of their creation."""
-    connectors, caller = request.app[SERVICES].connectors, request[CALLER]
-    offered = {record.id: record for record in await connectors.first_of_each_kind(caller, _CHOICES)}
-    if chosen_id is not None and chosen_id not in offered:
+    connectors, caller = request.app[SERVICES].connector_service, request[CALLER]
+    offered = {each.id: each for each in await connectors.first_of_each_kind(caller, _CHOICES)}
+    if chosen_id is not None and str(chosen_id) not in offered:
         with contextlib.suppress(NotFound):
-            offered[chosen_id] = await connectors.get(caller, chosen_id)
-    return sorted(offered.values(), key=lambda record: (record.created_at, record.id))
+            offered[str(chosen_id)] = await connectors.get(caller, chosen_id)
+    return sorted(offered.values(), key=lambda each: (each.created_at, each.id))
 
 
 async def connectors_by_id(request: web.Request, ids: Iterable[UUID | str | None]) -> dict[str, Connector]:
     """The connectors that the caller sees among these ids, which may be of other things or of deleted ones."""
-    services, wanted = request.app[SERVICES], {id_of(str(each)) for each in ids} - {None}
-    records = await services.connectors.find(request[CALLER], ids=[each for each in wanted if each is not None])
-    return {str(record.id): connector_view(record, services.catalog) for record in records}
+    wanted = [each for each in {id_of(str(each)) for each in ids} if each is not None]
+    found = await request.app[SERVICES].connector_service.find(request[CALLER], None, None, ids=wanted)
+    return {each.id: each for each in found.data}
 
 
 def see_other(location: str) -> web.Response:

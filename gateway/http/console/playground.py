@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from aiohttp import web
 
-from gateway.connectors.model import ConnectorRecord
+from gateway.contract.connectors import Connector
 from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
 from gateway.http.console.page import connectors_to_choose, console_page, see_other
 from gateway.http.console.schema_form import fields_of, params_of, table_of
@@ -33,7 +33,7 @@ async def show_playground(request: web.Request) -> web.Response:
     query, services = request.query.get("query", ""), request.app[SERVICES]
     chosen_id = id_of(request.query.get("connector"))
     records = await connectors_to_choose(request, chosen_id)
-    record = next((each for each in records if each.id == chosen_id), None)
+    record = next((each for each in records if id_of(each.id) == chosen_id), None)
     entry = entry_of(services.catalog, request.query["operation"]) if request.query.get("operation") else None
     found = (await services.operations()).search(query, limit=_LIMIT, connected={record.kind for record in records})
     return console_page(
@@ -73,7 +73,7 @@ async def run_operation(request: web.Request) -> web.Response:
     """POST /console/playground: run the operation, or show what it would send."""
     fields, services = await read_console_form(request), request.app[SERVICES]
     entry = entry_of(services.catalog, fields.get("operation", ""))
-    record = await services.connectors.get(request[CALLER], _connector_id(fields))
+    record = await services.connector_service.get(request[CALLER], _connector_id(fields))
     params: dict[str, Any] = {}
     try:
         params = params_of(entry.schema, fields)
@@ -114,14 +114,14 @@ async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> 
 async def _answer(
     request: web.Request,
     entry: OperationEntry,
-    record: ConnectorRecord,
+    record: Connector,
     params: dict[str, Any],
     typed: Mapping[str, str],
     shown: dict[str, Any],
     error: GatewayError | None,
 ) -> web.Response:
     faults = error.faults if isinstance(error, InvalidParams) else ()
-    offered = await connectors_to_choose(request, record.id)
+    offered = await connectors_to_choose(request, UUID(record.id))
     return console_page(
         request,
         "playground.html",
@@ -139,9 +139,9 @@ async def _answer(
 def _chosen(
     request: web.Request,
     entry: OperationEntry | None,
-    records: list[ConnectorRecord],
+    records: list[Connector],
     params: dict[str, Any],
-    record: ConnectorRecord | None = None,
+    record: Connector | None = None,
     typed: Mapping[str, str] | None = None,
     faults: Sequence[FieldError] = (),
     shown: dict[str, Any] | None = None,
@@ -163,9 +163,7 @@ def _chosen(
     }
 
 
-def _snippets(
-    request: web.Request, entry: OperationEntry, record: ConnectorRecord, params: dict[str, Any]
-) -> dict[str, str]:
+def _snippets(request: web.Request, entry: OperationEntry, record: Connector, params: dict[str, Any]) -> dict[str, str]:
     """The same call as it is written elsewhere."""
     from gateway.http.openapi.samples import typescript_call  # few requests need it
 
@@ -189,11 +187,9 @@ def _snippets(
     }
 
 
-def _call(
-    request: web.Request, record: ConnectorRecord, entry: OperationEntry, params: dict[str, Any]
-) -> OperationCall:
+def _call(request: web.Request, record: Connector, entry: OperationEntry, params: dict[str, Any]) -> OperationCall:
     return OperationCall(
-        connector_id=record.id,
+        connector_id=UUID(record.id),
         entity=entry.entity_id,
         action=entry.action_id,
         params=params,

@@ -2,19 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 
-from gateway.errors import NotFound
+from gateway.contract.oauth import SIGN_IN_SECONDS
 from gateway.http.cookies import host_cookie
 from gateway.http.keys import PAGES, SERVICES
 from gateway.http.responses import html_response
 from gateway.identity.tokens import new_secret
-from gateway.sign_in.model import LIFETIME
-
-if TYPE_CHECKING:
-    from gateway.sign_in.service import ProviderSignIn
 
 _COOKIE = "gateway-sign-in"
 _COOKIE_VALUE = re.compile(r"[\w-]{43}")
@@ -25,14 +21,6 @@ def sign_in_ways(request: web.Request) -> dict[str, Any]:
     services = request.app[SERVICES]
     provider = services.settings.oidc_name if services.provider_sign_in else None
     return {"provider": provider, "takes_secret": services.settings.secret_sign_in}
-
-
-def provider_of(request: web.Request) -> "ProviderSignIn":
-    """The sign-in by the provider; raises NotFound where the settings name none."""
-    provider = request.app[SERVICES].provider_sign_in
-    if provider is None:
-        raise NotFound("there is no sign-in provider here: the operator sets GATEWAY_OIDC_ISSUER")
-    return provider
 
 
 async def leave_for_provider(request: web.Request, purpose: Mapping[str, Any]) -> web.Response:
@@ -46,13 +34,15 @@ async def leave_for_provider(request: web.Request, purpose: Mapping[str, Any]) -
     """
     await request.app[SERVICES].attempts.require("sign-in at the provider", request.remote or "")
     browser = browser_of(request) or new_secret()
-    address = await provider_of(request).begin(browser, purpose)
+    address = await request.app[SERVICES].sign_in_provider.begin(browser, purpose)
     pages = request.app[PAGES]
     html = pages.render("leave.html", title=request.app[SERVICES].settings.oidc_name, address=address)
     response = html_response(html, pages.headers())
     name, is_secure = host_cookie(request, _COOKIE)
     # Lax: the way back is a navigation from the provider's site.
-    response.set_cookie(name, browser, max_age=LIFETIME, path="/", secure=is_secure, httponly=True, samesite="Lax")
+    response.set_cookie(
+        name, browser, max_age=SIGN_IN_SECONDS, path="/", secure=is_secure, httponly=True, samesite="Lax"
+    )
     return response
 
 

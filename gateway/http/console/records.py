@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 import msgspec
 from aiohttp import web
 from msgspec.structs import replace
 
 from gateway.audit.log import EntryFilter
-from gateway.connectors.model import ConnectorRecord
+from gateway.contract.connectors import Connector
 from gateway.contract.members import moment
 from gateway.errors import GatewayError, InvalidParams
 from gateway.http.api.audit import entry_view
@@ -89,8 +90,8 @@ async def export_search(request: web.Request) -> web.Response:
 class _Search:
     """The values of the form."""
 
-    records: list[ConnectorRecord]
-    record: ConnectorRecord | None
+    records: list[Connector]
+    record: Connector | None
     #: entity → the fields that it can be searched by
     searched: dict[str, list[str]]
     entity: str | None
@@ -102,7 +103,7 @@ class _Search:
 async def _search_of(request: web.Request) -> _Search:
     query = request.query
     records = await connectors_to_choose(request, id_of(query.get("connector")))
-    record = next((each for each in records if str(each.id) == query.get("connector")), next(iter(records), None))
+    record = next((each for each in records if each.id == query.get("connector")), next(iter(records), None))
     kind = None if record is None else request.app[SERVICES].catalog.kind(record.kind)
     searched = {
         name: sorted(entity.search.fields)
@@ -115,7 +116,7 @@ async def _search_of(request: web.Request) -> _Search:
     given = zip(query.getall("field", []), query.getall("operator", []), query.getall("value", []), strict=False)
     conditions = [each for each in given if each[0] and each[1] in CONDITIONS and each[2]]
     params = _params(conditions[:_MAX_CONDITIONS], query.get("cursor"))
-    call = OperationCall(record.id, entity, SEARCH_ACTION, params) if record is not None and entity else None
+    call = OperationCall(UUID(record.id), entity, SEARCH_ACTION, params) if record is not None and entity else None
     return _Search(records, record, searched, entity, conditions, call)
 
 

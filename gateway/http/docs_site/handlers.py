@@ -15,8 +15,8 @@ from gateway.http.errors import MethodNotAllowed, problem, status_of
 from gateway.http.keys import DOCS_SITE, PAGES, SERVICES
 from gateway.http.pages.rendering import DOCS_POLICY
 from gateway.http.responses import html_response
+from gateway.identity.people import ProviderUnavailable, SignInRefused
 from gateway.kinds.suggestions import nearest
-from gateway.sign_in.model import ProviderUnavailable, SignInRefused
 
 _ON_PAGES = (MethodNotAllowed, ForeignForm, SignInRefused, ProviderUnavailable)
 _CLASSES = {**BY_CODE, **{each.code: each for each in _ON_PAGES}}

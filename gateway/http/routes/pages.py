@@ -1,10 +1,10 @@
 """Pages for people, beside the console."""
 
+from gateway.contract.oauth import SIGN_IN_CALLBACK
 from gateway.http.api import connect, downloads, pages, sign_in
 from gateway.http.docs_site import handlers as docs_site
 from gateway.http.route import Route
 from gateway.jobs.file_links import PATH as FILE_PATH
-from gateway.sign_in.model import CALLBACK_PATH
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -65,7 +65,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
-        CALLBACK_PATH,
+        SIGN_IN_CALLBACK,
         sign_in.finish_sign_in,
         "Where the sign-in provider sends browsers back to",
         "Pages",
