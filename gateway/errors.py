@@ -292,6 +292,18 @@ class InternalError(GatewayError):
     code, title = "internal_error", "Internal error"
 
 
+class OAuthError(Exception):
+    """A refusal in the shape of RFC 6749 §4.1.2.1 and §5.2, which is no problem document."""
+
+    def __init__(self, code: str, description: str, *, back: str | None = None, host_name: str = "") -> None:
+        self.code = code
+        self.description = description
+        #: where the browser may go on with the refusal, to the host of that name; None until a redirect URI is its own
+        self.back = back
+        self.host_name = host_name
+        super().__init__(description)
+
+
 def _tree(root: type[GatewayError]) -> list[type[GatewayError]]:
     return [root, *(leaf for child in root.__subclasses__() for leaf in _tree(child))]
 

@@ -35,8 +35,14 @@ LAYERS = (
     {"cli"},
     {"__main__"},
 )
+#: capabilities whose use cases take and return shapes of the contract: handlers reach them by `Services` alone
+CAPABILITIES = {
+    *("batches", "connect_links", "connectors", "context_store", "events", "exports", "inbound_webhooks"),
+    *("oauth_client", "oauth_server", "request_log", "schedules", "sign_in"),
+}
 #: package → what it never imports, although it stands below
 FORBIDDEN = {
+    "http": CAPABILITIES | {"db", "vault", "limits", "key_rotation"},
     "upstream": {"db", "vault"},
     "in_process": {"db", "vault", "identity"},
     "client": {"services", "db", "jobs", "connectors", "operations"},
@@ -142,7 +148,7 @@ def test_a_library_is_named_where_it_belongs(library: str):
 #: where requests of callers come in: they translate, and call use cases
 SURFACES = ("gateway.http.api", "gateway.http.console", "gateway.agents.tools")
 #: members of `Services` that are stores
-STORES = {"connector_store", "job_store", "schedule_store"}
+STORES = {"connector_store", "job_store", "schedule_store", "store"}
 
 
 @pytest.mark.parametrize("module", sorted(module for module in MODULES if module.startswith(SURFACES)))

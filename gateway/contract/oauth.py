@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Struct
+from yarl import URL
 
 from gateway.contract.members import TIME, Id, ListOf, PageOf, Time, Url, member
 
@@ -17,6 +18,11 @@ _TOKEN = "2YotnFZFEjr1zCsicMWpAA"
 
 #: the client id of `gateway login`, which every gateway knows (a public client: it keeps no secret)
 COMMAND_LINE = "gateway-cli"
+#: what an agent may be granted; the audit log and clients are not for agents
+AGENT_SCOPES = ("read", "write")
+#: paths of the metadata of resources (RFC 9728) and of the authorization server (RFC 8414), and of its endpoints
+RESOURCE_METADATA, SERVER_METADATA = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
+AUTHORIZE, TOKEN, REVOKE, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/revoke", "/oauth/register"
 #: the path of the resource that its tokens are for (RFC 8707)
 API_RESOURCE = "/api"
 #: seconds until a consent expires, and that a person may take to sign in at the provider
@@ -52,6 +58,40 @@ class ConsentRequest:
     connector_id: UUID | None = None
     #: the caller's `state`; `redirect_url` receives it unchanged
     state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationRequest:
+    """A host's authorization request, validated."""
+
+    host_id: str
+    host_name: str
+    redirect_uri: str
+    scopes: tuple[str, ...]
+    challenge: str
+    resource: str
+    state: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where the redirect leads, in words for the person: a host, or the program behind a scheme."""
+        url = URL(self.redirect_uri, encoded=True)
+        return str(url.host) if url.scheme in ("http", "https") else f"the program behind {url.scheme}:"
+
+    @property
+    def form_target(self) -> str:
+        """The same as a source of a content security policy: an origin, or a scheme."""
+        url = URL(self.redirect_uri, encoded=True)
+        return str(url.origin()) if url.scheme in ("http", "https") else f"{url.scheme}:"
+
+
+@dataclass(frozen=True, slots=True)
+class NewGrant:
+    """The scopes and workspaces that a person granted, at most those of their own client."""
+
+    scopes: tuple[str, ...]
+    #: names of the only workspaces, None for all of them
+    workspaces: tuple[str, ...] | None = None
 
 
 class TokenView(Struct, frozen=True):

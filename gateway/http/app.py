@@ -12,7 +12,6 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.aio.remembered import Remembered
-from gateway.db.notifications import RESTARTING
 from gateway.http.api.mcp import offer_mcp
 from gateway.http.keys import (
     DOCS_SITE,
@@ -38,6 +37,7 @@ from gateway.http.server.admission.load_shedding import Limits, LoadShedding
 from gateway.http.server.middleware import request_middleware, set_common_headers
 from gateway.monitoring.prometheus import PrometheusExporter, exposed
 from gateway.services.front_end import Services, open_services
+from gateway.services.stores import watch_restarts
 from gateway.settings import Settings
 from gateway.telemetry.tracing import configure_tracing
 
@@ -72,7 +72,7 @@ def create_app(settings: Settings) -> web.Application:
             transport = opened.upstreams.transport
             with limits.watching(opened.loop_lag, lambda: opened.job_waiters.waiting, lambda: transport.under_way):
                 app[SERVICES] = opened
-                opened.notifications.subscribe({RESTARTING: lambda _: limits.load.expect_restart()}, None)
+                watch_restarts(opened, limits.load.expect_restart)
                 offer_mcp(app, opened)
                 app[READINESS] = readiness(opened)
                 app[EXPORTER] = PrometheusExporter(opened.database)

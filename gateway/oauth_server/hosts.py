@@ -10,9 +10,10 @@ import msgspec
 from yarl import URL
 
 from gateway.contract.oauth import COMMAND_LINE
+from gateway.errors import OAuthError
 from gateway.identity.attempts import Attempts
 from gateway.identity.model import id_of
-from gateway.oauth_server.model import Host, OAuthError
+from gateway.oauth_server.model import Host
 from gateway.oauth_server.requests import is_redirect_uri
 from gateway.oauth_server.store import AuthorizationStore
 from gateway.upstream.egress import EgressConnector, EgressPolicy

@@ -9,8 +9,10 @@ from collections.abc import Collection, Mapping
 from authlib.oauth2.rfc7636.challenge import CODE_CHALLENGE_PATTERN, CODE_VERIFIER_PATTERN, create_s256_code_challenge
 from yarl import URL
 
+from gateway.contract.oauth import AGENT_SCOPES, AuthorizationRequest
+from gateway.errors import OAuthError
 from gateway.identity.redirect_urls import HOST_NAME, MAX_LENGTH, is_loopback
-from gateway.oauth_server.model import SCOPES, AuthorizationRequest, Host, OAuthError
+from gateway.oauth_server.model import Host
 
 #: schemes that a browser would run or read instead of handing over
 _UNSAFE_SCHEMES = frozenset(
@@ -47,10 +49,10 @@ def request_of(
 
 def scopes_of(query: Mapping[str, str]) -> tuple[str, ...]:
     """The scopes asked for, both when none is named."""
-    requested_scopes = query.get("scope", "").split() or list(SCOPES)
-    if not set(requested_scopes) <= {*SCOPES, "offline_access"}:
-        raise OAuthError("invalid_scope", f"scope may hold {', '.join(SCOPES)}")
-    return tuple(scope for scope in SCOPES if scope in requested_scopes) or SCOPES[:1]
+    requested_scopes = query.get("scope", "").split() or list(AGENT_SCOPES)
+    if not set(requested_scopes) <= {*AGENT_SCOPES, "offline_access"}:
+        raise OAuthError("invalid_scope", f"scope may hold {', '.join(AGENT_SCOPES)}")
+    return tuple(scope for scope in AGENT_SCOPES if scope in requested_scopes) or AGENT_SCOPES[:1]
 
 
 def resource_of(query: Mapping[str, str], resources: Collection[str]) -> str:
@@ -84,18 +86,6 @@ def is_redirect_uri(text: str) -> bool:
     if scheme == "http":
         return is_loopback(host or "") and "@" not in url.raw_authority
     return scheme not in _UNSAFE_SCHEMES
-
-
-def redirect_place(redirect_uri: str) -> str:
-    """Where a redirect leads, in words for the person: a host, or the program behind a scheme."""
-    url = URL(redirect_uri, encoded=True)
-    return str(url.host) if url.scheme in ("http", "https") else f"the program behind {url.scheme}:"
-
-
-def redirect_source(redirect_uri: str) -> str:
-    """The same as a source of a content security policy: an origin, or a scheme."""
-    url = URL(redirect_uri, encoded=True)
-    return str(url.origin()) if url.scheme in ("http", "https") else f"{url.scheme}:"
 
 
 def _is_same(redirect_uri: str, registered: str) -> bool:

@@ -1,19 +1,32 @@
 """The use cases of the authorization server: a code for a consent, tokens for a code, new tokens for old ones."""
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from gateway.audit.log import Audit
 from gateway.contract.cursors import page_of, read_time_cursor
-from gateway.contract.oauth import GrantPage
-from gateway.errors import NotFound
+from gateway.contract.oauth import (
+    API_RESOURCE,
+    COMMAND_LINE,
+    AuthorizationRequest,
+    GrantedTokenView,
+    GrantPage,
+    NewGrant,
+    RegisteredHostView,
+    ResourceMetadataView,
+    ServerMetadataView,
+)
+from gateway.errors import NotFound, OAuthError
 from gateway.identity.model import Caller
 from gateway.identity.tokens import Tokens, hashed
-from gateway.oauth_server.hosts import Hosts
-from gateway.oauth_server.model import AuthorizationRequest, Grant, NewGrant, OAuthError, TokenPair
-from gateway.oauth_server.requests import is_verified
+from gateway.kinds.catalog import Catalog
+from gateway.oauth_server import metadata
+from gateway.oauth_server.hosts import Hosts, redirect_uris_of, registered_name
+from gateway.oauth_server.model import Grant
+from gateway.oauth_server.requests import is_verified, redirect_of, request_of
 from gateway.oauth_server.store import AuthorizationStore
 
 #: seconds that a code, and an unused refresh token, are good for
@@ -26,27 +39,77 @@ class AuthorizationServer:
     """Issues what hosts hold; everything it issues is random and kept as a hash."""
 
     def __init__(
-        self, audit: Audit, store: AuthorizationStore, hosts: Hosts, tokens: Tokens, issuer: str, token_seconds: int
+        self,
+        audit: Audit,
+        catalog: Catalog,
+        store: AuthorizationStore,
+        hosts: Hosts,
+        tokens: Tokens,
+        issuer: str,
+        token_seconds: int,
     ) -> None:
         self._audit = audit
+        self._catalog = catalog
         self.store = store
         self.hosts = hosts
         self.issuer = issuer
         self._tokens = tokens
         self._token_seconds = token_seconds
 
+    def server_metadata(self, *, registers: bool) -> ServerMetadataView:
+        """The metadata of this server; `registers` is whether hosts may register themselves."""
+        return metadata.server_metadata(self.issuer, registers=registers)
+
+    def resource_metadata(self, path: str) -> ResourceMetadataView:
+        """The metadata of the resource at a path such as `/mcp`."""
+        return metadata.resource_metadata(self.issuer, path)
+
+    def challenge(self, path: str) -> str:
+        """`WWW-Authenticate` of a resource at a path, for callers without a token."""
+        return metadata.challenge(self.issuer, path)
+
+    async def register(self, document: Mapping[str, Any]) -> RegisteredHostView:
+        """A host that registers itself by its metadata (RFC 7591 §3.1); raises OAuthError."""
+        host = await self.store.register(registered_name(document), redirect_uris_of(document))
+        return RegisteredHostView(
+            client_id=host.id,
+            client_name=host.name,
+            redirect_uris=list(host.redirect_uris),
+            token_endpoint_auth_method="none",  # noqa: S106 - the method of RFC 7591, no password
+            grant_types=["authorization_code", "refresh_token"],
+            response_types=["code"],
+        )
+
+    async def requested(self, query: Mapping[str, str], address: str) -> AuthorizationRequest:
+        """A host's request for access, validated; raises OAuthError, and RateLimited by the browser's address."""
+        host = await self.hosts.host(query.get("client_id", ""), address)
+        redirect_uri = redirect_of(query, host)
+        # The six tools' resource is first. The command line alone calls the API; agents' hosts get tools.
+        paths = ["/mcp", *(f"/mcp/{kind.name}" for kind in self._catalog)]
+        resources = [self.issuer + path for path in ([API_RESOURCE] if host.id == COMMAND_LINE else []) + paths]
+        try:
+            return request_of(query, host, redirect_uri, resources)
+        except OAuthError as error:
+            back = self._refused(redirect_uri, query.get("state"), error)
+            raise OAuthError(error.code, error.description, back=back, host_name=host.name) from error
+
+    def denied(self, request: AuthorizationRequest) -> str:
+        """Where the browser goes on when the person gives no access."""
+        error = OAuthError("access_denied", "the person did not give access")
+        return self._refused(request.redirect_uri, request.state, error)
+
     async def granted(self, request: AuthorizationRequest, caller: Caller, new: NewGrant) -> str:
         """Where the browser goes on with the code of a consent, which the caller has given."""
         code = secrets.token_urlsafe(32)
         with self._audit.record("agent.grant", caller, target=request.host_id, changed=("scopes", "workspaces")):
             await self.store.grant(request, caller, new, hashed(code), _CODE_SECONDS)
-        return self.redirect(request.redirect_uri, request.state, {"code": code})
+        return self._redirect(request.redirect_uri, request.state, {"code": code})
 
-    def refused(self, redirect_uri: str, state: str | None, error: OAuthError) -> str:
+    def _refused(self, redirect_uri: str, state: str | None, error: OAuthError) -> str:
         """Where the browser goes on with a refusal."""
-        return self.redirect(redirect_uri, state, {"error": error.code, "error_description": error.description})
+        return self._redirect(redirect_uri, state, {"error": error.code, "error_description": error.description})
 
-    def redirect(self, redirect_uri: str, state: str | None, members: Mapping[str, str]) -> str:
+    def _redirect(self, redirect_uri: str, state: str | None, members: Mapping[str, str]) -> str:
         """The redirect URI as it was written, with the members, the state and the issuer (RFC 9207) in its query."""
         joint = "&" if "?" in redirect_uri else "?"
         params = {**members, **({} if state is None else {"state": state}), "iss": self.issuer}
@@ -80,7 +143,7 @@ class AuthorizationServer:
     async def _end(self, grant: Grant) -> None:
         await self.store.revoke(grant.organization_id, grant.id)
 
-    async def exchange(self, form: Mapping[str, str], resources: Collection[str]) -> TokenPair:
+    async def exchange(self, form: Mapping[str, str]) -> GrantedTokenView:
         """Tokens for a code or a refresh token; raises OAuthError."""
         if form.get("grant_type") == "authorization_code":
             grant = await self._of_code(form)
@@ -94,7 +157,7 @@ class AuthorizationServer:
             grant, hashed(access), self._token_seconds, hashed(refresh), _REFRESH_SECONDS, _GRANT_SECONDS
         ):
             raise _invalid_grant()
-        return TokenPair(access, refresh, self._token_seconds, grant.scopes)
+        return GrantedTokenView(access, "bearer", self._token_seconds, " ".join(grant.scopes), refresh)
 
     async def _of_code(self, form: Mapping[str, str]) -> Grant:
         row = await self.store.use_code(hashed(form.get("code", "")))

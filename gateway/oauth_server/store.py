@@ -6,11 +6,11 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from gateway.contract.oauth import GrantView
+from gateway.contract.oauth import AuthorizationRequest, GrantView, NewGrant
 from gateway.db.pool import Database
 from gateway.db.pruning import prune
 from gateway.identity.model import Caller
-from gateway.oauth_server.model import AuthorizationRequest, CodeRow, Grant, Host, NewGrant
+from gateway.oauth_server.model import CodeRow, Grant, Host
 
 _INSERT_HOST = "INSERT INTO agent_hosts (id, name, redirect_uris) VALUES ($1, $2, $3)"
 _HOST = "SELECT id::text, name, redirect_uris FROM agent_hosts WHERE id = $1"

@@ -138,7 +138,7 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
             events=EventAccess(jobs.feed),
             console_sessions=ConsoleSessions(database, jobs.identity, derived_key(jobs.key_list, "console forms")),
             authorization=AuthorizationServer(
-                audit, grants, Hosts(grants, attempts), tokens, settings.base_url, settings.token_seconds
+                audit, jobs.catalog, grants, Hosts(grants, attempts), tokens, settings.base_url, settings.token_seconds
             ),
             provider_sign_in=_provider_sign_in(
                 settings, database, jobs.identity, SealedText(derived_key(jobs.key_list, "provider sign-ins"))

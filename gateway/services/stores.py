@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,6 +95,11 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
             job_store=JobStore(database, settings.job_retention, sealing=sealing),
             files=StoredFiles(open_blobs(settings), database, settings.max_file_bytes),
         )
+
+
+def watch_restarts(services: Stores, on_restart: Callable[[], None]) -> None:
+    """Call `on_restart` when another process begins to work or to stop."""
+    services.notifications.subscribe({RESTARTING: lambda _: on_restart()}, None)
 
 
 async def announce_restart(services: Stores) -> None:

@@ -10,7 +10,8 @@ import pytest
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from yarl import URL
 
-from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError, TokenPair
+from gateway.contract.oauth import AuthorizationRequest, GrantedTokenView, NewGrant
+from gateway.errors import OAuthError
 from tests.harness.caller import Api
 from tests.harness.clients import caller_of
 from tests.harness.console import ConsoleBrowser, new_browser
@@ -39,12 +40,12 @@ async def browser(front: FrontEnd, organization_id: UUID) -> AsyncIterator[Conso
 
 
 @pytest.fixture
-async def held(front: FrontEnd, organization_id: UUID) -> TokenPair:
+async def held(front: FrontEnd, organization_id: UUID) -> GrantedTokenView:
     """The tokens of a host that somebody let in."""
     return await tokens_of(front, organization_id)
 
 
-async def tokens_of(front: FrontEnd, organization_id: UUID) -> TokenPair:
+async def tokens_of(front: FrontEnd, organization_id: UUID) -> GrantedTokenView:
     client_id, _ = await front.client(organization_id, ["read"])
     server = front.services.authorization
     resource = f"{front.services.settings.base_url}/mcp"
@@ -52,21 +53,21 @@ async def tokens_of(front: FrontEnd, organization_id: UUID) -> TokenPair:
     request = AuthorizationRequest("host", "A <host>", "https://host.example/", ("read",), challenge, resource)
     landed = URL(await server.granted(request, caller_of(organization_id, client_id), NewGrant(("read",), ("acme",))))
     form = {"grant_type": "authorization_code", "client_id": "host", "code_verifier": VERIFIER}
-    return await server.exchange({**form, "code": landed.query["code"]}, ())
+    return await server.exchange({**form, "code": landed.query["code"]})
 
 
-def refresh_form(held: TokenPair) -> dict[str, str]:
+def refresh_form(held: GrantedTokenView) -> dict[str, str]:
     return {"grant_type": "refresh_token", "client_id": "host", "refresh_token": held.refresh_token}
 
 
-async def status_with(front: FrontEnd, held: TokenPair) -> int:
+async def status_with(front: FrontEnd, held: GrantedTokenView) -> int:
     """How the gateway answers a host that brings its token."""
     headers = {"Authorization": f"Bearer {held.access_token}"}
     async with aiohttp.request("POST", f"{front.base_url}/mcp", headers=headers, json={}) as response:
         return response.status
 
 
-async def test_a_grant_is_listed_with_who_gave_what_to_whom(api: Api, held: TokenPair):
+async def test_a_grant_is_listed_with_who_gave_what_to_whom(api: Api, held: GrantedTokenView):
     grants = (await api.get("/api/v1/grants")).json()["data"]
 
     assert [(each["host_name"], each["scopes"], each["workspaces"]) for each in grants] == [
@@ -88,7 +89,7 @@ async def test_grants_come_in_pages(api: Api, front: FrontEnd, organization_id: 
 
 
 async def test_a_revoked_grant_ends_in_every_process_at_once(
-    api: Api, front: FrontEnd, held: TokenPair, tmp_path: Path, database_url: str, redis_url: str
+    api: Api, front: FrontEnd, held: GrantedTokenView, tmp_path: Path, database_url: str, redis_url: str
 ):
     async with front_end(tmp_path, database_url, redis_url) as elsewhere:
         before = [await status_with(each, held) for each in (front, elsewhere)]
@@ -101,13 +102,13 @@ async def test_a_revoked_grant_ends_in_every_process_at_once(
             while await status_with(elsewhere, held) != 401:
                 pass
         with pytest.raises(OAuthError):
-            await elsewhere.services.authorization.exchange(refresh_form(held), ())
+            await elsewhere.services.authorization.exchange(refresh_form(held))
     assert before == [400, 400]  # let in, and told that the body is no message
     assert answer.status == 204
     assert (await api.get("/api/v1/grants")).json()["data"] == []
 
 
-async def test_revoking_is_on_record(api: Api, held: TokenPair):
+async def test_revoking_is_on_record(api: Api, held: GrantedTokenView):
     grant = (await api.get("/api/v1/grants")).json()["data"][0]
     await api.call("DELETE", f"/api/v1/grants/{grant['id']}")
 
@@ -118,7 +119,7 @@ async def test_revoking_is_on_record(api: Api, held: TokenPair):
     assert (entries[0]["what"], entries[0]["target"]) == ("agent.revoke", grant["id"])
 
 
-async def test_grants_are_for_administrators(front: FrontEnd, organization_id: UUID, held: TokenPair):
+async def test_grants_are_for_administrators(front: FrontEnd, organization_id: UUID, held: GrantedTokenView):
     async with front.api(organization_id, ["read", "write"]) as other:
         listed = await other.get("/api/v1/grants")
         revoked = await other.call("DELETE", f"/api/v1/grants/{uuid4()}")
@@ -127,7 +128,7 @@ async def test_grants_are_for_administrators(front: FrontEnd, organization_id: U
 
 
 async def test_a_grant_is_seen_and_revoked_in_the_console(
-    browser: ConsoleBrowser, front: FrontEnd, api: Api, held: TokenPair
+    browser: ConsoleBrowser, front: FrontEnd, api: Api, held: GrantedTokenView
 ):
     grant = (await api.get("/api/v1/grants")).json()["data"][0]
     page = await browser.get("/console/grants")

@@ -4,9 +4,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.contract.oauth import AuthorizationRequest, NewGrant
 from gateway.db.pool import Database
 from gateway.http.routes import ROUTES
-from gateway.oauth_server.model import AuthorizationRequest, NewGrant
 from gateway.oauth_server.store import AuthorizationStore
 from tests.harness.clients import caller_of
 from tests.harness.waiting import eventually

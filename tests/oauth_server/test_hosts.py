@@ -4,10 +4,9 @@ from uuid import uuid4
 
 import pytest
 
-from gateway.errors import RateLimited
+from gateway.errors import OAuthError, RateLimited
 from gateway.identity.attempts import MAX_BY_ADDRESS, Attempts
 from gateway.oauth_server.hosts import Hosts, host_of
-from gateway.oauth_server.model import OAuthError
 from gateway.oauth_server.store import AuthorizationStore
 from tests.harness.applications import Applications
 

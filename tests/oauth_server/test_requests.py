@@ -3,8 +3,9 @@
 import pytest
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
+from gateway.errors import OAuthError
 from gateway.oauth_server.hosts import host_of, redirect_uris_of
-from gateway.oauth_server.model import Host, OAuthError
+from gateway.oauth_server.model import Host
 from gateway.oauth_server.requests import is_redirect_uri, is_verified, redirect_of, request_of
 
 HOST = Host("h", "Host", ("https://host.example/callback", "http://127.0.0.1:3000/callback", "cursor://oauth/callback"))

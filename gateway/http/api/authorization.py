@@ -7,20 +7,13 @@ from typing import Any
 from urllib.parse import parse_qsl
 from uuid import UUID
 
-import msgspec
 from aiohttp import web
 from multidict import MultiDict
 
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
-from gateway.contract.oauth import (
-    API_RESOURCE,
-    COMMAND_LINE,
-    RegisteredHostView,
-    ResourceMetadataView,
-    ServerMetadataView,
-)
+from gateway.contract.oauth import AuthorizationRequest, NewGrant
 from gateway.contract.problems import OAuthErrorView
-from gateway.errors import GatewayError, MalformedRequest, NotFound, RateLimited, Unauthorized, Unavailable
+from gateway.errors import GatewayError, MalformedRequest, NotFound, OAuthError, RateLimited, Unauthorized, Unavailable
 from gateway.http.bodies import read_json
 from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
 from gateway.http.cookies import host_cookie
@@ -28,12 +21,7 @@ from gateway.http.keys import PAGES, SERVICES
 from gateway.http.responses import html_response, json_response
 from gateway.identity.model import Caller, Client
 from gateway.identity.tokens import hashed
-from gateway.oauth_server import metadata
-from gateway.oauth_server.hosts import redirect_uris_of, registered_name
-from gateway.oauth_server.model import AuthorizationRequest, NewGrant, OAuthError
-from gateway.oauth_server.requests import redirect_of, redirect_place, redirect_source, request_of
 from gateway.services.front_end import Services
-from gateway.vault.sealed_text import NotOurs
 
 #: what a sign-in by the provider is for
 AUTHORIZE_PAGE = "authorize"
@@ -48,12 +36,6 @@ _MEANING = {
 }
 _PUBLIC = {"Cache-Control": "max-age=300", "Access-Control-Allow-Origin": "*"}
 _NO_STORE = {"Cache-Control": "no-store"}
-
-
-def resources_of(services: Services) -> dict[str, str]:
-    """The URLs that tokens may be bound to → their paths; the six tools first."""
-    paths = ["/mcp", *(f"/mcp/{kind.name}" for kind in services.catalog)]
-    return {services.settings.base_url + path: path for path in paths}
 
 
 async def resource_metadata(request: web.Request) -> web.Response:
@@ -73,16 +55,14 @@ async def kind_metadata(request: web.Request) -> web.Response:
 
 
 def _resource_metadata(request: web.Request, path: str) -> web.Response:
-    issuer = request.app[SERVICES].settings.base_url
-    view = msgspec.convert(metadata.resource_metadata(issuer, path), ResourceMetadataView)
-    return json_response(view, headers=_PUBLIC)
+    return json_response(request.app[SERVICES].authorization.resource_metadata(path), headers=_PUBLIC)
 
 
 async def server_metadata(request: web.Request) -> web.Response:
     """The metadata of the authorization server for agents' hosts (RFC 8414 §2)."""
-    settings = request.app[SERVICES].settings
-    document = metadata.server_metadata(settings.base_url, registers=settings.mcp_registration)
-    return json_response(msgspec.convert(document, ServerMetadataView), headers=_PUBLIC)
+    services = request.app[SERVICES]
+    view = services.authorization.server_metadata(registers=services.settings.mcp_registration)
+    return json_response(view, headers=_PUBLIC)
 
 
 async def register(request: web.Request) -> web.Response:
@@ -95,18 +75,9 @@ async def register(request: web.Request) -> web.Response:
     await services.attempts.require("registration of a host", request.remote or "")
     document = await read_json(request)
     try:
-        host = await services.authorization.store.register(registered_name(document), redirect_uris_of(document))
+        return json_response(await services.authorization.register(document), 201, _NO_STORE)
     except OAuthError as error:
         return json_response(OAuthErrorView(error.code, error.description), 400, _NO_STORE)
-    view = RegisteredHostView(
-        client_id=host.id,
-        client_name=host.name,
-        redirect_uris=list(host.redirect_uris),
-        token_endpoint_auth_method="none",  # noqa: S106 - the method of RFC 7591, no password
-        grant_types=["authorization_code", "refresh_token"],
-        response_types=["code"],
-    )
-    return json_response(view, 201, _NO_STORE)
 
 
 async def authorize(request: web.Request) -> web.Response:
@@ -114,21 +85,13 @@ async def authorize(request: web.Request) -> web.Response:
     with PKCE. The gateway redirects only after the person has acted.
     """
     services = request.app[SERVICES]
-    server, query = services.authorization, dict(request.query)
+    query = dict(request.query)
     if len(query) < len(request.query):
         return _refusal(request, "The request names a parameter twice.")
     try:
-        host = await server.hosts.host(query.get("client_id", ""), request.remote or "")
-        redirect_uri = redirect_of(query, host)
+        authorization_request = await services.authorization.requested(query, request.remote or "")
     except OAuthError as error:
-        return _refusal(request, error.description)
-    try:
-        # The command line alone calls the API; agents' hosts get tools.
-        own = {services.settings.base_url + API_RESOURCE: API_RESOURCE} if host.id == COMMAND_LINE else {}
-        authorization_request = request_of(query, host, redirect_uri, {**own, **resources_of(services)})
-    except OAuthError as error:
-        back = server.refused(redirect_uri, query.get("state"), error)
-        return _refusal(request, error.description, back, host.name)
+        return _refusal(request, error.description, error.back, error.host_name)
     name, is_secure = host_cookie(request, _COOKIE)
     cookie = request.cookies.get(name) or secrets.token_urlsafe(32)
     sealed = services.page_seals.sealed({"request": asdict(authorization_request)}, hashed(cookie))
@@ -198,13 +161,12 @@ async def choose_organization(request: web.Request) -> web.Response:
 def _sign_in_page(
     request: web.Request, authorization_request: AuthorizationRequest, sealed: str, error: str | None = None
 ) -> web.Response:
-    place = redirect_place(authorization_request.redirect_uri)
     return _page(
         request,
         "sign_in",
         403 if error else 200,
         request=authorization_request,
-        place=place,
+        place=authorization_request.place,
         sealed=sealed,
         error=error,
         **sign_in_ways(request),
@@ -218,9 +180,9 @@ async def _consent_page(request: web.Request, form: "_Form", client: Client, org
     return _page(
         request,
         "consent",
-        form_target=redirect_source(authorization_request.redirect_uri),
+        form_target=authorization_request.form_target,
         request=authorization_request,
-        place=redirect_place(authorization_request.redirect_uri),
+        place=authorization_request.place,
         sealed=sealed,
         client=client.name,
         scopes={scope: _MEANING[scope] for scope in authorization_request.scopes if scope in client.scopes},
@@ -237,8 +199,7 @@ async def consent(request: web.Request) -> web.Response:
     server, authorization_request = form.services.authorization, form.authorization_request
     scopes = tuple(each for each in authorization_request.scopes if each in form.all("scope") and each in client.scopes)
     if form.text("decision") != "allow" or not scopes:
-        denied = OAuthError("access_denied", "the person did not give access")
-        return _redirect(server.refused(authorization_request.redirect_uri, authorization_request.state, denied))
+        return _redirect(server.denied(authorization_request))
     assert form.organization_id is not None
     # Who ticks some means those, though the box for all is ticked when the page opens.
     chosen = tuple(form.all("workspace"))
@@ -273,7 +234,7 @@ class _Form:
                 return None
             context = hashed(request.cookies[host_cookie(request, _COOKIE)[0]])
             return cls(services, fields, services.page_seals.opened(fields.get("request", ""), context), context)
-        except (NotOurs, KeyError, ValueError):
+        except (KeyError, ValueError):
             return None
 
     @classmethod

@@ -11,13 +11,11 @@ from pydantic import Field
 from gateway.contract.members import ID
 from gateway.contract.oauth import GrantedTokenView, TokenView
 from gateway.contract.problems import OAuthErrorView
-from gateway.errors import BodyTooLarge, MalformedRequest, RateLimited, RequestError, Unauthorized
-from gateway.http.api.authorization import resources_of
+from gateway.errors import BodyTooLarge, MalformedRequest, OAuthError, RateLimited, RequestError, Unauthorized
 from gateway.http.bodies import Body, Form, read_body, read_form
 from gateway.http.keys import SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.model import Client
-from gateway.oauth_server.model import OAuthError
 
 #: characters of a client's id and of its secret
 _MAX_ID, _MAX_SECRET = 200, 500
@@ -111,9 +109,7 @@ async def _grant(request: web.Request) -> web.Response:
 
 async def _exchange(request: web.Request, form: TokenRequest) -> web.Response:
     """Tokens for an agent's host, which is known by its id and keeps no secret."""
-    services = request.app[SERVICES]
-    pair = await services.authorization.exchange(form.model_dump(exclude_none=True), resources_of(services))
-    view = GrantedTokenView(pair.access_token, "bearer", pair.expires_in, " ".join(pair.scopes), pair.refresh_token)
+    view = await request.app[SERVICES].authorization.exchange(form.model_dump(exclude_none=True))
     return json_response(view, headers=_NO_STORE)
 
 

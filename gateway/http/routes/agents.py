@@ -1,6 +1,10 @@
 """The Model Context Protocol, and the authorization server for agents' hosts."""
 
 from gateway.contract.oauth import (
+    AUTHORIZE,
+    REGISTER,
+    RESOURCE_METADATA,
+    SERVER_METADATA,
     GrantPage,
     HostRegistration,
     JsonRpcRequest,
@@ -13,7 +17,6 @@ from gateway.contract.problems import OAuthErrorView
 from gateway.http.api import authorization, grants, mcp
 from gateway.http.route import PAGE_HEADERS, Route
 from gateway.identity.model import Scope
-from gateway.oauth_server.metadata import AUTHORIZE, REGISTER, RESOURCE_METADATA, SERVER_METADATA
 
 ADMIN = Scope.ADMIN
 _RPC = {

@@ -41,8 +41,6 @@ from gateway.http.route import Route
 from gateway.http.streaming import abort
 from gateway.http.unknown_ids import explained
 from gateway.identity.model import Caller, id_of
-from gateway.oauth_server.metadata import challenge
-from gateway.oauth_server.model import SCOPES
 from gateway.services.front_end import Services
 from gateway.telemetry import tracing
 from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS
@@ -192,8 +190,7 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
         return response
     if response.status == 401 and route.is_resource:
         # The client learns of the authorization server here (RFC 9728 §5.1).
-        issuer = request.app[SERVICES].settings.base_url
-        response.headers["WWW-Authenticate"] = challenge(issuer, request.path, scope=" ".join(SCOPES))
+        response.headers["WWW-Authenticate"] = request.app[SERVICES].authorization.challenge(request.path)
     if not route.is_page:
         return response
     pages = request.app[PAGES]
