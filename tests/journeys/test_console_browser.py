@@ -125,7 +125,7 @@ async def test_every_other_page_is_accessible_in_light_and_dark_and_fits_a_telep
 
 
 async def test_a_bulk_update_is_followed_live_to_its_result(page, api):
-    desk = await api.connector()
+    desk = await api.connector(name="Help desk")
     await page.goto("/console/playground?operation=support-desk.ticket_bulk_updates.create")
     await page.select_option("#connector", desk.record["id"])
     await page.fill("[name='p.ids']", ",".join(map(str, range(1, 121))))
@@ -143,7 +143,7 @@ async def test_a_bulk_update_is_followed_live_to_its_result(page, api):
 
 
 async def test_the_progress_of_a_job_is_shown_while_it_runs(page, api, running):
-    desk = await api.connector()
+    desk = await api.connector(name="Help desk")
     ids = ",".join(map(str, range(1, 401)))
     await page.add_init_script(
         """window.seen = [];
@@ -166,7 +166,7 @@ async def test_the_progress_of_a_job_is_shown_while_it_runs(page, api, running):
 
 
 async def test_a_failed_job_is_understood_and_run_again(page, api):
-    desk = await api.connector()
+    desk = await api.connector(name="Help desk")
     job = await desk.submit("tickets", "get", {"ticket_id": 999_999_999})
     await page.goto(f"/console/jobs/{job['id']}")
     await page.wait_for_selector("#job .status.failed", timeout=30_000)
@@ -212,7 +212,7 @@ async def test_a_person_connects_by_consent_from_the_console(page, work_manageme
 
 
 async def test_the_playground_shows_what_it_would_send_and_the_answer(page, api):
-    await api.connector()
+    await api.connector(name="Help desk")
     await page.goto("/console/playground?query=list+open+tickets")
     await page.goto("/console/playground?operation=support-desk.tickets.list")
     await page.fill("[name='p.per_page']", "3")
@@ -297,7 +297,7 @@ async def test_the_console_cannot_be_shown_in_a_frame_of_another_page(chromium: 
 
 
 async def test_the_overview_draws_calls_and_their_duration(page, api):
-    await api.connector()
+    await api.connector(name="Help desk")
 
     await page.goto("/console")
 
