@@ -20,10 +20,10 @@ BATCHES, OPERATIONS, FAULTS = 20, 400, 20
 
 
 def operations_of(batch: str, size: int) -> list[dict[str, Any]]:
-    """Creates, which must not be sent twice, between reads and updates, which may."""
+    """Creates, which must not be sent twice, between updates, which may, and reads that are sent together."""
 
     def operation(number: int) -> dict[str, Any]:
-        match number % 4:
+        match number // 5 % 4:
             case 0:
                 return {"action": "get", "params": {"ticket_id": number + 1}}
             case 1:
@@ -91,6 +91,8 @@ class BatchStorm:
                 was_done = self.gateway.upstream.created[operation["id"]] > 0
                 says_done, says_undone = line["status"] == "succeeded", line["status"] in ("failed", "skipped")
                 report.untrue += (says_done and not was_done) or (says_undone and was_done)
+            elif operation["action"] == "get" and line["status"] == "succeeded":
+                report.untrue += line["result"]["id"] != operation["params"]["ticket_id"]
 
 
 async def batch_storm(batches: int, operations: int, faults: int, seed: int = 1) -> LongWorkReport:
