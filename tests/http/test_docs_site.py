@@ -135,7 +135,7 @@ async def test_the_gallery_of_applications_is_filtered_by_application_category_a
     html = (await api.get("/docs/kinds", params={"q": phrase})).body.decode()
 
     shown = html.partition('id="kinds"')[2]
-    assert re.findall(r'href="/docs/kinds/([\w-]+)"', shown) == found
+    assert re.findall(r'<li data-words="[^"]*"><a href="/docs/kinds/([\w-]+)"', shown) == found
     assert f"{len(found)} of {len(KINDS)} applications" in html
     assert ("No application has all of these words" in html) == (not found)
 
