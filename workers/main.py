@@ -5,37 +5,23 @@ import contextlib
 import logging
 import signal
 from collections.abc import Iterable
-from functools import partial
 from math import ceil
 
 from gateway.aio.deadline import Deadline
 from gateway.aio.loops import every, running
 from gateway.aio.memory import tune_gc, tune_malloc
-from gateway.audit.log import prune_audit
-from gateway.audit.usage import prune_usage
-from gateway.connect_links.store import prune_connect_sessions
-from gateway.db.pruning import prune
 from gateway.errors import Unavailable
-from gateway.events.pruning import prune_events
-from gateway.events.store import PRUNE
-from gateway.identity.console_sessions import prune_console_sessions
-from gateway.inbound_webhooks.store import PRUNE as PRUNE_NOTICES
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
-from gateway.jobs.pruning import prune_jobs
 from gateway.jobs.tasks import TASKS, Task
 from gateway.jobs.wakeup import NotifiedWorker
 from gateway.kinds.catalog import Catalog
 from gateway.monitoring.prometheus import exposed
-from gateway.oauth_client.store import prune_flows
-from gateway.oauth_server.store import prune_grants
-from gateway.request_log.log import prune_request_log
+from gateway.services.pruning import prunings
 from gateway.services.stores import announce_restart
 from gateway.services.worker import CLOSING, WorkerServices, open_worker
 from gateway.settings import Settings
-from gateway.sign_in.store import prune_provider_sign_ins
 from gateway.telemetry.tracing import configure_tracing
-from gateway.uploads.store import prune_uploads
 from workers.fetcher import Fetcher, Slots
 
 log = logging.getLogger(__name__)
@@ -78,7 +64,7 @@ class Worker:
 
     async def until(self, stopping: asyncio.Event) -> None:
         services = self._services
-        synchronization, retention = services.synchronization, services.settings.audit_retention
+        synchronization = services.synchronization
         async with running(
             self._wakeup.main(),
             every(0, self._fetcher.fetch, name="fetcher"),
@@ -88,22 +74,8 @@ class Worker:
             every(1, services.due_runs.start, name="due schedules"),
             every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.deletion.resume, name="unfinished deletions"),
-            every(60, partial(prune_jobs, services.database), name="job pruning"),
             every(0, services.deliverer.deliver, name="webhook deliveries"),
-            every(60, self._prune_events, name="event pruning"),
-            every(60, self._prune_requests, name="request log pruning"),
-            every(60, partial(prune, services.database, PRUNE), name="webhook delivery pruning"),
-            every(60, partial(prune, services.database, PRUNE_NOTICES), name="notice pruning"),
-            every(600, partial(prune_usage, services.database), name="usage pruning"),
-            every(600, partial(prune_audit, services.database, retention), name="audit pruning"),
-            every(60, partial(prune_flows, services.database), name="consent pruning"),
-            every(60, partial(prune_connect_sessions, services.database), name="connect link pruning"),
-            every(300, partial(prune_uploads, services.database), name="upload pruning"),
-            every(300, partial(prune_console_sessions, services.database), name="console session pruning"),
-            every(300, partial(prune_provider_sign_ins, services.database), name="provider sign-in pruning"),
-            every(300, partial(prune_grants, services.database), name="agent grant pruning"),
-            every(60, services.exports.delete_pages, name="export pruning"),
-            every(300, services.files.prune, name="file pruning"),
+            *(every(seconds, prune, name=name) for name, seconds, prune in prunings(services)),
         ):
             tune_gc()
             tune_malloc()
@@ -136,11 +108,3 @@ class Worker:
         if await self._services.inbound_webhooks.bring_forward():
             await self._services.synchronization.enqueue_due()
             self._fetcher.wake_for_all()
-
-    async def _prune_requests(self) -> None:
-        settings = self._services.settings
-        await prune_request_log(self._services.database, settings.request_log_retention, settings.request_log_rows)
-
-    async def _prune_events(self) -> None:
-        settings = self._services.settings
-        await prune_events(self._services.database, settings.event_retention, settings.organization_events)

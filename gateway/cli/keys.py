@@ -17,7 +17,7 @@ from gateway.cli.output import format_of, output_option, write
 from gateway.db.pool import Database
 from gateway.embedded.directory import write_private
 from gateway.key_rotation.rotation import Rotation
-from gateway.key_rotation.sealed_tables import SEALED_TABLES
+from gateway.services.sealed_tables import SEALED_TABLES
 from gateway.settings import Settings
 from gateway.vault import key_list
 from gateway.vault.key_list import Keys

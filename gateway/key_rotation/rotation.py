@@ -1,12 +1,10 @@
 """Key rotation under way: what older keys wrap is wrapped by the newest. The sealed values themselves stay closed."""
 
-import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.connectors.model import binding
 from gateway.db.pool import Connection, Database
 from gateway.errors import InternalError
 from gateway.vault.vault import Binding, Sealed, Vault
@@ -44,15 +42,6 @@ class SealedTable:
     def binding_of(self, row: Any) -> Binding:
         context = () if row["context"] is None else (row["context"],)
         return self.binding(row["organization_id"], row["owner"], *context)
-
-
-CONNECTOR_SECRETS = SealedTable(
-    "connector_secrets",
-    "connector_id",
-    lambda organization_id, connector_id, context: binding(organization_id, connector_id, **json.loads(context)),
-    "(SELECT jsonb_build_object('kind', kind, 'environment', environment)::text FROM connectors"
-    " WHERE connectors.id = connector_id)",
-)
 
 
 @dataclass(slots=True)

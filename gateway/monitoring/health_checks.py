@@ -18,12 +18,12 @@ from gateway.db.migrate import pending
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.key_rotation.rotation import Rotation
-from gateway.key_rotation.sealed_tables import SEALED_TABLES
 from gateway.kinds.loading import load_catalog
 from gateway.kinds.sources import SpecError
 from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
 from gateway.monitoring.statistics import read_statistics
+from gateway.services.sealed_tables import SEALED_TABLES
 from gateway.settings import Settings, platform_apps, upstream_overrides
 from gateway.vault.vault import KeyListError, Vault, read_keys
 

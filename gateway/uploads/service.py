@@ -10,6 +10,7 @@ import msgspec
 
 from gateway.audit.log import Audit, Entry
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
+from gateway.contract.uploads import UploadView
 from gateway.errors import (
     Conflict,
     MalformedRequest,
@@ -46,6 +47,13 @@ class UploadState:
     multiple: int
     #: the application's answer to the whole file
     answer: OperationResult | None = None
+
+    @property
+    def view(self) -> UploadView:
+        """The upload as callers see it, without the application's answer."""
+        upload, is_complete = self.upload, self.answer is not None
+        ids = str(upload.id), str(upload.connector_id)
+        return UploadView(*ids, upload.entity, upload.size, self.offset, is_complete, upload.expires_at)
 
 
 @dataclass(frozen=True, slots=True)

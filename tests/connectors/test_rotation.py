@@ -10,9 +10,9 @@ from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.errors import InternalError
 from gateway.key_rotation.rotation import Rotation
-from gateway.key_rotation.sealed_tables import SEALED_TABLES
 from gateway.kinds.loading import load_catalog
 from gateway.oauth_client.apps import RegisteredApps
+from gateway.services.sealed_tables import SEALED_TABLES
 from gateway.vault.vault import Vault
 from tests.connectors.conftest import CREDENTIALS, NEW, OLD, Create, seal_as_before
 from tests.harness.clients import caller_of

@@ -14,7 +14,7 @@ from gateway.jobs.model import StoredJob
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.key_rotation.rotation import Rotation
-from gateway.key_rotation.sealed_tables import SEALED_TABLES
+from gateway.services.sealed_tables import SEALED_TABLES
 from gateway.upstream.run_context import Effects
 from gateway.vault.vault import Vault
 from tests.jobs.conftest import KEY, RETENTION, SEALING, SHARES

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, ClassVar
 
 from aiohttp import HttpVersion11, web
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.contract.uploads import UploadView
@@ -17,7 +18,7 @@ from gateway.http.bodies import path_id, read_query, whole_number
 from gateway.http.keys import CALLER, LIMITS, MAX_UPLOAD, REQUEST_ID, SERVICES
 from gateway.http.responses import answer_of, envelope, json_response
 from gateway.operations.call import OperationCall
-from gateway.uploads.service import UploadState
+from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile
 
 #: seconds that a caller may send nothing
@@ -87,7 +88,8 @@ async def get_upload(request: web.Request) -> web.Response:
     has stored. Once it is `complete`, `answer` is that of `execute`, even if the response to the last request was lost.
     """
     state = await request.app[SERVICES].uploads.state(request[CALLER], *_ids(request))
-    return json_response(_view(request, state, 0), headers=_headers(state, request.app[MAX_UPLOAD]))
+    headers = _headers(state.view, state.multiple, request.app[MAX_UPLOAD])
+    return json_response(_answered(request, state.view, state.answer, 0), headers=headers)
 
 
 async def append(request: web.Request) -> web.Response:
@@ -110,10 +112,10 @@ async def append(request: web.Request) -> web.Response:
 async def _begun(request: web.Request, call: OperationCall, file: SourceFile, length: int) -> web.Response:
     """A new upload, and what the body of the same request brings of it."""
     state = await request.app[SERVICES].uploads.create(request[CALLER], call, file)
-    headers = {**_headers(state, request.app[MAX_UPLOAD]), "Location": _path(state)}
+    headers = {**_headers(state.view, state.multiple, request.app[MAX_UPLOAD]), "Location": _path(state.view)}
     is_last = _is_complete(request)
     if length == 0 and not is_last:
-        return json_response(_view(request, state, 0), 201, headers)
+        return json_response(state.view, 201, headers)
     _send_interim(request, headers)
     part = SourceFile(file.name, file.content_type, length, _chunks(request))
     ids = call.connector_id, state.upload.id
@@ -125,41 +127,34 @@ async def _appended(
 ) -> web.Response:
     started = time.monotonic()
     state = await request.app[SERVICES].uploads.append(request[CALLER], *ids, offset, part, is_last=is_last)
-    headers = {**_headers(state, request.app[MAX_UPLOAD]), "Location": _path(state)}
+    headers = {**_headers(state.view, state.multiple, request.app[MAX_UPLOAD]), "Location": _path(state.view)}
     took_ms = round((time.monotonic() - started) * 1000)
     if state.answer is not None:
-        return envelope(request, str(state.upload.connector_id), state.answer, took_ms, headers)
+        return envelope(request, state.view.connector_id, state.answer, took_ms, headers)
     if status == 204:
         return web.Response(status=status, headers=headers)
-    return json_response(_view(request, state, took_ms), status, headers)
+    return json_response(state.view, status, headers)
 
 
-def _view(request: web.Request, state: UploadState, took_ms: int) -> UploadView:
-    upload, answer = state.upload, state.answer
-    return UploadView(
-        str(upload.id),
-        str(upload.connector_id),
-        upload.entity,
-        upload.size,
-        state.offset,
-        answer is not None,
-        upload.expires_at,
-        None if answer is None else answer_of(request, str(upload.connector_id), answer, took_ms),
-    )
+def _answered(request: web.Request, view: UploadView, answer: OperationResult | None, took_ms: int) -> UploadView:
+    """The upload with the application's answer, once there is one."""
+    if answer is None:
+        return view
+    return replace(view, answer=answer_of(request, view.connector_id, answer, took_ms))
 
 
-def _headers(state: UploadState, largest: int) -> dict[str, str]:
+def _headers(view: UploadView, multiple: int, largest: int) -> dict[str, str]:
     return {
-        "Upload-Complete": "?0" if state.answer is None else "?1",
-        "Upload-Offset": str(state.offset),
-        "Upload-Length": str(state.upload.size),
-        "Upload-Limit": f"max-size={largest}, min-append-size={state.multiple}",
+        "Upload-Complete": "?1" if view.complete else "?0",
+        "Upload-Offset": str(view.offset),
+        "Upload-Length": str(view.size),
+        "Upload-Limit": f"max-size={largest}, min-append-size={multiple}",
         "Cache-Control": "no-store",
     }
 
 
-def _path(state: UploadState) -> str:
-    return f"/api/v1/integrations/connectors/{state.upload.connector_id}/uploads/{state.upload.id}"
+def _path(view: UploadView) -> str:
+    return f"/api/v1/integrations/connectors/{view.connector_id}/uploads/{view.id}"
 
 
 def _send_interim(request: web.Request, headers: Mapping[str, str]) -> None:

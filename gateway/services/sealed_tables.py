@@ -1,15 +1,24 @@
 """Every table that holds something sealed, for those who wrap its keys anew or look whether all can be opened."""
 
+import json
+
+from gateway.connectors.model import binding
 from gateway.events import store as webhooks
 from gateway.inbound_webhooks import store as inbound_webhooks
 from gateway.jobs import sealing
-from gateway.key_rotation.rotation import CONNECTOR_SECRETS, SealedTable
+from gateway.key_rotation.rotation import SealedTable
 from gateway.oauth_client import apps, store
 from gateway.schedules import model as schedules
 from gateway.uploads import store as uploads
 
 SEALED_TABLES = (
-    CONNECTOR_SECRETS,
+    SealedTable(
+        "connector_secrets",
+        "connector_id",
+        lambda organization_id, connector_id, context: binding(organization_id, connector_id, **json.loads(context)),
+        "(SELECT jsonb_build_object('kind', kind, 'environment', environment)::text FROM connectors"
+        " WHERE connectors.id = connector_id)",
+    ),
     SealedTable("oauth_apps", "kind", apps.binding),
     SealedTable("oauth_flows", "id", store.binding),
     SealedTable("schedules", "id", schedules.binding),
