@@ -11,12 +11,12 @@ from multidict import MultiDict
 
 from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.graphql_documents import with_selection
 from gateway.kinds.requests import Action, RequestSpec
 from gateway.kinds.sync import SyncRead
 from gateway.sandbox import files, filters, records
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, FileReply, Record, Refusal, Reply, nested, put
+from gateway.sandbox.choice import chosen, opens_upload_session
 from gateway.sandbox.grants import Pair
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.operations import last_param, wire_name
@@ -262,8 +262,7 @@ class SpecApplication(Application):
 
     def answer(self, route: Route, call: Call) -> Reply | FileReply:
         """As any application; of several operations at one address the one that the document or constants choose."""
-        chosen = [operation for operation in route.operations if _is_asked(operation, call)]
-        operation = min(chosen, key=lambda each: _lacking(each, call), default=None)
+        operation = chosen(route.operations, call)
         if operation is None or route.is_open:
             reply = super().answer(route, call)
         else:
@@ -273,7 +272,7 @@ class SpecApplication(Application):
             if operation.action.graphql is not None:
                 call = replace(call, body=dict(call.body.get("variables") or {}))
             handler = self._usual(operation.method, operation)
-            if _opens_upload_session(operation, call):
+            if opens_upload_session(operation, call):
                 handler, operation = partial(self.upload_sessions.start, operation), operation.upload_start
             reply = super().answer(replace(route, handler=handler, operations=(operation,), is_cacheable=False), call)
         if isinstance(reply, FileReply):
@@ -378,40 +377,3 @@ def _lies_below(row: Row, call: Call) -> bool:
 def _numbers(record: Record) -> list[str]:
     """The numbers that a record has beside its global id, for calls of an older interface."""
     return [str(record[name]) for name in ("databaseId", "legacyResourceId") if name in record]
-
-
-def _chosen_fields(operation: Operation, document: str) -> str:
-    """A document without the fields that callers choose."""
-    for placement in operation.placements:
-        if placement.where == "fragment":
-            document = with_selection(document, placement.wire, ())
-    return document
-
-
-def _lacking(operation: Operation, call: Call) -> tuple[int, int]:
-    """How many required members of the query a call lacks; the more it has, the better it fits."""
-    required = operation.action.required
-    needed = [each.wire for each in operation.placements if each.where == "query" and each.name in required]
-    return sum(name not in call.query for name in needed), -len(needed)
-
-
-def _is_asked(operation: Operation, call: Call) -> bool:
-    """Whether a call has the document and the constants of an operation."""
-    action = operation.action
-    if action.graphql is not None:
-        return _chosen_fields(operation, str(call.body.get("query"))) == _chosen_fields(operation, action.graphql)
-    chosen = [each.wire for each in operation.placements if each.where == "query" and each.name in _fixed(action)]
-    in_query = all(name in call.query for name in (*action.constant_query, *chosen))
-    constant = {name: value for name, value in action.constant_body.items() if action.param_in(value) is None}
-    return in_query and all(call.body.get(name, value) == value for name, value in constant.items())
-
-
-def _opens_upload_session(operation: Operation, call: Call) -> bool:
-    """Whether a call has the constants by which a session is asked for in place of an upload in one request."""
-    how = operation.action.upload_session
-    return how is not None and all(call.query.get(name) == value for name, value in how.constant_query.items())
-
-
-def _fixed(action: Action) -> list[str]:
-    """The params that are always sent with the one value that they may have."""
-    return [name for name, schema in action.params.items() if schema.get("enum") == [schema.get("default")]]
