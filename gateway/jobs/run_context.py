@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from gateway.aio.clock import CLOCK, steady
+from gateway.aio.retries import retry_until_available
 from gateway.contract.kinds import Effect
-from gateway.db.retries import retry_until_available
 from gateway.errors import JobCanceled, Unavailable
 from gateway.jobs.leases import LEASE, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNDONE, StoredJob

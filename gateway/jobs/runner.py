@@ -16,9 +16,9 @@ from uuid import UUID
 
 from gateway.aio.clock import CLOCK
 from gateway.aio.loops import every, running
+from gateway.aio.retries import retry_until_available
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
-from gateway.db.retries import retry_until_available
 from gateway.errors import (
     GatewayError,
     InternalError,

@@ -9,10 +9,10 @@ from typing import Any
 from uuid import UUID
 
 from gateway.aio.batching import Batcher
+from gateway.aio.retries import retry_until_available
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.db.pool import Connection, Database
-from gateway.db.retries import retry_until_available
 from gateway.db.where import Where
 from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE

@@ -1,6 +1,6 @@
 """Reads the authorization response in the callback's query, and builds the URL that the browser goes to next. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from yarl import URL
@@ -9,16 +9,7 @@ from gateway.errors import UpstreamInvalidResponse
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.oauth_tokens.messages import endpoint
 from gateway.upstream.oauth_tokens.model import TokenError, TokenErrorKind
-from gateway.upstream.oauth_tokens.response import printable
-
-#: query members as they came, repeated ones too
-Query = Sequence[tuple[str, str]]
-
-
-def single(query: Query, name: str) -> str | None:
-    """The one value of a member; None when it is missing, empty or given twice (RFC 6749 §3.1)."""
-    values = [value for key, value in query if key == name]
-    return values[0] or None if len(values) == 1 else None
+from gateway.upstream.oauth_tokens.response import Query, printable, single
 
 
 def read_code(

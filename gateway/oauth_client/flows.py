@@ -46,7 +46,7 @@ from gateway.upstream.oauth_tokens.model import (
     credentials_of,
     missing_token_variables,
 )
-from gateway.upstream.oauth_tokens.response import printable
+from gateway.upstream.oauth_tokens.response import Query, printable, single
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import checked_environment
 from gateway.upstream.upstreams import Upstreams
@@ -147,9 +147,9 @@ class Flows:
         expires_at = await self._store.create(flow, hashed(state))
         return Started(flow.id, f"{self._consent}?{urlencode({'state': state})}", expires_at)
 
-    async def bind_browser(self, query: callback.Query, browser: str) -> str | None:
+    async def bind_browser(self, query: Query, browser: str) -> str | None:
         """Bind the consent to the browser; returns the application's consent URL, or None if the state is invalid."""
-        state = callback.single(query, "state")
+        state = single(query, "state")
         flow = await self._store.bind(hashed(state), hashed(browser)) if state else None
         return flow.authorization_url if flow else None
 
@@ -187,12 +187,12 @@ class Flows:
             raise InvalidParams(faults[0].message, faults=faults)
         return replace(requested, environment={**record.environment, **requested.environment})
 
-    async def finish(self, query: callback.Query, browser: str | None) -> RedirectResult | None:
+    async def finish(self, query: Query, browser: str | None) -> RedirectResult | None:
         """Handle the authorization response; None if the state is invalid.
 
         A state is valid once, and only in the browser to which `bind_browser` has bound it.
         """
-        state = callback.single(query, "state")
+        state = single(query, "state")
         flow = await self._store.use(hashed(state), hashed(browser)) if state and browser else None
         if flow is None or not await self._may_redirect(flow):
             return None
@@ -212,9 +212,9 @@ class Flows:
         members = {"connector_id": str(outcome.id)}
         return RedirectResult(callback.result_url(flow.redirect_url, flow.state, members), flow.client_id, outcome)
 
-    async def was_completed(self, query: callback.Query, browser: str | None) -> bool:
+    async def was_completed(self, query: Query, browser: str | None) -> bool:
         """Whether a used state has made a connector in this browser: the user went back or reloaded the page."""
-        state = callback.single(query, "state")
+        state = single(query, "state")
         return bool(state and browser and await self._store.was_completed(hashed(state), hashed(browser)))
 
     async def _may_redirect(self, flow: Flow) -> bool:
@@ -230,7 +230,7 @@ class Flows:
             return None
         return redirect_urls.redirect_error(url, client.redirect_urls, is_embedded=self._is_embedded)
 
-    async def _connected(self, flow: Flow, query: callback.Query) -> ConnectorRecord | TokenError:
+    async def _connected(self, flow: Flow, query: Query) -> ConnectorRecord | TokenError:
         """The connector of a consent, or why there is none."""
         kind, override = self._catalog.kind(flow.kind), self._upstreams.overrides.get(flow.kind)
         code = callback.read_code(query, kind.spec, flow.environment, override)

@@ -15,9 +15,9 @@ from uuid import UUID, uuid4
 import msgspec
 
 from gateway.aio.batching import Batcher
+from gateway.aio.retries import retry_until_available
 from gateway.db.notifications import WRITTEN, notify_all
 from gateway.db.pool import Database
-from gateway.db.retries import retry_until_available
 from gateway.errors import Unavailable
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult

@@ -16,10 +16,10 @@ from gateway.agents.tools.addresses import read_hint, resource_uri
 from gateway.agents.tools.backend import AgentBatch, AgentCall, Backend, ConnectorInfo, JobsBackend
 from gateway.agents.tools.descriptions import DEFAULT_BYTES, MAX_WAIT
 from gateway.agents.tools.write_results import Shape, whole
+from gateway.aio.retries import retry_until_available
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.contract.members import moment
-from gateway.db.retries import retry_until_available
 from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable
 from gateway.jobs.model import JobSummary
 from gateway.jobs.results import error_of

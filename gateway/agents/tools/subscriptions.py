@@ -9,7 +9,7 @@ from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.messages import TASKS, missing_capability, notification
 from gateway.agents.tools.calls import Calls
 from gateway.agents.tools.tasks import JobTasks
-from gateway.db.retries import retry_until_available
+from gateway.aio.retries import retry_until_available
 from gateway.errors import Unavailable
 from gateway.jobs.model import JobSummary
 

@@ -1,6 +1,6 @@
-"""Reads the response of a token endpoint: tokens with the variables beside them, or a token error. Pure."""
+"""Reads the responses of an authorization server: tokens or a token error, and members of a callback's query. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,6 +26,9 @@ _APP_CODES = frozenset({"invalid_client", "unauthorized_client"})
 _LONGEST_LIFE = 10 * 365 * 86400
 #: characters of an application's message that an error repeats
 _WORDS = 200
+
+#: query members as they came, repeated ones too
+Query = Sequence[tuple[str, str]]
 
 
 def read_tokens(
@@ -129,3 +132,9 @@ def printable(text: str, secrets: Iterable[str] = ()) -> str:
     """An application's message for an error: short, in the characters of RFC 6749 §5.2, secrets masked."""
     masked = Secrets(secrets).masked(text)
     return "".join(each if " " <= each <= "~" and each not in '"\\' else " " for each in masked)[:_WORDS].strip()
+
+
+def single(query: Query, name: str) -> str | None:
+    """The one value of a member; None when it is missing, empty or given twice (RFC 6749 §3.1)."""
+    values = [value for key, value in query if key == name]
+    return values[0] or None if len(values) == 1 else None

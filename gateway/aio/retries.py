@@ -1,4 +1,4 @@
-"""Trying again what PostgreSQL was away for."""
+"""Trying again while a service that is needed is away."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ Written = TypeVar("Written")
 async def retry_until_available(
     write: Callable[[], Awaitable[Written]], on_away: Callable[[], None] = lambda: None, *, timeout: float = _TIMEOUT
 ) -> Written:
-    """Write it as soon as PostgreSQL is there: what is done is not forgotten because it is away.
+    """Write it as soon as the service, such as PostgreSQL, is there: what is done is not forgotten because it is away.
 
     Only for what does no harm when it is written twice. Raises Unavailable after `timeout` seconds.
     """
