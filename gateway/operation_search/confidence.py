@@ -2,9 +2,9 @@
 
 A linear rule. A low strength alone is no reason to refuse: the wording of a task may be unusual. A task is refused for
 what speaks against it: an action that the entity does not have, a verb that few operations do and by which none of the
-leading ones is known, another application's name, a noun that qualifies the entity as another thing. The weights were
-fitted by logistic regression on questions with and without an answer: those of the tests, phrases of specs left out of
-the index, operations left out of the catalog, and all of these within long requests.
+leading ones is known, another application's name, a thing that can only be written, a noun that qualifies the entity as
+another thing. The weights were fitted by logistic regression on questions with and without an answer: those of the
+tests, phrases of specs left out of the index, operations left out of the catalog, all of these in long requests too.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from math import log
 from gateway.operation_search.corpus import Corpus, Known, noun_of
 from gateway.operation_search.fitness import WRITES
 from gateway.operation_search.phrases import groups_of
-from gateway.operation_search.questions import Question
+from gateway.operation_search.questions import Number, Question
 from gateway.operation_search.verbs import ACTIONS_OF_VERB, OTHER, SPECIAL
 from gateway.operation_search.words import CONDITION_WORDS, stems
 
@@ -26,7 +26,7 @@ _LEADING = 5
 _UNKNOWN = 7.0
 #: the weights of what speaks against an answer
 _MISSING, _MISSING_NEW, _ELSEWHERE, _FOREIGN = 7.8, 2.9, 2.3, 5.8
-_SPECIAL, _UNHEARD, _OTHER_THING, _UNKNOWN_WORDS = 3.4, 1.4, 2.2, 1.0
+_SPECIAL, _UNHEARD, _OTHER_THING, _UNKNOWN_WORDS, _UNREAD = 3.4, 1.4, 2.2, 1.8, 2.0
 #: the weights of what speaks for one
 _NAMED, _FIT, _STRENGTH = 1.35, 0.9, 0.45
 #: the excess of reasons against over those for one from which none is given
@@ -76,6 +76,7 @@ def is_found(asked: Asked, found: Sequence[Evidence], corpus: Corpus) -> bool:
         + _unheard(question, found, corpus)
         + _OTHER_THING * _qualified_otherwise(question, first, corpus)
         + _UNKNOWN_WORDS * _unknown_words(question, corpus)
+        + _UNREAD * _missing_read(question, found)
     )
     in_favor = _NAMED * is_named(question, subject(found)) + _FIT * first.fit + _STRENGTH * log(strength + 0.05)
     return against - in_favor < _DOUBT
@@ -121,6 +122,23 @@ def _missing_action(question: Question, found: Sequence[Evidence], corpus: Corpu
     return 1 - max((each.strength for each in doing), default=0.0) / about.strength
 
 
+def _missing_read(question: Question, found: Sequence[Evidence]) -> float:
+    """How much weaker the operations that read are than the strongest one, if the question asks to read something.
+
+    Nothing is missing if the thing that the question is about can be read.
+    """
+    writes = wants_write(question) or question.is_demand
+    changes = any(verb.meanings <= WRITES and verb.weight >= _COMMANDS for verb in question.verbs.values())
+    asks = question.is_asking or question.is_command or question.number is Number.MANY
+    if writes or changes or not asks:
+        return 0.0
+    about = subject(found)
+    reading = [each for each in found if each.known.action not in WRITES]
+    if any(noun_of(each.known.owner) == noun_of(about.known.owner) for each in reading):
+        return 0.0
+    return 1 - max((each.strength for each in reading), default=0.0) / about.strength
+
+
 def _elsewhere(question: Question, found: Sequence[Evidence], named: frozenset[str]) -> float:
     """How much weaker the operations of the named kinds are than those of others."""
     if not named or not question.head:
@@ -136,7 +154,8 @@ def _unheard(question: Question, found: Sequence[Evidence], corpus: Corpus) -> f
     """
     commands = {stem for stem, verb in question.verbs.items() if verb.weight >= _COMMANDS}
     changes = {stem for stem in commands if question.verbs[stem].meanings <= WRITES | {OTHER}}
-    heard = {verb for each in found[:_LEADING] if each.known.action in WRITES for verb in each.known.verbs}
+    leading = [each for each in found[:_LEADING] if each.preference == found[0].preference]
+    heard = {verb for each in leading if each.known.action in WRITES for verb in each.known.verbs}
     heard |= corpus.verbs_of[noun_of(found[0].known.owner)]
     special = commands & SPECIAL
     return (_SPECIAL if special and special.isdisjoint(heard) else 0.0) + (

@@ -18,6 +18,7 @@ from gateway.operation_search.verbs import COMMANDS, plain_action
 from gateway.operation_search.words import EMPTY, stem, stems, words
 
 _PATH_PARAM = re.compile(r"{\w+}|[/.?=&]|\bjson\b")
+_WRITTEN = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -151,12 +152,12 @@ class Corpus:
         """Every word that a misspelt one may stand for."""
         yield from EMPTY
         yield from COMMANDS
-        for kind in self.catalog:
-            for text in _texts_of_kind(kind):
-                yield from words(text.replace("_", " "))
+        texts = [text for kind in self.catalog for text in _texts_of_kind(kind)]
         for known in self.operations:
-            for text in (known.entry.description, *_phrases_of(known.entry), *_names(known.entry.schema)):
-                yield from words(text.replace("_", " "))
+            texts += [known.entry.description, *_phrases_of(known.entry), *_names(known.entry.schema)]
+        # Each word once: spelling is what takes longest.
+        for word in {word for text in texts for word in _WRITTEN.findall(text)}:
+            yield from words(word)
 
 
 def owner_of(entry: OperationEntry) -> Owner:

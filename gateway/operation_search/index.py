@@ -64,7 +64,7 @@ class Weights:
     #: the fit of a get if the question asks for fields of the record whose id it names
     get_by_id: float = 0.9
     #: the factor for the fit of an action that is only like the one asked for: `create_many` like `create`
-    like_another: float = 0.85
+    like_another: float = 0.7
     #: the factor for the fit of a create, if the thing has an id already
     create_by_id: float = 0.4
     #: factors for the fit of a search of the copy and of a get, if the question has a condition
@@ -194,7 +194,7 @@ class _View:
     def _evidence(self, known: Known, plain: float, strength: float) -> Evidence:
         closest = self._closest(known)
         fit = fitness(self._question, known.action, known.verbs, closest)
-        if known.action != known.owner[2]:
+        if known.action != known.owner[2] and known.verbs.isdisjoint(self._question.verbs):
             fit *= self._weights.like_another
         strength, fit = self._by_id(known, strength, fit)
         fit = self._by_condition(known.action, fit)
@@ -264,7 +264,7 @@ class _View:
              if kind == owner[0] and entity_id in known.taken),
             default=0.0,
         )  # fmt: skip
-        if known.action == "create" and known.entity in self._referred and self._is_of_one:
+        if owner[2] == "create" and self._is_of_one and self._referred.get(known.entity, 0) >= _NAMES:
             fit *= weights.create_by_id
         is_told = not is_aside and self._is_told_by(known)
         if known.entity in self._referred and known.entity[0] in self._owned and not is_told:

@@ -6,6 +6,7 @@ power of its cosine with the question, so that a close phrase outweighs many tha
 """
 
 import math
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ class Phrases:
         kinds = frozenset(self._sizes)
         self.rarity = {term: self._rarity(term, kinds) for term in self._uses}
         #: by stem, the places of the phrases that have it, and its component in each
-        self._containing: dict[str, tuple[list[int], list[float]]] = defaultdict(lambda: ([], []))
+        self._containing: dict[str, tuple[array[int], array[float]]] = defaultdict(lambda: (array("I"), array("d")))
         for place, (_, terms) in enumerate(self._phrases):
             for term, component in self._vector(dict.fromkeys(terms, 1.0)).items():
                 places, components = self._containing[term]

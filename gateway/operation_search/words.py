@@ -41,7 +41,7 @@ _SPELLINGS = (
     (re.compile(r"\bwho(?: is|'s| are| works?) (?:in|at|on)\b", re.I), "people in"),
     (re.compile(r"\bwho (?:can|may) (?:see|access|use|get at)\b", re.I), "people in"),
     # many things at once
-    (re.compile(r"(?<!how )(?<!so )\bmany\b(?= \w)", re.I), "bulk"),
+    (re.compile(r"\bmany\b(?= \w)(?<!how many)(?<!so many)", re.I), "bulk"),
     (
         re.compile(
             r"\b(?:all )?(?:at (?:once|a stroke)|in one (?:go|run|sweep|batch|stroke)|in bulk|en masse)\b", re.I
@@ -51,9 +51,9 @@ _SPELLINGS = (
     (re.compile(r"\b(?:hundreds|thousands|dozens|scores|heaps?|piles?|stacks?|batch|bunch) of\b", re.I), "bulk"),
     (
         re.compile(
-            r"(?:\b(?:these|those|all|all of (?:the|these|those)) (?:\d{2,}|\d{1,3}(?:,\d{3})+)"
-            r"|(?<!than )(?<!least )(?<!most )(?<!last )(?<!next )(?<!past )(?<!every )(?<!for )(?<!at )"
-            r"\b(?:ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty"
+            r"\b(?=[tefsnha])(?:(?:these|those|all|all of (?:the|these|those)) (?:\d{2,}|\d{1,3}(?:,\d{3})+)"
+            r"|(?=[tefsnh])(?<!than )(?<!least )(?<!most )(?<!last )(?<!next )(?<!past )(?<!every )(?<!for )(?<!at )"
+            r"(?:ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty"
             r"|fifty|sixty|seventy|eighty|ninety|hundred|thousand)(?:[ -](?:hundred|thousand|\w+teen))?)"
             r"(?= (?!days?|hours?|minutes?|weeks?|months?|years?|percent)(?:\w+ ){0,2}?\w+s\b)",
             re.I,
