@@ -26,7 +26,7 @@ _LEADING = 5
 _UNKNOWN = 7.0
 #: the weights of what speaks against an answer
 _MISSING, _MISSING_NEW, _ELSEWHERE, _FOREIGN = 7.8, 2.9, 2.3, 5.8
-_SPECIAL, _UNHEARD, _OTHER_THING, _UNKNOWN_WORDS, _UNREAD = 3.4, 1.4, 2.2, 1.8, 2.0
+_SPECIAL, _UNHEARD, _OTHER_THING, _UNKNOWN_WORDS, _UNREAD = 3.4, 1.4, 2.2, 1.0, 2.0
 #: the weights of what speaks for one
 _NAMED, _FIT, _STRENGTH = 1.35, 0.9, 0.45
 #: the excess of reasons against over those for one from which none is given

@@ -40,26 +40,6 @@ _SPELLINGS = (
     (re.compile(r"\blook(s|ed|ing)? for\b", re.I), "find"),
     (re.compile(r"\bwho(?: is|'s| are| works?) (?:in|at|on)\b", re.I), "people in"),
     (re.compile(r"\bwho (?:can|may) (?:see|access|use|get at)\b", re.I), "people in"),
-    # many things at once
-    (re.compile(r"\bmany\b(?= \w)(?<!how many)(?<!so many)", re.I), "bulk"),
-    (
-        re.compile(
-            r"\b(?:all )?(?:at (?:once|a stroke)|in one (?:go|run|sweep|batch|stroke)|in bulk|en masse)\b", re.I
-        ),
-        "bulk",
-    ),
-    (re.compile(r"\b(?:hundreds|thousands|dozens|scores|heaps?|piles?|stacks?|batch|bunch) of\b", re.I), "bulk"),
-    (
-        re.compile(
-            r"\b(?=[tefsnha])(?:(?:these|those|all|all of (?:the|these|those)) (?:\d{2,}|\d{1,3}(?:,\d{3})+)"
-            r"|(?=[tefsnh])(?<!than )(?<!least )(?<!most )(?<!last )(?<!next )(?<!past )(?<!every )(?<!for )(?<!at )"
-            r"(?:ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty"
-            r"|fifty|sixty|seventy|eighty|ninety|hundred|thousand)(?:[ -](?:hundred|thousand|\w+teen))?)"
-            r"(?= (?!days?|hours?|minutes?|weeks?|months?|years?|percent)(?:\w+ ){0,2}?\w+s\b)",
-            re.I,
-        ),
-        "bulk",
-    ),
     # a channel's name is not a word of the request; "#12" is an id
     (re.compile(r"(?<![\w&])#[a-z][\w-]*", re.I), "channel"),
 )
@@ -71,16 +51,15 @@ _RESPELLED = re.compile(
 #: words that say nothing of what is wanted
 EMPTY = frozenset(
     """
-    a about above after again all along already also always am an and another any anybody anymore anyone anything
-    are as at away back be been before behind being below between both but by can could did do does doing done down
-    during each eight either else ever every everybody everyone everything exactly few five for four from further
-    get go goes going got had has have having he her here him his how i if in inside into is it its itself just
-    knows like look may maybe me might mine more most much must my need needs neither never nine no nobody nor not
-    now of off on one ones onto or other our ours out over own per please really s same seven shall she should six
-    so some somebody someone something soon still such t ten than that the their them then there these they thing
-    things this those three through till to too two under until up upon us usually very via want wants was we were
-    what whatever when where wherever whether which whichever while who whoever whom whose why will with within
-    without would yes yet you your yours
+    a about above after again all along already also always am an and another any anybody anymore anyone anything are
+    as at away back be been before behind being below between both but by can could did do does doing done down during
+    each either else ever every everybody everyone everything exactly few for from further get go goes going got had
+    has have having he her here him his how i if in inside into is it its itself just knows like look may maybe me
+    might mine more most much must my need needs neither never no nobody nor not now of off on one ones onto or other
+    our ours out over own per please really s same shall she should so some somebody someone something soon still such
+    t than that the their them then there these they thing things this those through till to too under until up upon us
+    usually very via want wants was we were what whatever when where wherever whether which whichever while who whoever
+    whom whose why will with within without would yes yet you your yours
     """.split()  # noqa: SIM905 - a page of words reads better than a page of quotes
 )
 #: words of conditions, times among them, which seldom tell operations apart

@@ -22,6 +22,8 @@ from tests.harness.catalog import shipped_catalog
 
 _HERE = Path(__file__).parent
 OWN, UNSEEN, NOTHING = (_HERE / name for name in ("questions.jsonl", "unseen.jsonl", "nothing.jsonl"))
+#: written from names, params and effects alone; split `a` was tuned on, `b` was not
+FRESH = _HERE / "fresh.jsonl"
 _LIMIT = 10
 #: the kinds that the questions were written for: connected here, so that kinds which came later rank behind them
 KINDS = frozenset(
@@ -113,7 +115,7 @@ def evaluated(search: Search, questions: Iterable[Mapping[str, Any]]) -> Evaluat
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("paths", nargs="*", type=Path, default=[OWN, UNSEEN, NOTHING])
+    parser.add_argument("paths", nargs="*", type=Path, default=[OWN, UNSEEN, NOTHING, FRESH])
     parser.add_argument("--misses", action="store_true", help="print the questions whose first answer is not right")
     parser.add_argument("--split", help="ask only the questions of this split")
     options = parser.parse_args()

@@ -11,6 +11,7 @@ from gateway.operation_search.signatures import signature_of
 from tests.harness.catalog import shipped_catalog
 from tests.operation_search.evaluation import (
     CHARACTERS_OF_A_TOKEN,
+    FRESH,
     NOTHING,
     OWN,
     UNSEEN,
@@ -23,29 +24,39 @@ CATALOG = shipped_catalog()
 INDEX = OperationIndex(CATALOG)
 NO_DEALS = "HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search"
 QUESTIONS = [*questions_in(OWN), *questions_in(UNSEEN)]
+NOT_TUNED_ON = [each for each in questions_in(FRESH) if each["split"] == "b"]
 
 
 def names(text, **options):
     return [match.entry.name for match in INDEX.search(text, **options).data]
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["question"])
+@pytest.mark.parametrize("question", [*QUESTIONS, *questions_in(FRESH)], ids=lambda question: question["question"])
 def test_the_questions_name_operations_that_are_there(question):
-    assert {question["best"], *question["gold"]} <= {entry.name for entry in entries_of(CATALOG)}
+    assert {*question["gold"]} <= {entry.name for entry in entries_of(CATALOG)}
+    assert question["best"] in question["gold"] or not question["gold"]
 
 
 def test_most_questions_find_their_operation_first_and_nearly_all_among_five():
     found = evaluated(searching(INDEX), QUESTIONS)
 
-    assert found.hits(1) >= 0.85, found.misses
-    assert found.hits(5) >= 0.96, found.misses
+    assert found.hits(1) >= 0.89, found.misses
+    assert found.hits(5) >= 0.97, found.misses
+
+
+def test_questions_that_were_not_tuned_on_are_found_as_well():
+    found = evaluated(searching(INDEX), NOT_TUNED_ON)
+
+    assert found.hits(1) >= 0.7, found
+    assert found.hits(5) >= 0.91, found
+    assert found.nothing >= 0.6, found
 
 
 def test_most_tasks_that_no_operation_does_are_recognised_and_few_others_refused():
     found = evaluated(searching(INDEX), [*QUESTIONS, *questions_in(NOTHING)])
 
-    assert found.nothing >= 0.6, found.misses
-    assert found.refused <= 0.03, found.misses
+    assert found.nothing >= 0.67, found.misses
+    assert found.refused <= 0.015, found.misses
 
 
 def test_what_is_found_costs_no_more_than_five_hundred_tokens():
