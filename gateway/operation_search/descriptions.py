@@ -7,13 +7,16 @@ from typing import Any
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.search_operators import CONDITIONS
 from gateway.operation_search.entries import CACHED, OperationEntry
+from gateway.operation_search.parts import part_of, size_of, within
 from gateway.operation_search.schemas import constraint_sentences, tool_schema
 from gateway.operation_search.signatures import signature_of
 
 #: what is described instead of an operation
 QUERY_LANGUAGE = "query-language"
-#: characters of the fields of a search
+#: characters of the fields of a search, and of a longer list of fields
 _FIELDS_CHARACTERS = 900
+#: bytes of a description, of about 4 for a token
+_MAX_BYTES = 4_000
 #: the params of every search of a copy
 _SEARCH_PARAMS: Mapping[str, Any] = {
     "type": "object",
@@ -47,10 +50,11 @@ def describe(entry: OperationEntry) -> dict[str, Any]:
     """The description of an operation for an agent: params as JSON Schema, an example, the record's members, paging.
 
     A search of the copy refers to `query_language`, which is the same for all of them; `fields`, by type, are what its
-    filters may name.
+    filters may name. Many fields of another action are listed in the same way, and the largest definitions of a long
+    schema are parts, see `described_part`.
     """
     is_search = entry.action is None
-    return {
+    description: dict[str, Any] = {
         "operation": entry.name,
         "application": entry.kind.spec.application,
         "effect": entry.effect.value,
@@ -63,6 +67,15 @@ def describe(entry: OperationEntry) -> dict[str, Any]:
         "paging": _paging(entry),
         "runs": entry.action.runs if entry.action else "inline",
     }
+    if size_of(description) > _MAX_BYTES and size_of(description["fields"]) > _FIELDS_CHARACTERS:
+        description["fields"] = _by_type(entry)
+    left = _MAX_BYTES - size_of({**description, "params": None})
+    return {**description, "params": within(description["params"], entry, left)}
+
+
+def described_part(entry: OperationEntry, name: str) -> dict[str, Any]:
+    """A definition of the params that the description of the operation refers to."""
+    return part_of(entry, name, _MAX_BYTES)
 
 
 def query_language() -> dict[str, Any]:

@@ -21,7 +21,7 @@ def tool_schema(entry: OperationEntry) -> dict[str, Any]:
     always = [name for part in schema.get("allOf", ()) for name in part.get("required", ())]
     plain["required"] = [*dict.fromkeys(plain_name(name) for name in [*schema.get("required", ()), *always])]
     plain["properties"] = {plain_name(name): param for name, param in schema.get("properties", {}).items()}
-    used = _definitions_used(plain, schema.get("$defs", {}))
+    used = definitions_used(plain, schema.get("$defs", {}))
     return {**plain, **({"$defs": used} if used else {})}
 
 
@@ -49,7 +49,7 @@ def _choices(alternatives: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(" with ".join(each.get("required", ())) for each in alternatives)
 
 
-def _definitions_used(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
+def definitions_used(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
     """The definitions that the schema refers to, and those that they refer to."""
     used: dict[str, Any] = {}
     ahead = list(_references(schema))

@@ -185,6 +185,15 @@ async def test_the_query_language_is_described_once_for_all_searches(mcp):
     assert language["structuredContent"]["operators"].keys() >= {"eq", "gte", "fuzzy"}
 
 
+async def test_a_part_of_a_long_description_is_described_by_itself(mcp):
+    operation = "workspace-notes.pages.create"
+    page = await call(mcp, "describe_operation", {"operation": operation})
+    block = await call(mcp, "describe_operation", {"operation": f"{operation}#block"})
+
+    assert f"{operation}#block" in json.dumps(page["structuredContent"]["params"]["$defs"]["block"])
+    assert "paragraph" in block["structuredContent"]["schema"]["properties"]
+
+
 async def test_a_client_that_reads_structured_content_gets_no_copy_of_it_as_text(mcp):
     arguments = {"operation": "query-language"}
     both = await call(mcp, "describe_operation", arguments)

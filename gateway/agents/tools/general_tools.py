@@ -19,8 +19,9 @@ from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
 from gateway.jobs.model import JobSummary
-from gateway.operation_search.descriptions import QUERY_LANGUAGE, describe, query_language
+from gateway.operation_search.descriptions import QUERY_LANGUAGE, describe, described_part, query_language
 from gateway.operation_search.entries import OperationEntry, entry_of
+from gateway.operation_search.parts import PART
 from gateway.operation_search.signatures import signature_of
 
 #: operations that a search names unless told otherwise
@@ -83,7 +84,10 @@ class GeneralTools:
         if arguments["operation"] == QUERY_LANGUAGE:
             return structured(query_language())
         connectors = await self._backend.connectors(context.caller)
-        entry = entry_of(self._backend.catalog, arguments["operation"], {each.kind for each in connectors})
+        name, _, part = arguments["operation"].partition(PART)
+        entry = entry_of(self._backend.catalog, name, {each.kind for each in connectors})
+        if part:
+            return structured(described_part(entry, part))
         return structured({**describe(entry), "connectors": _names(connectors, entry.kind.name)})
 
     async def read(self, context: Context, arguments: Mapping[str, Any]) -> Result:

@@ -1,0 +1,51 @@
+"""Long schemas in parts: a definition that is left out of a description is described by itself.
+
+A part is named `kind.entity.action#definition`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gateway.errors import InvalidParams
+from gateway.kinds.suggestions import did_you_mean
+from gateway.operation_search.entries import OperationEntry
+from gateway.operation_search.schemas import definitions_used, tool_schema
+
+#: between the name of an operation and that of a part
+PART = "#"
+
+
+def size_of(value: Any) -> int:
+    """Bytes of a value as JSON."""
+    return len(msgspec.json.encode(value))
+
+
+def within(schema: Mapping[str, Any], entry: OperationEntry, max_bytes: int) -> dict[str, Any]:
+    """The schema with as few definitions left out as make it fit; each names the part that has it."""
+    shortened, named = dict(schema), set[str]()
+    while size_of(shortened) > max_bytes and (left := shortened.get("$defs", {}).keys() - named):
+        name, shortened = min(
+            ((name, _without(shortened, name, entry)) for name in sorted(left)), key=lambda each: size_of(each[1])
+        )
+        named.add(name)
+    return shortened
+
+
+def part_of(entry: OperationEntry, name: str, max_bytes: int) -> dict[str, Any]:
+    """The description of a definition that a description refers to. Raises InvalidParams if there is none."""
+    definitions = tool_schema(entry).get("$defs", {})
+    if name not in definitions:
+        raise InvalidParams(f"{entry.name} has no part {name!r}; {did_you_mean(name, definitions)}")
+    used = definitions_used(definitions[name], definitions)
+    schema = {**definitions[name], **({"$defs": used} if used else {})}
+    return {"operation": entry.name, "part": name, "schema": within(schema, entry, max_bytes)}
+
+
+def _without(schema: Mapping[str, Any], name: str, entry: OperationEntry) -> dict[str, Any]:
+    """The schema with a reference in place of a definition, and without those that only it has used."""
+    reference = {"description": f'see describe_operation("{entry.name}{PART}{name}")'}
+    definitions = {**schema["$defs"], name: reference}
+    plain = {keyword: value for keyword, value in schema.items() if keyword != "$defs"}
+    return {**plain, "$defs": definitions_used(plain, definitions)}
