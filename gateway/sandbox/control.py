@@ -120,7 +120,8 @@ class _Control:
         row = table.get(row_id)
         if row is None:
             first = next(iter(table))
-            row = table.put(Row(row_id, {**first.record, application.id_member: row_id}, dict(first.refs)))
+            own_id = type(first.record[application.id_member])(row_id)
+            row = table.put(Row(row_id, {**first.record, application.id_member: own_id}, dict(first.refs)))
         merged = {
             name: {**row.record[name], **value} if isinstance(value, dict) and row.record.get(name) else value
             for name, value in members.items()

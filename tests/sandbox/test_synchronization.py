@@ -219,6 +219,15 @@ async def test_a_record_may_be_changed_made_and_removed_as_by_the_applications_o
         await crm.execute("incidents", "get", {"id": "new"})
 
 
+async def test_the_id_of_a_record_that_is_made_is_of_the_tables_type(http, connect):
+    async with http.put("/_sandbox/records/support-desk/tickets/987654", json={"subject": "Made"}) as made:
+        assert made.status == 200
+
+    ticket = (await connect("support-desk").execute("tickets", "get", {"ticket_id": 987654})).decoded()
+
+    assert (ticket["id"], ticket["subject"]) == (987654, "Made")
+
+
 async def test_a_record_holds_the_list_that_is_read_in_it(connect):
     mailbox = connect("gmail")
     threads = (await mailbox.execute("threads", "list", {"maxResults": 1})).decoded()
