@@ -65,8 +65,6 @@ class Weights:
     get_by_id: float = 0.9
     #: the factor for the fit of an action that is only like the one asked for: `create_many` like `create`
     like_another: float = 0.7
-    #: the factor for the fit of a create, if the thing has an id already
-    create_by_id: float = 0.4
     #: factors for the fit of a search of the copy and of a get, if the question has a condition
     copy_of_condition: float = 1.8
     get_of_condition: float = 0.6
@@ -160,8 +158,6 @@ class _View:
         self._share = {kind: self._share_of_kind(kind) for kind in kinds}
         self._referred = self._entities_referred_to()
         noun = question.reference.noun if question.reference else None
-        #: whether the question is about the one thing that has the id, which is no new one
-        self._is_of_one = question.number is Number.ONE and not question.is_new
         #: the kinds that have the thing asked for as an entity that belongs to what has the id
         self._owned = self._kinds_of_owned()
         #: the stems asked for besides the noun before the id
@@ -264,8 +260,6 @@ class _View:
              if kind == owner[0] and entity_id in known.taken),
             default=0.0,
         )  # fmt: skip
-        if owner[2] == "create" and self._is_of_one and self._referred.get(known.entity, 0) >= _NAMES:
-            fit *= weights.create_by_id
         is_told = not is_aside and self._is_told_by(known)
         if known.entity in self._referred and known.entity[0] in self._owned and not is_told:
             return strength * weights.owner_of_asked, fit

@@ -200,13 +200,12 @@ class _QuestionReader:
         question, names = self._question, {name.lower() for name in _NAME.findall(clause.text)}
         seen, nouns, within = 0, 0, 1.0
         head: list[str] = []
-        is_title = is_behind_id = False
+        is_title = False
         for place, written in enumerate(listed):
             is_title = is_title or (written in _TITLED and seen > 0)
             if (written in _CONTEXT and seen) or (written in _RELATIVE and nouns):
                 within = _CONTEXT_WEIGHT
             if _is_id(listed, place):
-                is_behind_id = True
                 self._refer(listed, place, is_main and clause.role is not Role.CONTINUATION)
             if written in EMPTY:
                 continue
@@ -232,8 +231,7 @@ class _QuestionReader:
             seen, nouns = seen + 1, nouns + (not is_verb)
             if opens and within == 1.0 and not is_verb:
                 question.head.add(term)
-                if not is_behind_id:
-                    head.append(word)
+                head.append(word)
                 if word not in CONDITION_WORDS:
                     question.nouns.append(term)
         return head
