@@ -14,8 +14,8 @@ LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashe
 	--constraint constraints.txt --group pyproject.toml:build pyproject.toml
 
 TEST = $(BIN)/python -m pytest --quiet
-# Each has a PostgreSQL and a Redis of its own, unless the environment names servers. Many tests wait: three fill two cores.
-TEST_PROCESSES ?= 3
+# Each has a PostgreSQL and a Redis of its own, unless the environment names servers. Many tests wait: four fill two cores.
+TEST_PROCESSES ?= 4
 # Two halves that take equally long, a process for each: those of pytest-xdist would each collect all, and tell of each test
 # to a third, which takes longer than the tests.
 FAST_ENGINE = tests/upstream

@@ -258,7 +258,7 @@ async def test_what_was_started_is_noted_before_it_is_followed(upstream, desk):
 
     started, finished = run_context.states
     assert (started["started"], started["finished"]) == ({"0": "1"}, {})
-    assert (finished["started"], finished["finished"]) == ({}, {"0": {"succeeded": 1, "failed": 0}})
+    assert (finished["started"], finished["finished"]) == ({}, {"0": {"succeeded": 1, "failed": 0, "unknown": 0}})
 
 
 async def test_what_is_sure_stands_in_the_state(upstream, desk):
