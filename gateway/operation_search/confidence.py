@@ -154,8 +154,7 @@ def _unheard(question: Question, found: Sequence[Evidence], corpus: Corpus) -> f
     """
     commands = {stem for stem, verb in question.verbs.items() if verb.weight >= _COMMANDS}
     changes = {stem for stem in commands if question.verbs[stem].meanings <= WRITES | {OTHER}}
-    leading = [each for each in found[:_LEADING] if each.preference == found[0].preference]
-    heard = {verb for each in leading if each.known.action in WRITES for verb in each.known.verbs}
+    heard = {verb for each in found[:_LEADING] if each.known.action in WRITES for verb in each.known.verbs}
     heard |= corpus.verbs_of[noun_of(found[0].known.owner)]
     special = commands & SPECIAL
     return (_SPECIAL if special and special.isdisjoint(heard) else 0.0) + (

@@ -32,8 +32,6 @@ class Known:
     action: str
     #: the first two of its owner
     entity: EntityKey
-    #: the stem of its entity's noun
-    noun: str
     #: the stems of its description, params and fields
     text: frozenset[str]
     #: the stems of the verbs that begin its phrases
@@ -55,7 +53,6 @@ class Corpus:
                 owner_of(entry),
                 plain_action(entry.action_id, is_read=entry.effect is Effect.READ),
                 (entry.kind.name, entry.entity_id),
-                noun_of(owner_of(entry))[-1],
                 _text_of(entry),
                 self._verbs_of(entry),
                 entities_taken(entry),

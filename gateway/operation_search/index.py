@@ -33,8 +33,6 @@ from gateway.operation_search.words import stem
 _CONSIDERED = 45
 #: the entities whose operations are considered, the most promising: a larger catalog takes little longer
 _ENTITIES = 50
-#: how well a noun names the entity that is asked for, at least
-_NAMES = 0.5
 #: the least share of a question that is taken to be in the clauses that ask
 _LEAST_SHARE = 0.05
 
@@ -59,8 +57,6 @@ class Weights:
     takes_id: float = 0.3
     takes_id_aside: float = 0.3
     takes_no_id: float = 0.8
-    #: the factor for operations of the thing that has the id, if what belongs to it is asked for
-    owner_of_asked: float = 0.6
     #: the fit of a get if the question asks for fields of the record whose id it names
     get_by_id: float = 0.9
     #: the factor for the fit of an action that is only like the one asked for: `create_many` like `create`
@@ -158,8 +154,6 @@ class _View:
         self._share = {kind: self._share_of_kind(kind) for kind in kinds}
         self._referred = self._entities_referred_to()
         noun = question.reference.noun if question.reference else None
-        #: the kinds that have the thing asked for as an entity that belongs to what has the id
-        self._owned = self._kinds_of_owned()
         #: the stems asked for besides the noun before the id
         self._besides = frozenset(term for term in question.head if term != noun and term in corpus.phrases.rarity)
 
@@ -242,14 +236,6 @@ class _View:
         entities = self._corpus.nouns.get(self._question.reference.noun, {})
         return {key: weight for key, weight in entities.items() if not self._named or key[0] in self._named}
 
-    def _kinds_of_owned(self) -> set[str]:
-        question = self._question
-        if question.number is not Number.MANY or not self._referred:
-            return set()
-        entities = (self._corpus.nouns.get(term, {}).items() for term in question.head)
-        named = {key for each in entities for key, weight in each if weight >= _NAMES}
-        return {key[0] for key in named - self._referred.keys()}
-
     def _by_id(self, known: Known, strength: float, fit: float) -> tuple[float, float]:
         """The strength and the fit, if the question names an id."""
         if not self._referred or self._question.reference is None:
@@ -260,13 +246,10 @@ class _View:
              if kind == owner[0] and entity_id in known.taken),
             default=0.0,
         )  # fmt: skip
-        is_told = not is_aside and self._is_told_by(known)
-        if known.entity in self._referred and known.entity[0] in self._owned and not is_told:
-            return strength * weights.owner_of_asked, fit
         if not taken:
             return strength * weights.takes_no_id, fit
         strength += weights.takes_id * taken * (weights.takes_id_aside if is_aside else 1)
-        if owner[2] == "get" and owner[:2] in self._referred and is_told:
+        if owner[2] == "get" and owner[:2] in self._referred and not is_aside and self._is_told_by(known):
             fit = max(fit, weights.get_by_id)
         return strength, fit
 
@@ -274,9 +257,6 @@ class _View:
         """Whether the question asks for fields of the record that a get answers."""
         verbs = self._question.verbs.values()
         if self._question.is_command and max((affinity(verb.meanings, "get") for verb in verbs), default=1) < 0.6:
-            return False
-        reference, number = self._question.reference, self._question.number
-        if number is Number.MANY and reference is not None and (reference.is_many or known.noun in self._besides):
             return False
         if self._besides & self._corpus.listed_below.get((known.owner[0], known.owner[1]), set()):
             return False

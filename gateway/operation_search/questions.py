@@ -63,8 +63,6 @@ _ASIDE = frozenset("by from to with for as".split())  # noqa: SIM905
 _JOINING = frozenset("and or then to".split())  # noqa: SIM905
 #: what follows is a text or a name, whose words the index need not have
 _TITLED = frozenset("called named titled entitled about saying says reading that".split())  # noqa: SIM905
-#: plurals without the ending
-_PLURALS = frozenset("people children men women staff".split())  # noqa: SIM905
 #: plurals that speak of one thing
 _OF_ONE = frozenset("details contents results totals properties attributes news status address access process".split())  # noqa: SIM905
 
@@ -110,8 +108,6 @@ class Reference:
     noun: str
     #: whether the thing asked for is another one: "pages created by user 7"
     is_aside: bool
-    #: whether that word is a plural: "which accounts have … as their parent"
-    is_many: bool
 
 
 @dataclass(slots=True)
@@ -273,7 +269,7 @@ class _QuestionReader:
         prepositions = [word for word in listed[:place] if word in _CONTEXT]
         if before:
             is_aside = bool(prepositions) and prepositions[-1] in _ASIDE
-            self._question.reference = Reference(stem(before[-1]), is_aside, _is_plural(before[-1]))
+            self._question.reference = Reference(stem(before[-1]), is_aside)
             self._is_reference_main = is_main
 
     def _count(self, text: str, nouns: Sequence[str]) -> None:
@@ -340,4 +336,4 @@ def _is_followed_by_id(listed: Sequence[str], place: int) -> bool:
 
 
 def _is_plural(word: str) -> bool:
-    return word in _PLURALS or (word.endswith("s") and not word.endswith(("ss", "us")) and word not in _OF_ONE)
+    return word.endswith("s") and not word.endswith(("ss", "us")) and word not in _OF_ONE

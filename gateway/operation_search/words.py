@@ -51,15 +51,15 @@ _RESPELLED = re.compile(
 #: words that say nothing of what is wanted
 EMPTY = frozenset(
     """
-    a about above after again all along already also always am an and another any anybody anymore anyone anything are
-    as at away back be been before behind being below between both but by can could did do does doing done down during
-    each either else ever every everybody everyone everything exactly few for from further get go goes going got had
-    has have having he her here him his how i if in inside into is it its itself just knows like look may maybe me
-    might mine more most much must my need needs neither never no nobody nor not now of off on one ones onto or other
-    our ours out over own per please really s same shall she should so some somebody someone something soon still such
-    t than that the their them then there these they thing things this those through till to too under until up upon us
-    usually very via want wants was we were what whatever when where wherever whether which whichever while who whoever
-    whom whose why will with within without would yes yet you your yours
+    a about above after again all along already also always am an and another any anybody anymore anyone anything are as
+    at away back be been before behind being below between both but by can could did do does doing done down during each
+    either else ever every everybody everyone everything exactly few for from further get go goes going got had has have
+    having he her here him his how i if in inside into is it its itself just knows like look may maybe me might mine
+    more most much must my need needs neither never no nobody nor not now of off on one ones onto or other our
+    ours out over own per please really s same shall she should so some somebody someone something soon still such t
+    than that the their them then there these they thing things this those through till to too under until up upon us
+    usually very via want wants was we were what when where whether which while who whom whose why will with within
+    without would yes yet you your yours
     """.split()  # noqa: SIM905 - a page of words reads better than a page of quotes
 )
 #: words of conditions, times among them, which seldom tell operations apart
