@@ -49,9 +49,9 @@ class ConnectorAccess:
             limit=limit,
         )
 
-    async def first_of_each_kind(self, caller: Caller, limit: int) -> Sequence[ConnectorRecord]:
-        """At most `limit` records of each kind, the oldest first."""
-        records = await self._store.first_of_each_kind(caller.organization_id, limit)
+    async def latest_of_each_kind(self, caller: Caller, limit: int) -> Sequence[ConnectorRecord]:
+        """The latest records of each kind, at most `limit` of one kind, in the order of their creation."""
+        records = await self._store.latest_of_each_kind(caller.organization_id, limit)
         return [record for record in records if caller.sees(record.workspace_name)]
 
     async def count(self, caller: Caller) -> dict[ConnectorStatus, int]:

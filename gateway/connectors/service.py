@@ -181,9 +181,9 @@ class ConnectorService:
         page, next_cursor = page_of(records, limit)
         return ConnectorPage([connector_view(record, self._catalog) for record in page], next_cursor)
 
-    async def first_of_each_kind(self, caller: Caller, limit: int) -> Sequence[Connector]:
-        """At most `limit` connectors of each kind, the oldest first."""
-        records = await self._access.first_of_each_kind(caller, limit)
+    async def latest_of_each_kind(self, caller: Caller, limit: int) -> Sequence[Connector]:
+        """The latest connectors of each kind, at most `limit` of one kind, in the order of their creation."""
+        records = await self._access.latest_of_each_kind(caller, limit)
         return [connector_view(record, self._catalog) for record in records]
 
     async def create(self, caller: Caller, request: ConnectorRequest) -> tuple[Connector, bool]:

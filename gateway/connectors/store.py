@@ -68,11 +68,11 @@ _LIST = f"""
     LIMIT $7
 """
 # A few of each kind, so that an organization with thousands costs no more.
-_FIRST_OF_EACH_KIND = f"""
+_LATEST_OF_EACH_KIND = f"""
     SELECT {_COLUMNS} {_FROM}
     WHERE connectors.organization_id = $1 AND connectors.id IN (
         SELECT id FROM (
-            SELECT id, row_number() OVER (PARTITION BY kind ORDER BY created_at, id) AS place FROM connectors
+            SELECT id, row_number() OVER (PARTITION BY kind ORDER BY created_at DESC, id) AS place FROM connectors
             WHERE organization_id = $1 AND deleted_at IS NULL
         ) AS placed
         WHERE place <= $2
@@ -279,10 +279,10 @@ class ConnectorStore:
             )
         return [record_in(row) for row in rows]
 
-    async def first_of_each_kind(self, organization_id: UUID, limit: int) -> Sequence[ConnectorRecord]:
-        """At most `limit` records of each kind, the oldest first."""
+    async def latest_of_each_kind(self, organization_id: UUID, limit: int) -> Sequence[ConnectorRecord]:
+        """The latest records of each kind, at most `limit` of one kind, in the order of their creation."""
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_FIRST_OF_EACH_KIND, organization_id, limit)
+            rows = await connection.fetch(_LATEST_OF_EACH_KIND, organization_id, limit)
         return [record_in(row) for row in rows]
 
     async def count(self, organization_id: UUID) -> dict[ConnectorStatus, int]:

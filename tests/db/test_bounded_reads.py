@@ -147,7 +147,11 @@ async def test_a_page_of_workspaces(plans: Plans, organization_id: UUID):
 async def test_the_connectors_of_each_kind(plans: Plans, organization_id: UUID):
     store = ConnectorStore(plans, Vault([("k1", bytes(32))]))
 
-    found = await store.first_of_each_kind(organization_id, 3)
+    found = await store.latest_of_each_kind(organization_id, 3)
 
     assert len(found) == 12
     assert max(plans.rows_read) <= 2 * MAX_READ  # each connector once, with its workspace
+    created = "SELECT max(created_at) FROM connectors WHERE organization_id = $1"
+    async with plans.tenant(organization_id) as connection:
+        (latest,) = await connection.fetch(created, organization_id)
+        assert max(record.created_at for record in found) == latest["max"]

@@ -101,7 +101,7 @@ async def _connectors(request: web.Request, connector_id: UUID | None) -> Mappin
         record = await known.get(caller, connector_id)
         return {record.kind: [record]}
     by_kind: dict[str, list[Connector]] = defaultdict(list)
-    for record in await known.first_of_each_kind(caller, _CONNECTORS_SHOWN):
+    for record in await known.latest_of_each_kind(caller, _CONNECTORS_SHOWN):
         by_kind[record.kind].append(record)
     return by_kind
 

@@ -49,9 +49,9 @@ def console_page(
 
 
 async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> list[Connector]:
-    """The oldest connectors of each kind, and the one that is chosen, in the order of their creation."""
+    """The latest connectors of each kind, and the one that is chosen, in the order of their creation."""
     connectors, caller = request.app[SERVICES].connector_service, request[CALLER]
-    offered = {each.id: each for each in await connectors.first_of_each_kind(caller, _CHOICES)}
+    offered = {each.id: each for each in await connectors.latest_of_each_kind(caller, _CHOICES)}
     if chosen_id is not None and str(chosen_id) not in offered:
         with contextlib.suppress(NotFound):
             offered[str(chosen_id)] = await connectors.get(caller, chosen_id)
