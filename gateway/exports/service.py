@@ -20,6 +20,7 @@ from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.operations.accounting import recorded
 from gateway.operations.call import Accepted, OperationCall
 from gateway.operations.copy_search import CopySearch
 from gateway.operations.execution import Execution
@@ -55,8 +56,7 @@ class Exports:
 
         Raises InvalidParams, UnknownAction and InvalidQuery as a call does, and InvalidParams for other operations.
         """
-        what = f"{call.entity}.{call.action}"
-        with self.audit.record(what, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+        with recorded(self.audit, caller, call) as entry:
             caller.require(Scope.READ)
             new = await self._new_job(caller, call)
             entry.kind = new.kind

@@ -5,17 +5,20 @@ An audit entry has names of members only, never their values.
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
 import msgspec
 
-from gateway.audit.log import Entry
+from gateway.audit.log import Audit, Entry
 from gateway.connectors.resolver import ResolvedConnector
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError
+from gateway.identity.model import Caller
 from gateway.kinds.catalog import Operation
 from gateway.kinds.sunsets import explain_refusal
+from gateway.operations.call import OperationCall
 from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 from gateway.upstream.prepared import PreparedCall
 
@@ -30,6 +33,12 @@ class _Identified(msgspec.Struct):
 
 
 _RECORD = msgspec.json.Decoder(_Identified)
+
+
+def recorded(audit: Audit, caller: Caller, call: OperationCall) -> AbstractContextManager[Entry]:
+    """The audit entry of a call, for as long as the block lasts."""
+    what = f"{call.entity}.{call.action}"
+    return audit.record(what, caller, connector_id=call.connector_id, intent=call.intent)
 
 
 def describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> None:

@@ -22,6 +22,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.kinds.search_schema import search_call
 from gateway.kinds.spec import Entity
+from gateway.operations.accounting import recorded
 from gateway.operations.call import Done, OperationCall
 from gateway.upstream.field_selection import ensure_declared, selected_records
 from gateway.upstream.responses import OperationResult
@@ -40,8 +41,7 @@ class CopySearch:
 
     async def search(self, caller: Caller, call: OperationCall) -> Done:
         """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
-        what = f"{call.entity}.{call.action}"
-        with self._audit.record(what, caller, connector_id=call.connector_id, intent=call.intent) as entry:
+        with recorded(self._audit, caller, call) as entry:
             caller.require(Scope.READ)
             resolved = await self._connectors.get_for(caller, call.connector_id)
             _, query = _prepared(resolved, call)

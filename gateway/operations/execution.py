@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -30,7 +30,7 @@ from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters
-from gateway.operations.accounting import Accounted, created_id, describe
+from gateway.operations.accounting import Accounted, created_id, describe, recorded
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.operations.runs import OperationRuns
@@ -112,7 +112,7 @@ class Execution:
 
     async def execute(self, caller: Caller, call: OperationCall) -> Done | Accepted:
         """The answer, or the job that will have it; raises GatewayError."""
-        with self._recorded(caller, call) as entry:
+        with recorded(self._audit, caller, call) as entry:
             prepared = await self._prepare(caller, call, entry)
             engine_call = prepared.engine_call
             with Accounted(prepared.resolved, engine_call.operation) as accounted:
@@ -142,7 +142,7 @@ class Execution:
     @asynccontextmanager
     async def download(self, caller: Caller, call: OperationCall, range_request: RangeRequest) -> AsyncIterator[File]:
         """The file that the call names, or the requested part of it, as a stream; raises GatewayError."""
-        with self._recorded(caller, call) as entry:
+        with recorded(self._audit, caller, call) as entry:
             prepared = await self._prepare(caller, call, entry)
             resolved, engine_call = prepared.resolved, prepared.engine_call
             with Accounted(resolved, engine_call.operation):
@@ -154,7 +154,7 @@ class Execution:
 
         Raises GatewayError; if the response is lost, its outcome is unknown.
         """
-        with self._recorded(caller, call) as entry:
+        with recorded(self._audit, caller, call) as entry:
             resolved = await self._connectors.get_for(caller, call.connector_id)
             operation = resolved.connector.kind.operation(call.entity, call.action)
             prepared = await self._prepare(caller, replace(call, params=with_file(operation, call.params, file)), entry)
@@ -172,11 +172,6 @@ class Execution:
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         caller.require(_SCOPE_OF[engine_call.effect])
         return resolved.connector.preview(engine_call)
-
-    def _recorded(self, caller: Caller, call: OperationCall) -> AbstractContextManager[Entry]:
-        """The audit entry of a call, for as long as the block lasts."""
-        what = f"{call.entity}.{call.action}"
-        return self._audit.record(what, caller, connector_id=call.connector_id, intent=call.intent)
 
     async def _prepare(self, caller: Caller, call: OperationCall, entry: Entry) -> PreparedExecution:
         """Validate the call and the caller's permission; raises every fault."""

@@ -21,7 +21,7 @@ from gateway.errors import (
     UpstreamError,
 )
 from gateway.identity.model import Caller, Scope
-from gateway.operations.accounting import Accounted, created_id, describe
+from gateway.operations.accounting import Accounted, created_id, describe, recorded
 from gateway.operations.call import OperationCall
 from gateway.operations.runs import OperationRuns
 from gateway.uploads.store import Upload, UploadStore
@@ -86,7 +86,7 @@ class Uploads:
         Raises InvalidParams as a call does, and NotResumable for an application without upload sessions. The audit log
         has the refusals; the upload itself is recorded at its end.
         """
-        with self.audit.record(f"{call.entity}.{call.action}", caller, connector_id=call.connector_id) as entry:
+        with recorded(self.audit, caller, call) as entry:
             resolved = await self.connectors.get_for(caller, call.connector_id)
             operation = resolved.connector.kind.operation(call.entity, call.action)
             engine_call = prepare(operation, with_file(operation, call.params, file))
