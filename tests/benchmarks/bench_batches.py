@@ -24,6 +24,7 @@ from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.processes import Program, free_port
+from tests.harness.serving import served
 from tests.harness.waiting import eventually
 
 #: seconds that the application takes for a request
@@ -57,14 +58,8 @@ class LimitedDesk:
                 web.get("/api/v2/groups/{id}.json", self._answer),
             ]
         )
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        try:
+        async with served(app) as self.url:
             yield self
-        finally:
-            await runner.cleanup()
 
     async def _answer(self, request: web.Request) -> web.Response:
         headers, now = {}, time.monotonic()

@@ -11,6 +11,8 @@ from aiohttp import web
 from standardwebhooks.webhooks import Webhook
 from svix.webhooks import Webhook as SvixWebhook
 
+from tests.harness.serving import served
+
 #: the status, or a response, for a delivery; soon or after a while
 Answer = Callable[[dict[str, Any]], int | web.Response | Awaitable[web.Response]]
 
@@ -49,12 +51,5 @@ async def receiving() -> AsyncIterator[Receiver]:
     """A receiver on a port of its own for as long as the block lasts."""
     receiver, app = Receiver(), web.Application()
     app.router.add_post("/{name:.*}", receiver.handle)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with served(app) as receiver.url:
         yield receiver
-    finally:
-        await runner.cleanup()

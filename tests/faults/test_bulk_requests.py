@@ -12,6 +12,7 @@ from aiohttp import web
 
 from tests.faults.arena import Arena, arena
 from tests.harness.caller import ConnectorApi
+from tests.harness.serving import served
 from tests.harness.waiting import eventually
 
 _CONNECTOR = """
@@ -76,15 +77,11 @@ class Printer:
     async def serving(self) -> AsyncIterator["Printer"]:
         app = web.Application()
         app.add_routes([web.post("/labels", self._one), web.post("/labels/many", self._many)])
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        try:
-            yield self
-        finally:
-            self.gate.set()
-            await runner.cleanup()
+        async with served(app) as self.url:
+            try:
+                yield self
+            finally:
+                self.gate.set()
 
     async def _one(self, request: web.Request) -> web.Response:
         return await self._print([await request.json()], lambda printed: printed[0])

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
+from tests.harness.serving import served
+
 
 class Upstream:
     """Answers after a while, like an application far away."""
@@ -72,17 +74,12 @@ class Upstream:
                 web.put("/api/v2/tickets/{id}.json", self._update),
             ]
         )
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        try:
-            yield self
-        finally:
-            self.gate.set()
-            self.update_gate.set()
-            await runner.cleanup()
+        async with served(app) as self.url:
+            try:
+                yield self
+            finally:
+                self.gate.set()
+                self.update_gate.set()
 
     async def _taken(self) -> None:
         self.requests += 1

@@ -1,6 +1,5 @@
 """A load balancer in front of several front ends: each request goes to the next one."""
 
-import asyncio
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -8,6 +7,8 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 from aiohttp import web
+
+from tests.harness.serving import served
 
 #: headers of one connection (RFC 9110, 7.6.1), and those that the other connection's framing sets anew
 _OWN_TO_A_CONNECTION = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
@@ -71,11 +72,5 @@ async def round_robin(targets: Sequence[str]) -> AsyncIterator[RoundRobin]:
         balancer = RoundRobin(targets, session)
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", balancer.handle)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1, handler_cancellation=True)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            balancer.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        async with served(app, handler_cancellation=True) as balancer.url:
             yield balancer
-        finally:
-            await asyncio.shield(runner.cleanup())
