@@ -14,16 +14,15 @@ from uuid import UUID, uuid4
 
 from gateway.db.pool import Database
 from gateway.events.recording import add_record_events
-from tests.events.receiver import Receiver, receiving
-from tests.faults.arena import Arena, arena
+from tests.events.receiver import receiving
+from tests.faults.arena import arena
 from tests.faults.receivers import Deliveries, ids_at, subscribe_unreliable
+from tests.faults.strikes import PATIENCE, kill_in_turn
 from tests.harness.caller import Api
 from tests.harness.clients import new_client_in
 from tests.harness.waiting import eventually
 
 RECORDS = 200
-#: seconds until a part of the changes must have arrived
-_PATIENCE = 2400
 #: changes of one transaction
 BATCH = 10
 CHANGES, KILLS = 50_000, 10
@@ -68,8 +67,9 @@ async def storm(changes: int, kills: int) -> Outcome:
         async with Database.open(url, size=8) as database, asyncio.TaskGroup() as group:
             for name, client in clients.items():
                 group.create_task(_write(database, UUID(str(client.organization_id)), name, changes))
-            group.create_task(_kill(gateway, receiver, outcome, kills))
-        await eventually(lambda: all(len(ids_at(receiver, path)) >= changes for path in paths), within=_PATIENCE)
+            arrived = receiver.received["/ours/a"]
+            group.create_task(kill_in_turn(gateway, outcome.kills, kills, lambda: len(arrived), changes))
+        await eventually(lambda: all(len(ids_at(receiver, path)) >= changes for path in paths), within=PATIENCE)
         outcome.seconds = time.monotonic() - started
     for path in paths:
         records = _records(path.split("/")[1])
@@ -89,18 +89,6 @@ async def _write(database: Database, organization_id: UUID, name: str, changes: 
         async with database.tenant(organization_id) as connection, connection.transaction():
             ids = list(itertools.islice(records, BATCH))
             await add_record_events(connection, organization_id, connector, "tickets", updated=ids)
-
-
-async def _kill(gateway: Arena, receiver: Receiver, outcome: Outcome, kills: int) -> None:
-    """Kill a worker, or now and then the front end, and start it again, whenever a further part has arrived."""
-    for kill in range(1, kills + 1):
-        part = kill * outcome.changes // (kills + 1)
-        await eventually(lambda part=part: len(receiver.received["/ours/a"]) >= part, within=_PATIENCE)
-        name = "front end" if kill % 4 == 0 else "worker"
-        program = gateway.front_ends[0] if kill % 4 == 0 else gateway.workers[kill % len(gateway.workers)]
-        await program.kill()
-        await program.start()
-        outcome.kills[name] += 1
 
 
 if __name__ == "__main__":

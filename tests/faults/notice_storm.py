@@ -19,6 +19,7 @@ import aiohttp
 
 from tests.events.receiver import Receiver, receiving
 from tests.faults.receivers import Deliveries, ids_at, subscribe, subscribe_unreliable
+from tests.faults.strikes import PATIENCE, kill_in_turn
 from tests.harness.caller import ConnectorApi
 from tests.harness.deployment import Deployment, deployed
 from tests.harness.stores import Stores, own_stores
@@ -30,7 +31,6 @@ LOST, DOUBLED = 0.3, 0.2
 CHANGES_OF_A_TICKET, WRITERS = 5, 8
 #: seconds between two synchronizations of the tickets: what a lost notice costs
 _INTERVAL = 20
-_PATIENCE = 2400
 
 
 @dataclass
@@ -92,11 +92,11 @@ async def storm(folder: Path, stores: Stores, changes: int, kills: int, interval
         async with asyncio.TaskGroup() as group:
             for writer in range(WRITERS):
                 group.create_task(_write(application, outcome, writer))
-            group.create_task(_kill(deployment, outcome, kills))
+            group.create_task(kill_in_turn(deployment, outcome.kills, kills, lambda: outcome.written, changes))
         # Writing may last longer than the first token.
         async with deployment.api(client) as api:
             connector = connector.through(api)
-            await eventually(lambda: _is_copied(connector, outcome), within=_PATIENCE)
+            await eventually(lambda: _is_copied(connector, outcome), within=PATIENCE)
             await _judge(outcome, await _told(connector, begin), receiver, paths)
         outcome.seconds = time.monotonic() - started
     return outcome
@@ -104,7 +104,7 @@ async def storm(folder: Path, stores: Stores, changes: int, kills: int, interval
 
 async def _judge(outcome: NoticeOutcome, told: dict[int, str], receiver: Receiver, paths: list[str]) -> None:
     """Compare what the receivers have, once they have each event, with the feed: id → ticket."""
-    await eventually(lambda: all(told.keys() <= ids_at(receiver, path) for path in paths), within=_PATIENCE)
+    await eventually(lambda: all(told.keys() <= ids_at(receiver, path) for path in paths), within=PATIENCE)
     outcome.events = len(told)
     outcome.without_event = len({str(ticket) for ticket in outcome.subjects} - set(told.values()))
     for path in paths:
@@ -138,18 +138,6 @@ async def _write(application: aiohttp.ClientSession, outcome: NoticeOutcome, wri
             assert answer.status == 200, await answer.text()
         outcome.subjects[ticket] = f"change {number}"
         outcome.written += 1
-
-
-async def _kill(deployment: Deployment, outcome: NoticeOutcome, kills: int) -> None:
-    """Kill a worker, or now and then a front end, and start it again, whenever a further part was written."""
-    for kill in range(1, kills + 1):
-        await eventually(lambda kill=kill: outcome.written >= kill * outcome.changes // (kills + 1), within=_PATIENCE)
-        name = "front end" if kill % 4 == 0 else "worker"
-        programs = deployment.front_ends if kill % 4 == 0 else deployment.workers
-        program = programs[kill % len(programs)]
-        await program.kill()
-        await program.start()
-        outcome.kills[name] += 1
 
 
 async def _is_copied(connector: ConnectorApi, outcome: NoticeOutcome) -> bool:

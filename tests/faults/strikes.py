@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +16,32 @@ from redis.asyncio import Redis
 
 from gateway.embedded.server import LocalServer
 from tests.faults.arena import Arena
+from tests.harness.deployment import Deployment
 from tests.harness.processes import Program
+from tests.harness.waiting import eventually
 
 #: seconds that a freeze takes; a lease is ten
 FREEZES = (1.0, 13.0)
+#: seconds until a part of what a storm waits for must be done
+PATIENCE = 2400
 #: seconds that a killed store stays away
 DOWN = 0.5
 _CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IS NOT NULL AND pid <> pg_backend_pid()"
+
+
+async def kill_in_turn(
+    deployment: Deployment, killed: Counter[str], kills: int, done: Callable[[], int], total: int
+) -> None:
+    """Kill a worker, or every fourth time a front end, and start it again, whenever a further part is done."""
+    for kill in range(1, kills + 1):
+        part = kill * total // (kills + 1)
+        await eventually(lambda part=part: done() >= part, within=PATIENCE)
+        name = "front end" if kill % 4 == 0 else "worker"
+        programs = deployment.front_ends if kill % 4 == 0 else deployment.workers
+        program = programs[kill % len(programs)]
+        await program.kill()
+        await program.start()
+        killed[name] += 1
 
 
 async def _kill_program(gateway: Arena, program: Program, seconds: float) -> None:
