@@ -84,9 +84,7 @@ class UploadStore:
     ) -> Upload:
         """Keep an upload whose session is open at the application, for so many seconds."""
         upload_id = uuid4()
-        values = {"params": msgspec.json.encode(params).decode(), "session_url": session_url}
-        sealed = self._vault.seal(values, binding(organization_id, upload_id))
-        secrets = (sealed.key_id, sealed.wrapped_key, sealed.sealed)
+        secrets = self._sealed(organization_id, upload_id, params, session_url=session_url)
         async with self._database.tenant(organization_id) as connection:
             expires_at: datetime = await connection.fetchval(
                 _INSERT, upload_id, organization_id, connector_id, entity, size, *secrets, seconds
@@ -132,15 +130,18 @@ class UploadStore:
 
     async def complete(self, upload: Upload, answer: bytes) -> bool:
         """Keep the application's answer; false where another request has done so."""
-        values = {
-            "params": msgspec.json.encode(upload.params).decode(),
-            "session_url": upload.session_url,
-            "answer": answer.decode(),
-        }
-        sealed = self._vault.seal(values, binding(upload.organization_id, upload.id))
-        secrets = (sealed.key_id, sealed.wrapped_key, sealed.sealed)
+        values = {"session_url": upload.session_url, "answer": answer.decode()}
+        secrets = self._sealed(upload.organization_id, upload.id, upload.params, **values)
         async with self._database.tenant(upload.organization_id) as connection:
             return await connection.fetchval(_COMPLETE, upload.organization_id, upload.id, *secrets) is not None
+
+    def _sealed(
+        self, organization_id: UUID, upload_id: UUID, params: Mapping[str, Any], **values: str
+    ) -> tuple[str, bytes, bytes]:
+        """The columns `key_id`, `wrapped_key` and `sealed` of an upload."""
+        values["params"] = msgspec.json.encode(params).decode()
+        sealed = self._vault.seal(values, binding(organization_id, upload_id))
+        return sealed.key_id, sealed.wrapped_key, sealed.sealed
 
 
 async def prune_uploads(database: Database) -> int:
