@@ -26,7 +26,7 @@ class _Actor:
 
 
 class BatchCalls:
-    """What a batch's job sends."""
+    """Prepares, groups and sends the operations of one batch."""
 
     def __init__(self, connectors: ConnectorResolver, runs: OperationRuns, job: StoredJob, options: BatchJob) -> None:
         assert job.connector_id is not None

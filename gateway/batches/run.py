@@ -210,7 +210,7 @@ class BatchRun:
             await self._work_off(_one_by_one(rest))
 
     async def _bulk_outcomes(self, group: Sequence[Numbered]) -> Sequence[Outcome] | None:
-        """What a bulk request came to for each of its operations; None where the batch goes on later."""
+        """The outcome of each operation of a bulk request; None if the batch continues later."""
         context = _RequestRunContext(self._commit, [index for index, _ in group])
         try:
             async with self._room:

@@ -1,4 +1,4 @@
-"""What an operator's command works on: the stores and the address of the settings, else those of `gateway up` here."""
+"""The stores and the address for an operator's command: from the settings, else from `gateway up` on this machine."""
 
 from typing import Any
 

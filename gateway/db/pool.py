@@ -315,7 +315,7 @@ class _Use:
     def __init__(self, database: Database, tenant: str) -> None:
         self._database = database
         self.tenant = tenant
-        #: whether it uses one of the tenant's share of connections, which its end gives back
+        #: whether the use holds one of the tenant's connections; `end` gives it back
         self.has_share = False
         self.connection: Connection | None = None
         self._backend: int | None = None

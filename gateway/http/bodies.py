@@ -260,7 +260,7 @@ def is_sdk(request: web.Request) -> bool:
 
 
 class CallHeaders(msgspec.Struct, frozen=True):
-    """What the headers of a call ask for."""
+    """The options of a call that its headers carry."""
 
     preferences: Preferences
     #: the key under which a write is done once, however often it is sent
@@ -270,7 +270,7 @@ class CallHeaders(msgspec.Struct, frozen=True):
 
 
 def call_headers(request: web.Request) -> CallHeaders:
-    """What the headers of a call ask for; raises MalformedRequest."""
+    """The options of a call that its headers carry; raises MalformedRequest."""
     key = request.headers.get("Idempotency-Key")
     if key is not None and not (1 <= len(key) <= 255 and key.isascii() and key.isprintable() and " " not in key):
         raise MalformedRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")

@@ -66,7 +66,7 @@ async def _grants(services: Services, caller: Caller, _: str) -> Iterable[_Named
 
 @dataclass(frozen=True, slots=True)
 class _Resource:
-    """What an id of a path is of, and who may list it."""
+    """The kind of thing that an id in a path names, and the scope that lists it."""
 
     word: str
     #: where callers list it

@@ -1,4 +1,4 @@
-"""What is recorded of every operation that this process runs, for calls, files and jobs: audit entries and metrics.
+"""Records every operation that this process runs, for calls, files and jobs: audit entries and metrics.
 
 An audit entry has names of members only, never their values.
 """

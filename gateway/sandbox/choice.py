@@ -41,7 +41,7 @@ def _is_asked(operation: Operation, call: Call) -> bool:
 
 
 def opens_upload_session(operation: Operation, call: Call) -> bool:
-    """Whether a call has the constants by which a session is asked for in place of an upload in one request."""
+    """Whether a call has the constants that open an upload session; without them it uploads in one request."""
     how = operation.action.upload_session
     return how is not None and all(call.query.get(name) == value for name, value in how.constant_query.items())
 

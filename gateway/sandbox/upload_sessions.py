@@ -18,7 +18,7 @@ _RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+)")
 
 @dataclass(slots=True)
 class _Session:
-    """A file on its way: how much came, and its digests so far."""
+    """A file that is being uploaded: the bytes received so far, and their digests."""
 
     operation: Operation
     call: Call

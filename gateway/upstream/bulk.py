@@ -16,7 +16,7 @@ from gateway.upstream.retries import NOTHING_DONE
 #: errors after which the application has certainly executed none of the items, whatever the spec says
 _NOTHING_DONE = (*NOTHING_DONE, ReauthorizationRequired)
 
-#: what a bulk request came to for one of its calls; None where the call is to be sent by itself
+#: the outcome of one call of a bulk request; None if the call is to be sent by itself
 Outcome: TypeAlias = OperationResult | GatewayError | None
 #: the values that tell the records of one bulk request apart
 Match: TypeAlias = tuple[str | None, ...]
