@@ -1,14 +1,49 @@
-"""Cookies of this host alone."""
+"""Cookies of this host alone, each with a secret of the gateway."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
 
 from aiohttp import web
 
 from gateway.http.keys import IS_HTTPS
 
+#: what `new_secret` makes
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
-def host_cookie(request: web.Request, name: str) -> tuple[str, bool]:
-    """The cookie's name, and whether it travels by https only, as the gateway's own address does.
 
-    Over https the name has the prefix that keeps other hosts from setting it (RFC 6265bis).
-    """
-    is_secure = request.app[IS_HTTPS]
-    return (f"__Host-{name}" if is_secure else name), is_secure
+@dataclass(frozen=True, slots=True)
+class HostCookie:
+    """A cookie that scripts cannot read. It travels by https only where the gateway's own address is https."""
+
+    name: str
+    #: seconds
+    max_age: int
+    same_site: Literal["Lax", "Strict"] = "Lax"
+
+    def secret(self, request: web.Request) -> str | None:
+        """The secret that the browser has sent; None for any other value."""
+        value = request.cookies.get(self._name(request), "")
+        return value if _SECRET.fullmatch(value) else None
+
+    def set(self, request: web.Request, response: web.Response, secret: str) -> None:
+        """Give the browser the secret."""
+        response.set_cookie(
+            self._name(request),
+            secret,
+            max_age=self.max_age,
+            path="/",
+            secure=request.app[IS_HTTPS],
+            httponly=True,
+            samesite=self.same_site,
+        )
+
+    def delete(self, request: web.Request, response: web.Response) -> None:
+        """Make the browser forget the secret."""
+        response.del_cookie(
+            self._name(request), path="/", secure=request.app[IS_HTTPS], httponly=True, samesite=self.same_site
+        )
+
+    def _name(self, request: web.Request) -> str:
+        """Over https the name has the prefix that keeps other hosts from setting the cookie (RFC 6265bis)."""
+        return f"__Host-{self.name}" if request.app[IS_HTTPS] else self.name

@@ -1,6 +1,5 @@
 """The authorization server for agents' hosts: metadata, sign-in, consent, registration."""
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -16,18 +15,17 @@ from gateway.contract.problems import OAuthErrorView
 from gateway.errors import GatewayError, MalformedRequest, NotFound, OAuthError, RateLimited, Unauthorized, Unavailable
 from gateway.http.bodies import read_json
 from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
-from gateway.http.cookies import host_cookie
+from gateway.http.cookies import HostCookie
 from gateway.http.keys import PAGES, SERVICES
 from gateway.http.responses import html_response, json_response
 from gateway.identity.model import Caller, Client
-from gateway.identity.tokens import hashed
+from gateway.identity.tokens import hashed, new_secret
 from gateway.services.front_end import Services
 
 #: what a sign-in by the provider is for
 AUTHORIZE_PAGE = "authorize"
 
-_COOKIE = "gateway-authorize"
-_SECONDS = 600
+_BROWSER = HostCookie("gateway-authorize", 600, "Strict")
 _MAX_FIELDS, _MAX_WORKSPACES = 1000, 500
 _STALE = "This page is too old, or was opened in another browser. Go back to your agent and begin again."
 _MEANING = {
@@ -92,11 +90,10 @@ async def authorize(request: web.Request) -> web.Response:
         authorization_request = await services.authorization.requested(query, request.remote or "")
     except OAuthError as error:
         return _refusal(request, error.description, error.back, error.host_name)
-    name, is_secure = host_cookie(request, _COOKIE)
-    cookie = request.cookies.get(name) or secrets.token_urlsafe(32)
-    sealed = services.page_seals.sealed({"request": asdict(authorization_request)}, hashed(cookie))
+    browser = _BROWSER.secret(request) or new_secret()
+    sealed = services.page_seals.sealed({"request": asdict(authorization_request)}, hashed(browser))
     response = _sign_in_page(request, authorization_request, sealed)
-    response.set_cookie(name, cookie, max_age=_SECONDS, path="/", httponly=True, samesite="Strict", secure=is_secure)
+    _BROWSER.set(request, response, browser)
     return response
 
 
@@ -230,9 +227,10 @@ class _Form:
         try:
             text = (await request.read()).decode()
             fields = MultiDict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
-            if any("\x00" in value for value in fields.values()):
+            browser = _BROWSER.secret(request)
+            if browser is None or any("\x00" in value for value in fields.values()):
                 return None
-            context = hashed(request.cookies[host_cookie(request, _COOKIE)[0]])
+            context = hashed(browser)
             return cls(services, fields, services.page_seals.opened(fields.get("request", ""), context), context)
         except (KeyError, ValueError):
             return None

@@ -1,7 +1,6 @@
 """OAuth: consents begun by callers and ended by browsers, and the organizations' own apps."""
 
 import logging
-import re
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
@@ -11,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, St
 from gateway.contract.oauth import CONSENT_SECONDS, AppList, AppView, ConsentRequest, FlowView
 from gateway.errors import GatewayError
 from gateway.http.bodies import Body, Name, QueryString, path_id, read_body
-from gateway.http.cookies import host_cookie
+from gateway.http.cookies import HostCookie
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.tokens import new_secret
@@ -27,9 +26,8 @@ _LEADS_NOWHERE = (
     "Go back to where you came from and begin again.\n"
 )
 _WAS_COMPLETED = "This consent was given already, and the connector is there.\nYou may close this page.\n"
-#: what ties a consent to the browser that gives it
-_COOKIE = "gateway-consent"
-_COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{43}")
+#: what ties a consent to the browser that gives it: the browser receives it when it begins a consent
+_BROWSER = HostCookie("gateway-consent", CONSENT_SECONDS)
 
 
 def _visible(secret: SecretStr) -> SecretStr:
@@ -116,28 +114,21 @@ async def begin_consent(request: web.Request) -> web.Response:
     """For browsers: binds the consent to this browser by a cookie and redirects to the application's page. An unknown,
     used or expired consent answers 400 with a plain page.
     """
-    browser = _browser(request) or new_secret()
+    browser = _BROWSER.secret(request) or new_secret()
     address = await request.app[SERVICES].oauth.flows.bind_browser(list(request.query.items()), browser)
     if address is None:
         return await _dead_end(request)
     response = web.Response(status=303, headers={"Location": address, **_PRIVATE})
-    name, is_secure = host_cookie(request, _COOKIE)
-    response.set_cookie(
-        name, browser, max_age=CONSENT_SECONDS, path="/", secure=is_secure, httponly=True, samesite="Lax"
-    )
+    _BROWSER.set(request, response, browser)
     return response
 
 
 async def _dead_end(request: web.Request) -> web.Response:
     """The page for a state that leads nowhere (any more)."""
-    is_done = await request.app[SERVICES].oauth.flows.was_completed(list(request.query.items()), _browser(request))
+    is_done = await request.app[SERVICES].oauth.flows.was_completed(
+        list(request.query.items()), _BROWSER.secret(request)
+    )
     return web.Response(status=400, text=_WAS_COMPLETED if is_done else _LEADS_NOWHERE, headers=_PRIVATE)
-
-
-def _browser(request: web.Request) -> str | None:
-    """The cookie that the browser received when it last began a consent."""
-    value = request.cookies.get(host_cookie(request, _COOKIE)[0], "")
-    return value if _COOKIE_VALUE.fullmatch(value) else None
 
 
 async def finish_oauth(request: web.Request) -> web.Response:
@@ -145,7 +136,7 @@ async def finish_oauth(request: web.Request) -> web.Response:
     redirects to `redirect_url`. An unknown, used or expired `state` answers 400 with a plain page.
     """
     services = request.app[SERVICES]
-    redirected = await services.oauth.flows.finish(list(request.query.items()), _browser(request))
+    redirected = await services.oauth.flows.finish(list(request.query.items()), _BROWSER.secret(request))
     if redirected is None:
         return await _dead_end(request)
     if redirected.connector is not None:

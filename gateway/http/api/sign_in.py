@@ -6,7 +6,7 @@ from aiohttp import web
 
 from gateway.errors import Forbidden, GatewayError, Unavailable
 from gateway.http.api.authorization import AUTHORIZE_PAGE, signed_in_by_provider
-from gateway.http.console.provider_sign_in import browser_of
+from gateway.http.console.provider_sign_in import SIGN_IN_BROWSER
 from gateway.http.console.sign_in import console_signed_in_by_provider
 from gateway.http.keys import SERVICES
 from gateway.identity.model import Client
@@ -20,7 +20,7 @@ _STALE = "This sign-in is too old, was used already, or was begun in another bro
 async def finish_sign_in(request: web.Request) -> web.Response:
     """GET /sign-in/callback: go on where the person left, as who they are."""
     provider = request.app[SERVICES].sign_in_provider
-    query, browser = list(request.query.items()), browser_of(request)
+    query, browser = list(request.query.items()), SIGN_IN_BROWSER.secret(request)
     pending = await provider.resume(query, browser) if browser else None
     if pending is None:
         raise SignInRefused(_STALE)

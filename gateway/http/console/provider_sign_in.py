@@ -1,19 +1,18 @@
 """The way to the sign-in provider and back: bound to one browser, by a page that leads on without scripts."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
 
 from gateway.contract.oauth import SIGN_IN_SECONDS
-from gateway.http.cookies import host_cookie
+from gateway.http.cookies import HostCookie
 from gateway.http.keys import PAGES, SERVICES
 from gateway.http.responses import html_response
 from gateway.identity.tokens import new_secret
 
-_COOKIE = "gateway-sign-in"
-_COOKIE_VALUE = re.compile(r"[\w-]{43}")
+#: what ties a sign-in to the browser that leaves for the provider. Lax: the way back is a navigation from its site.
+SIGN_IN_BROWSER = HostCookie("gateway-sign-in", SIGN_IN_SECONDS)
 
 
 def sign_in_ways(request: web.Request) -> dict[str, Any]:
@@ -33,20 +32,10 @@ async def leave_for_provider(request: web.Request, purpose: Mapping[str, Any]) -
     provider leads.
     """
     await request.app[SERVICES].attempts.require("sign-in at the provider", request.remote or "")
-    browser = browser_of(request) or new_secret()
+    browser = SIGN_IN_BROWSER.secret(request) or new_secret()
     address = await request.app[SERVICES].sign_in_provider.begin(browser, purpose)
     pages = request.app[PAGES]
     html = pages.render("leave.html", title=request.app[SERVICES].settings.oidc_name, address=address)
     response = html_response(html, pages.headers())
-    name, is_secure = host_cookie(request, _COOKIE)
-    # Lax: the way back is a navigation from the provider's site.
-    response.set_cookie(
-        name, browser, max_age=SIGN_IN_SECONDS, path="/", secure=is_secure, httponly=True, samesite="Lax"
-    )
+    SIGN_IN_BROWSER.set(request, response, browser)
     return response
-
-
-def browser_of(request: web.Request) -> str | None:
-    """The cookie that the browser received when it left for the provider."""
-    value = request.cookies.get(host_cookie(request, _COOKIE)[0], "")
-    return value if _COOKIE_VALUE.fullmatch(value) else None

@@ -9,12 +9,12 @@ from pydantic import TypeAdapter, ValidationError
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.errors import FieldError, Forbidden, GatewayError, InvalidParams
 from gateway.http.bodies import Name, read_form_fields
-from gateway.http.cookies import host_cookie
+from gateway.http.cookies import HostCookie
 from gateway.http.keys import SERVICES, SESSION
 from gateway.identity.console_sessions import LIFETIME
 from gateway.identity.model import Caller
 
-_COOKIE = "gateway-console"
+SESSION_COOKIE = HostCookie("gateway-console", LIFETIME)
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 SIGN_IN = "/console/sign-in"
 #: of this host, as the browser names it; a proxy may have taken off the encryption
@@ -33,9 +33,9 @@ class ForeignForm(Forbidden):
 
 async def signed_in(request: web.Request) -> Caller:
     """Who is signed in; raises SignInRequired."""
-    token = request.cookies.get(host_cookie(request, _COOKIE)[0], "")
+    token = SESSION_COOKIE.secret(request)
     caller = await request.app[SERVICES].console_sessions.caller(token) if token else None
-    if caller is None:
+    if token is None or caller is None:
         raise SignInRequired("sign in first")
     request[SESSION] = token
     return caller
@@ -80,14 +80,3 @@ async def read_sign_in_form(request: web.Request) -> dict[str, str]:
     if not is_origin_allowed(request, own):
         raise ForeignForm("the form is of another site; sign in on the gateway's own page")
     return await read_form_fields(request)
-
-
-def begin_session(request: web.Request, response: web.Response, token: str) -> None:
-    """Give the browser its cookie."""
-    name, is_secure = host_cookie(request, _COOKIE)
-    response.set_cookie(name, token, max_age=LIFETIME, path="/", secure=is_secure, httponly=True, samesite="Lax")
-
-
-def end_session(request: web.Request, response: web.Response) -> None:
-    name, is_secure = host_cookie(request, _COOKIE)
-    response.del_cookie(name, path="/", secure=is_secure, httponly=True, samesite="Lax")

@@ -17,7 +17,7 @@ from gateway.errors import (
 from gateway.http.api.tokens import address_of
 from gateway.http.console.page import see_other
 from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
-from gateway.http.console.session import begin_session, end_session, read_console_form, read_sign_in_form
+from gateway.http.console.session import SESSION_COOKIE, read_console_form, read_sign_in_form
 from gateway.http.keys import AUDIT, PAGES, SERVICES, SESSION
 from gateway.http.responses import html_response
 from gateway.identity.model import Client, id_of
@@ -88,7 +88,7 @@ async def sign_out(request: web.Request) -> web.Response:
     await read_console_form(request)
     await request.app[SERVICES].console_sessions.end(request[SESSION])
     response = see_other("/console/sign-in")
-    end_session(request, response)
+    SESSION_COOKIE.delete(request, response)
     return response
 
 
@@ -98,7 +98,7 @@ async def _session(request: web.Request, client: Client, organization: str, next
     pending.organization_id, pending.actor = caller.organization_id, client.id
     token = await request.app[SERVICES].console_sessions.begin(caller)
     response = see_other(_own_page(next_page))
-    begin_session(request, response, token)
+    SESSION_COOKIE.set(request, response, token)
     return response
 
 
