@@ -193,22 +193,15 @@ class Jobs:
         limit: int | None = None,
     ) -> AsyncGenerator[Job, None]:
         """Jobs, the newest first, page after page until `limit` of them."""
-        query: dict[str, Any] = {
+        query = {
             "status": status,
             "connector_id": connector_id,
             "entity": entity,
             "created_after": created_after and created_after.isoformat(),
             "limit": min(limit or 100, 1000),
         }
-        remaining = limit
-        while True:
-            page = (await self._session.fetch(ApiRequest("GET", "/api/v1/jobs", query))).into(JobPage)
-            for view in page.data[:remaining]:
-                yield Job(self._session, view)
-            remaining = None if remaining is None else remaining - len(page.data)
-            if page.next_cursor is None or (remaining is not None and remaining <= 0):
-                return
-            query["cursor"] = page.next_cursor
+        async for view in self._session.views("/api/v1/jobs", query, JobPage, limit):
+            yield Job(self._session, view)
 
 
 def accepted(session: Session, reply: ApiResponse) -> Job:

@@ -4,14 +4,12 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
 
-from gateway.client.session import ApiRequest, Session
+from gateway.client.session import Session
 from gateway.contract.gateway_state import AuditEntryView, AuditPage, RequestPage, RequestView
-from gateway.contract.members import PageOf
 
-View = TypeVar("View")
-
+#: most items of a page
+_PAGE = 1000
 #: seconds between two looks at the request log; processes write theirs every half second
 _INTERVAL = 1.0
 #: processes write in batches, so that a request may appear after one that ended later: seconds that are read again
@@ -51,8 +49,9 @@ class Logs:
             "outcome": outcome,
             "since": since and since.isoformat(),
             "until": until and until.isoformat(),
+            "limit": min(limit or _PAGE, _PAGE),
         }
-        async for entry in self._pages("/api/v1/audit", query, AuditPage, limit):
+        async for entry in self._session.views("/api/v1/audit", query, AuditPage, limit):
             yield entry
 
     async def requests(
@@ -75,8 +74,9 @@ class Logs:
             "request_id": request_id,
             "status": status,
             "since": since and since.isoformat(),
+            "limit": min(limit or _PAGE, _PAGE),
         }
-        async for request in self._pages("/api/v1/requests", query, RequestPage, limit):
+        async for request in self._session.views("/api/v1/requests", query, RequestPage, limit):
             yield request
 
     async def follow_requests(
@@ -95,17 +95,3 @@ class Logs:
                 newest_overlap = max(each.at for each in new) - _OVERLAP
                 since = newest_overlap if since is None else max(since, newest_overlap)
             await asyncio.sleep(_INTERVAL)
-
-    async def _pages(
-        self, path: str, query: dict[str, Any], page_type: type[PageOf[View]], limit: int | None
-    ) -> AsyncGenerator[View, None]:
-        query = {**query, "limit": min(limit or 1000, 1000)}
-        remaining = limit
-        while True:
-            page = (await self._session.fetch(ApiRequest("GET", path, query))).into(page_type)
-            for view in page.data[:remaining]:
-                yield view
-            remaining = None if remaining is None else remaining - len(page.data)
-            if page.next_cursor is None or (remaining is not None and remaining <= 0):
-                return
-            query["cursor"] = page.next_cursor

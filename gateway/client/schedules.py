@@ -65,15 +65,8 @@ class Schedules:
         query: dict[str, Any] = {"limit": min(limit or _PAGE, _PAGE)}
         if connector is not None:
             query["connector_id"] = (await self._connectors.resolve(connector)).id
-        remaining = limit
-        while True:
-            page = (await self._session.fetch(ApiRequest("GET", _PATH, query))).into(SchedulePage)
-            for view in page.data[:remaining]:
-                yield view
-            remaining = None if remaining is None else remaining - len(page.data)
-            if page.next_cursor is None or (remaining is not None and remaining <= 0):
-                return
-            query["cursor"] = page.next_cursor
+        async for schedule in self._session.views(_PATH, query, SchedulePage, limit):
+            yield schedule
 
     async def get(self, schedule_id: str) -> ScheduleView:
         """One schedule by its id; raises NotFound."""

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -19,10 +19,12 @@ from gateway.client.problems import error_of
 from gateway.client.profiles import Profiles
 from gateway.client.retries import RetryPolicy
 from gateway.client.settings import ClientSettings
+from gateway.contract.members import PageOf
 from gateway.errors import GatewayError, RequestError, Unauthorized, Unavailable
 
 T = TypeVar("T")
 Model = TypeVar("Model")
+View = TypeVar("View")
 
 #: the token endpoint of RFC 6749
 TOKEN_ENDPOINT = "/oauth/token"
@@ -112,6 +114,21 @@ class Session:
     async def fetch(self, call: ApiRequest) -> ApiResponse:
         """The whole answer; raises the GatewayError that the gateway tells."""
         return await self._with_retries(call, self._once)
+
+    async def views(
+        self, path: str, query: Mapping[str, Any], page_type: type[PageOf[View]], limit: int | None = None
+    ) -> AsyncGenerator[View, None]:
+        """The items of a list, page after page until `limit` of them; `limit` of the query is the size of a page."""
+        cursor, remaining = None, limit
+        while True:
+            call = ApiRequest("GET", path, {**query, "cursor": cursor})
+            page = (await self.fetch(call)).into(page_type)
+            for view in page.data[:remaining]:
+                yield view
+            cursor = page.next_cursor
+            remaining = None if remaining is None else remaining - len(page.data)
+            if cursor is None or (remaining is not None and remaining <= 0):
+                return
 
     async def open(self, call: ApiRequest) -> aiohttp.ClientResponse:
         """An answer judged good whose body is still to be read; the caller closes it."""

@@ -21,6 +21,8 @@ from gateway.contract.events import (
 from gateway.errors import Unauthorized
 
 _PATH = "/api/v1/webhooks"
+#: most items of a page
+_PAGE = 1000
 
 
 def verify(body: bytes, headers: Mapping[str, str], secret: str | Sequence[str]) -> EventView:
@@ -77,14 +79,8 @@ class Webhooks:
 
     async def list(self) -> AsyncGenerator[WebhookView, None]:
         """Every webhook, the newest first."""
-        query: dict[str, Any] = {"limit": 1000}
-        while True:
-            page = (await self._session.fetch(ApiRequest("GET", _PATH, query))).into(WebhookPage)
-            for webhook in page.data:
-                yield webhook
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
+        async for webhook in self._session.views(_PATH, {"limit": _PAGE}, WebhookPage):
+            yield webhook
 
     async def get(self, webhook_id: str) -> WebhookView:
         """The webhook as it is now."""
@@ -111,17 +107,9 @@ class Webhooks:
         self, webhook_id: str, *, status: str | None = None, limit: int | None = None
     ) -> AsyncGenerator[DeliveryView, None]:
         """Deliveries, the newest event first, at most `limit`; `status` is pending, succeeded or failed."""
-        remaining = limit
-        query: dict[str, Any] = {"status": status, "limit": min(limit or 1000, 1000)}
-        while True:
-            call = ApiRequest("GET", f"{_PATH}/{webhook_id}/deliveries", query)
-            page = (await self._session.fetch(call)).into(DeliveryPage)
-            for delivery in page.data[:remaining]:
-                yield delivery
-            remaining = None if remaining is None else remaining - len(page.data)
-            if page.next_cursor is None or (remaining is not None and remaining <= 0):
-                return
-            query["cursor"] = page.next_cursor
+        query = {"status": status, "limit": min(limit or _PAGE, _PAGE)}
+        async for delivery in self._session.views(f"{_PATH}/{webhook_id}/deliveries", query, DeliveryPage, limit):
+            yield delivery
 
     async def replay(self, webhook_id: str, after: int) -> WebhookView:
         """Deliver the events after this id again."""

@@ -22,37 +22,44 @@ class Family(Enum):
 
 
 class Operator(StrEnum):
-    """Each operator with its family, and what it means in the words that callers read."""
+    """Each operator with its family, its label in the console, and its meaning in the schema and the docs."""
 
     family: Family
+    label: str
     meaning: str
 
-    def __new__(cls, name: str, family: Family, meaning: str) -> "Operator":
+    def __new__(cls, name: str, family: Family, label: str, meaning: str) -> "Operator":
         member = str.__new__(cls, name)
-        member._value_, member.family, member.meaning = name, family, meaning
+        member._value_, member.family, member.label, member.meaning = name, family, label, meaning
         return member
 
-    EQ = "eq", Family.EQUALITY, "the field equals the value; null asks for missing ones"
-    NEQ = "neq", Family.EQUALITY, "the field does not equal the value"
-    GT = "gt", Family.ORDER, "greater than"
-    GTE = "gte", Family.ORDER, "greater than or equal"
-    LT = "lt", Family.ORDER, "less than"
-    LTE = "lte", Family.ORDER, "less than or equal"
-    IN = "in", Family.MEMBERSHIP, "the field equals one of an array of values"
+    EQ = "eq", Family.EQUALITY, "is", "the field equals the value; null asks for missing ones"
+    NEQ = "neq", Family.EQUALITY, "is not", "the field does not equal the value"
+    GT = "gt", Family.ORDER, "greater than", "greater than"
+    GTE = "gte", Family.ORDER, "at least", "greater than or equal"
+    LT = "lt", Family.ORDER, "less than", "less than"
+    LTE = "lte", Family.ORDER, "at most", "less than or equal"
+    IN = "in", Family.MEMBERSHIP, "is one of (a, b)", "the field equals one of an array of values"
     LIKE = (
         "like",
         Family.TEXT,
+        "matches % and _",
         "text with % for any run and _ for one character; without either, contains; case is ignored",
     )
-    STARTSWITH = "startswith", Family.TEXT, "text begins with the value; case is ignored"
-    ENDSWITH = "endswith", Family.TEXT, "text ends with the value; case is ignored"
-    CONTAINS = "contains", Family.TEXT, "text contains the value; case is ignored"
-    KEYWORD = "keyword", Family.WORDS, "any of the words occurs"
-    FUZZY = "fuzzy", Family.WORDS, "all of the words occur, in any order, beginnings enough"
-    ARRAY_CONTAINS = "array_contains", Family.ARRAY, "the array holds the value"
-    AND = "and", Family.LOGIC, "every one of them holds"
-    OR = "or", Family.LOGIC, "at least one of them holds"
-    NOT = "not", Family.LOGIC, "it does not hold"
+    STARTSWITH = "startswith", Family.TEXT, "begins with", "text begins with the value; case is ignored"
+    ENDSWITH = "endswith", Family.TEXT, "ends with", "text ends with the value; case is ignored"
+    CONTAINS = "contains", Family.TEXT, "contains", "text contains the value; case is ignored"
+    KEYWORD = "keyword", Family.WORDS, "has any of the words", "any of the words occurs"
+    FUZZY = (
+        "fuzzy",
+        Family.WORDS,
+        "has all of the words",
+        "all of the words occur, in any order; the beginning of a word is enough",
+    )
+    ARRAY_CONTAINS = "array_contains", Family.ARRAY, "list contains", "the array holds the value"
+    AND = "and", Family.LOGIC, "and", "every one of them holds"
+    OR = "or", Family.LOGIC, "or", "at least one of them holds"
+    NOT = "not", Family.LOGIC, "not", "it does not hold"
 
 
 def of_family(*families: Family) -> frozenset[Operator]:

@@ -13,9 +13,11 @@ A filter object maps operators to what they ask of fields; everything in one obj
 - `gt gte lt lte` compare numbers with numbers and strings with strings by code point (so RFC 3339 times in one zone
   compare as times); never true for null, missing or another type. Booleans have no order.
 - `like` takes `%` (any run) and `_` (any one character), `\` escapes; without either it means "contains".
-  `startswith endswith contains` take their value literally. All four ignore case (`words.folded`), see strings only.
-- `keyword` is true where any of the words occurs, `fuzzy` where all of them do, in any order, beginnings enough.
-  Words are runs of letters and digits (`words.words`); in an object or array those of all the strings inside count.
+  `startswith endswith contains` take their value literally. All four ignore case (`tokenizer.folded`) and match
+  strings only.
+- `keyword` is true where any of the words occurs, `fuzzy` where all of them do, in any order; the beginning of a word
+  is enough. Words are runs of letters and digits (`tokenizer.words`); in an object or array those of all the strings
+  inside count.
 - `array_contains` is true where an array holds an equal scalar, or an object that has at least the given members
   (Postgres' `@>`); with a list, where it holds all of them.
 - `and`, `or`, `not` have two values: `not` is true exactly where its filter is not.

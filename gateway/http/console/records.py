@@ -30,23 +30,6 @@ from gateway.operations.call import OperationCall
 _LIMIT = 50
 #: conditions of a search, and records and columns of its CSV file
 _MAX_CONDITIONS, _MAX_RECORDS, _MAX_COLUMNS = 6, 1000, 100
-#: operators as the form shows them
-_LABELS = {
-    Operator.EQ: "is",
-    Operator.NEQ: "is not",
-    Operator.GT: "greater than",
-    Operator.GTE: "at least",
-    Operator.LT: "less than",
-    Operator.LTE: "at most",
-    Operator.IN: "is one of (a, b)",
-    Operator.LIKE: "matches % and _",
-    Operator.STARTSWITH: "begins with",
-    Operator.ENDSWITH: "ends with",
-    Operator.CONTAINS: "contains",
-    Operator.KEYWORD: "has any of the words",
-    Operator.FUZZY: "has all of the words",
-    Operator.ARRAY_CONTAINS: "list contains",
-}
 
 
 async def search_copy(request: web.Request) -> web.Response:
@@ -66,7 +49,6 @@ async def search_copy(request: web.Request) -> web.Response:
         entity=search.entity,
         names=search.searched.get(search.entity or "", []),
         operators=CONDITIONS,
-        labels=_LABELS,
         conditions=[*search.conditions, ("", "", "")][:_MAX_CONDITIONS],
         document=json.dumps({"entity": search.entity, "action": SEARCH_ACTION, "params": params}, indent=2),
         as_query=urlencode([(name, value) for name, value in request.query.items() if name != "cursor"]),
