@@ -1,7 +1,5 @@
 """Connectors and their credentials as the rest of the gateway knows them."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +8,7 @@ from uuid import UUID
 
 from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import Conflict, Unavailable
-from gateway.vault.vault import Binding, Sealed
+from gateway.vault.vault import Sealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +79,6 @@ class ConnectorChange(TypedDict, total=False):
     credentials: Mapping[str, str] | None
     #: when the access token among the credentials ends
     expires_at: datetime | None
-
-
-def binding(organization_id: UUID, connector_id: UUID, kind: str, environment: Mapping[str, str]) -> Binding:
-    """The associated data of sealed credentials. Kind and variables are part of it: they decide the receiving host."""
-    canonical = json.dumps([kind, dict(environment)], sort_keys=True, separators=(",", ":"))
-    return Binding(organization_id, connector_id, context=hashlib.sha256(canonical.encode()).hexdigest())
 
 
 def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:

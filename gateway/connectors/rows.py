@@ -1,11 +1,13 @@
 """Rows of connectors and of their secrets as the records that the store returns."""
 
+import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 from uuid import UUID
 
-from gateway.connectors.model import ConnectorRecord, SealedSecret, binding
+from gateway.connectors.model import ConnectorRecord, SealedSecret
 from gateway.contract.connectors import ConnectorStatus
 from gateway.vault.vault import Binding, Sealed
 
@@ -14,6 +16,12 @@ _MEMBERS = tuple(each.name for each in fields(ConnectorRecord))
 
 def sealed_in(row: Any) -> Sealed:
     return Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
+
+
+def binding(organization_id: UUID, connector_id: UUID, kind: str, environment: Mapping[str, str]) -> Binding:
+    """The associated data of sealed credentials. Kind and variables are part of it: they decide the receiving host."""
+    canonical = json.dumps([kind, dict(environment)], sort_keys=True, separators=(",", ":"))
+    return Binding(organization_id, connector_id, context=hashlib.sha256(canonical.encode()).hexdigest())
 
 
 def binding_of(organization_id: UUID, connector_id: UUID, row: Any) -> Binding:

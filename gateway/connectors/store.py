@@ -13,10 +13,9 @@ from gateway.connectors.model import (
     NewConnector,
     SealedSecret,
     Secret,
-    binding,
     name_taken,
 )
-from gateway.connectors.rows import binding_of, record_in, sealed_in, with_secret
+from gateway.connectors.rows import binding, binding_of, record_in, sealed_in, with_secret
 from gateway.contract.connectors import ConnectorStatus
 from gateway.db.pool import Connection, Database
 from gateway.errors import NotFound
@@ -207,8 +206,7 @@ class ConnectorStore:
         row = await connection.fetchrow(_BOUND_TO, organization_id, connector_id)
         if row is None:
             raise NotFound("there is no such connector")
-        bound = binding(organization_id, connector_id, row["kind"], json.loads(row["environment"]))
-        sealed = self._vault.seal(credentials, bound)
+        sealed = self._vault.seal(credentials, binding_of(organization_id, connector_id, row))
         await connection.execute(
             _SEAL, connector_id, organization_id, sealed.key_id, sealed.wrapped_key, sealed.sealed, expires_at
         )

@@ -7,6 +7,7 @@ has accepted the new ones, because there is something to lose.
 
 import logging
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlencode
@@ -31,13 +32,22 @@ from gateway.identity.model import Caller, Client
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import Catalog, Kind
-from gateway.oauth_client import callback, consent_request
+from gateway.oauth_client import consent_request
 from gateway.oauth_client.apps import RegisteredApps
 from gateway.oauth_client.model import Flow
 from gateway.oauth_client.store import FlowState, FlowStore
 from gateway.upstream.auth import StaticAuthorizer, headers_for
 from gateway.upstream.oauth_tokens.client import TokenClient
-from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, consent_url, endpoint
+from gateway.upstream.oauth_tokens.messages import (
+    Code,
+    ConsentParams,
+    Query,
+    consent_url,
+    endpoint,
+    printable,
+    read_code,
+    single,
+)
 from gateway.upstream.oauth_tokens.model import (
     App,
     TokenError,
@@ -46,7 +56,6 @@ from gateway.upstream.oauth_tokens.model import (
     credentials_of,
     missing_token_variables,
 )
-from gateway.upstream.oauth_tokens.response import Query, printable, single
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import checked_environment
 from gateway.upstream.upstreams import Upstreams
@@ -204,13 +213,11 @@ class Flows:
             if isinstance(outcome, TokenError):
                 await self._store.fail(flow, outcome.code, outcome.description)
                 entry.outcome = outcome.code
-            else:
-                entry.connector_id, entry.target = outcome.id, str(outcome.id)
-        if isinstance(outcome, TokenError):
-            members = {"error": outcome.code, "error_description": outcome.description}
-            return RedirectResult(callback.result_url(flow.redirect_url, flow.state, members), flow.client_id)
+                members = {"error": outcome.code, "error_description": outcome.description}
+                return RedirectResult(result_url(flow.redirect_url, flow.state, members), flow.client_id)
+            entry.connector_id, entry.target = outcome.id, str(outcome.id)
         members = {"connector_id": str(outcome.id)}
-        return RedirectResult(callback.result_url(flow.redirect_url, flow.state, members), flow.client_id, outcome)
+        return RedirectResult(result_url(flow.redirect_url, flow.state, members), flow.client_id, outcome)
 
     async def was_completed(self, query: Query, browser: str | None) -> bool:
         """Whether a used state has made a connector in this browser: the user went back or reloaded the page."""
@@ -233,7 +240,7 @@ class Flows:
     async def _connected(self, flow: Flow, query: Query) -> ConnectorRecord | TokenError:
         """The connector of a consent, or why there is none."""
         kind, override = self._catalog.kind(flow.kind), self._upstreams.overrides.get(flow.kind)
-        code = callback.read_code(query, kind.spec, flow.environment, override)
+        code = read_code(query, kind.spec, flow.environment, override)
         if isinstance(code, TokenError):
             return code
         app = await self._apps.of(flow.organization_id, flow.kind, {"client_id": flow.app_client_id})
@@ -276,3 +283,10 @@ class Flows:
             raise ReauthorizationRequired(message) from error
         except GatewayError as error:
             log.info("new credentials could not be checked: %s", error.code, extra={"kind": kind.name})
+
+
+def result_url(redirect_url: str, state: str | None, members: Mapping[str, str]) -> str:
+    """Where the browser lands: the caller's URL as it was written, with the members and its state in the query."""
+    joint = "" if redirect_url.endswith(("?", "&")) else "&" if "?" in redirect_url else "?"
+    added = members if state is None else {**members, "state": state}
+    return f"{redirect_url}{joint}{urlencode(added)}"

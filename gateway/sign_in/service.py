@@ -13,8 +13,7 @@ from gateway.identity.tokens import hashed
 from gateway.sign_in.id_token import ExpectedToken, UnknownKey, login_in, verified_claims
 from gateway.sign_in.provider import Provider, words
 from gateway.sign_in.store import SignInStore
-from gateway.upstream.oauth_tokens.messages import Code, ConsentParams
-from gateway.upstream.oauth_tokens.response import Query, single
+from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, Query, single
 from gateway.vault.sealed_text import NotOurs, SealedText
 
 

@@ -5,9 +5,9 @@ from yarl import URL
 
 from gateway.identity.redirect_urls import redirect_error
 from gateway.kinds.catalog import Catalog
-from gateway.oauth_client.callback import read_code, result_url
+from gateway.oauth_client.flows import result_url
+from gateway.upstream.oauth_tokens.messages import read_code, single
 from gateway.upstream.oauth_tokens.model import TokenError
-from gateway.upstream.oauth_tokens.response import single
 
 ALLOWED = ["https://app.example/redirected", "https://app.example/with?kept=1", "http://plain.example/redirected"]
 

@@ -11,7 +11,7 @@ from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.auth import StaticAuthorizer
-from gateway.upstream.oauth_tokens import messages, response
+from gateway.upstream.oauth_tokens import messages
 from gateway.upstream.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet, require_refresh_token
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest
@@ -20,7 +20,7 @@ from gateway.upstream.upstreams import Upstreams
 
 #: seconds for a whole token request
 _TIMEOUT = 20.0
-# Only statuses decide about a retry; `response` interprets the body.
+# Only statuses decide about a retry; `read_tokens` interprets the body.
 _BY_STATUS = Failure()
 
 
@@ -84,6 +84,6 @@ class TokenClient:
         try:
             exchange = await session.exchange(request, timeout=_TIMEOUT)
         except GatewayError as error:
-            return response.unanswered(error)
+            return messages.unanswered(error)
         secrets = (*secrets, app.client_secret.get_secret_value())
-        return response.read_tokens(self.spec, exchange.response, sent_at, secrets=secrets)
+        return messages.read_tokens(self.spec, exchange.response, sent_at, secrets=secrets)

@@ -8,8 +8,8 @@ import pytest
 
 from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamRateLimited
 from gateway.kinds.catalog import Catalog
+from gateway.upstream.oauth_tokens.messages import printable, read_tokens
 from gateway.upstream.oauth_tokens.model import TokenError, TokenErrorKind, TokenSet
-from gateway.upstream.oauth_tokens.response import printable, read_tokens
 from gateway.upstream.responses import UpstreamResponse
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
