@@ -10,6 +10,8 @@ import struct
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from time import monotonic
+from typing import Any
 
 from aiohttp import web
 
@@ -63,34 +65,55 @@ async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
     """The block ends with ConnectionResetError within a second of the caller's going away, or when it reads no more."""
     task = asyncio.current_task()
     assert task is not None
-    flow = Throughput()
-    watching = asyncio.create_task(_until_disconnected(request, flow), name="caller present")
-    watching.add_done_callback(lambda watch: watch.cancelled() or task.cancel())
+    watch = _CallerWatch(request, task)
     try:
-        yield flow
+        yield watch.flow
     except asyncio.CancelledError:
-        if watching.done() and task.uncancel() == 0:
+        if watch.is_caller_gone and task.uncancel() == 0:
             raise ConnectionResetError("the caller went away") from None
         raise
     finally:
-        watching.cancel()
-        flow.count()
+        watch.end()
 
 
-async def _until_disconnected(request: web.Request, flow: Throughput) -> None:
-    """Checks periodically, which costs a chunk nothing; aiohttp has no event for a caller that disconnects."""
-    unread_since = None
-    clock = asyncio.get_running_loop().time
-    while (transport := request.transport) is not None and not transport.is_closing():
-        if flow.count() or not transport.get_write_buffer_size():
-            unread_since = None
-        elif unread_since is None:
-            unread_since = clock()
-        elif clock() - unread_since > _TIMEOUT:
+class _CallerWatch:
+    """Cancels the task that answers a caller who goes away, or reads no more.
+
+    It looks periodically, which costs a chunk nothing; aiohttp has no event for a caller that disconnects.
+    """
+
+    def __init__(self, request: web.Request, task: "asyncio.Task[Any]") -> None:
+        self._request = request
+        self._task = task
+        self.flow = Throughput()
+        self.is_caller_gone = False
+        self._unread_since: float | None = None
+        self._timer = asyncio.get_running_loop().call_later(_POLL_INTERVAL, self._look)
+
+    def _look(self) -> None:
+        if self._is_present():
+            self._timer = asyncio.get_running_loop().call_later(_POLL_INTERVAL, self._look)
+        else:
+            self.is_caller_gone = True
+            self._task.cancel()
+
+    def _is_present(self) -> bool:
+        transport = self._request.transport
+        if transport is None or transport.is_closing():
+            return False
+        if self.flow.count() or not transport.get_write_buffer_size():
+            self._unread_since = None
+        elif self._unread_since is None:
+            self._unread_since = monotonic()
+        elif monotonic() - self._unread_since > _TIMEOUT:
             log.info("a caller left its file unread")
             transport.abort()
-            return
-        await asyncio.sleep(_POLL_INTERVAL)
+            return False
+        return True
+
+    def end(self) -> None:
+        self._timer.cancel()
+        self.flow.count()
 
 
 def abort(request: web.BaseRequest, stream: web.StreamResponse) -> None:

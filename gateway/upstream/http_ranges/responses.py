@@ -137,13 +137,13 @@ def _reply_from_part(
     # An application may ignore If-Range: a part that does not prove to be of the client's file is not given.
     if not _is_of_same_file(range_request, file_headers):
         return None
-    length = _content_length(headers)
-    if len(byte_ranges) > 1 and is_multipart(file_headers) and "Content-Range" not in headers:
+    length, is_in_parts = _content_length(headers), is_multipart(file_headers)
+    if len(byte_ranges) > 1 and is_in_parts and "Content-Range" not in headers:
         return FileResponse(
             206, file_headers if length is None else file_headers | {"Content-Length": str(length)}, length=length
         )
     content_range = ranges.parse_content_range(headers.get("Content-Range"))
-    if content_range is None or content_range.bytes is None or is_multipart(file_headers):
+    if content_range is None or content_range.bytes is None or is_in_parts:
         raise UpstreamInvalidResponse("the application sent a part of the file without saying which")
     if length is not None and length != content_range.bytes.length:
         raise UpstreamInvalidResponse("the application sent a part of another length than it says")
