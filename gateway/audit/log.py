@@ -1,4 +1,4 @@
-"""Who did what, when, with which outcome: written in batches, off the path of the calls it tells of.
+"""Who did what, when, with which outcome: written in batches, off the path of the calls that it records.
 
 A use case that changes something, or runs an operation, does so within `Audit.record`, so
 every surface that calls it is recorded. A request begins an entry of its own before, so that a refusal is recorded even
@@ -61,7 +61,7 @@ class Entry(msgspec.Struct, omit_defaults=True):
     connector_id: UUID | None = None
     #: the kind of that connector
     kind: str | None = None
-    #: the record, workspace, job or client that it is done to
+    #: the id of the record, workspace, job or client that was changed
     target: str | None = None
     #: dotted names of the members that were written, never their values
     changed: list[str] | None = None

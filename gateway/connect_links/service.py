@@ -108,7 +108,7 @@ class ConnectLinks:
         return ConnectLinkView(str(session_id), f"{self._base_url}/connect/{token}", expires_at)
 
     async def get(self, caller: Caller, session_id: UUID) -> ConnectSessionView:
-        """Where a link stands; raises NotFound."""
+        """The state of a link; raises NotFound."""
         return (await self._settled(await self._store.get(caller.organization_id, session_id))).view
 
     async def open(self, token: str) -> ConnectSession:
@@ -136,7 +136,7 @@ class ConnectLinks:
     async def begin_consent(
         self, session: ConnectSession, token: str, kind: str, environment: Mapping[str, Any]
     ) -> str:
-        """Where the person's browser goes next; of several consents of a link only the last can make a connector."""
+        """The URL that the person's browser opens next; only the last consent of a link can create a connector."""
         self._require_open(session, kind)
         requested = ConsentRequest(
             session.workspace_name,
@@ -153,7 +153,7 @@ class ConnectLinks:
         return started.consent_url
 
     async def finish_consent(self, token: str) -> tuple[ConnectSession, FlowState]:
-        """What came of the consent that the browser returns from; raises NotFound."""
+        """The session after the consent that the browser returns from; raises NotFound."""
         session = await self.open(token)
         flow_id = session.flow_id
         if flow_id is None:
@@ -161,7 +161,7 @@ class ConnectLinks:
         return await self._settled(session), await self._flows.state_of(session.organization_id, flow_id)
 
     async def _settled(self, session: ConnectSession) -> ConnectSession:
-        """The session, used up if its consent has made a connector, though the browser may never have come back."""
+        """The session, completed if its consent has created a connector, even if the browser did not return."""
         if session.flow_id is None or session.status is SessionStatus.COMPLETED:
             return session
         state = await self._flows.state_of(session.organization_id, session.flow_id)
@@ -205,7 +205,7 @@ class ConnectLinks:
         return record
 
     async def _use_up(self, connection: Connection, session: ConnectSession, connector_id: UUID) -> None:
-        """Of all forms and consents of a link one changes something: the others end here, with Conflict."""
+        """Complete the link. Of all its forms and consents only the first succeeds; the others raise Conflict."""
         flow_id = await self._store.complete(connection, session, connector_id)
         if flow_id is not None and not await self._flows.abandon_within(connection, session.organization_id, flow_id):
             raise Conflict("the link was used already")

@@ -65,7 +65,7 @@ class ConnectSessionStore:
         return expires_at
 
     async def get(self, organization_id: UUID, session_id: UUID) -> ConnectSession:
-        """The session; raises NotFound, for another organization's just the same."""
+        """The session; raises NotFound, also for a session of another organization."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_BY_ID, organization_id, session_id)
         if row is None:
@@ -85,7 +85,7 @@ class ConnectSessionStore:
                 raise Conflict("the link was used or has expired")
 
     async def complete(self, connection: Connection, session: ConnectSession, connector_id: UUID) -> UUID | None:
-        """Use the link up within the transaction that changes the connector; raises Conflict when it was used.
+        """Complete the link within the transaction that changes the connector; raises Conflict if it was used.
 
         The id of the consent that was begun with the link last, if one was.
         """

@@ -12,7 +12,9 @@ from gateway.identity.store import IdentityStore, Workspace
 
 
 class ConnectorAccess:
-    """Look-ups of connectors and workspaces. What the caller may not see answers as if it did not exist (NotFound)."""
+    """Look-ups of connectors and workspaces. A connector that the caller may not see raises NotFound, as one that does
+    not exist.
+    """
 
     def __init__(self, store: ConnectorStore, identity: IdentityStore) -> None:
         self._store = store

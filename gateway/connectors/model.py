@@ -41,7 +41,7 @@ class Secret:
     environment: Mapping[str, str]
 
     def require_for(self, record: ConnectorRecord) -> None:
-        """Raise Unavailable where the record is no longer what the credentials are for: it is read anew next time."""
+        """Raise Unavailable if the record's kind or variables have changed; the next call reads the record again."""
         if (record.kind, record.environment) != (self.kind, self.environment):
             raise Unavailable("the connector was changed at this moment; try again", retry_after=1)
 
@@ -82,7 +82,7 @@ class ConnectorChange(TypedDict, total=False):
 
 
 def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:
-    """The refusal of a further connector of one name, which tells the ids of those that have it."""
+    """The Conflict for a name that is taken, with the ids of the connectors that have it."""
     ids = [str(connector_id) for connector_id in connector_ids]
     return Conflict(
         f"the workspace has a connector {name!r} already: {', '.join(ids)}; change that one, or choose another name",

@@ -1,7 +1,7 @@
 """Connectors resolved for use: record, credentials and engine together, remembered for half a minute.
 
-A warm call makes no database round trip. All processes are notified of every change at once, and who may have missed
-a notification invalidates everything; that records are looked at again all the same is a second net.
+A warm call makes no database round trip. All processes are notified of every change at once, and a process that may
+have missed a notification forgets everything. The half minute is a second safeguard.
 """
 
 import time
@@ -34,10 +34,10 @@ MarkNeedsReauth = Callable[[UUID, UUID, int, str], Awaitable[None]]
 
 
 class AuthorizerFactory(Protocol):
-    """Who proves to applications that connectors may call them."""
+    """Makes the authorizers of connectors' requests."""
 
     def authorizer_of(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> Authorizer:
-        """Who authenticates the calls of a record; `secret` came with it."""
+        """The authorizer for the calls of a record; `secret` was read with the record."""
 
     async def ensure_token_variables(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that come only with its first token."""
@@ -123,14 +123,14 @@ class ConnectorResolver:
         self._catalog = catalog
         self._upstreams = upstreams
         self._authorizers = authorizers
-        #: by connector id, the one that was not asked for the longest first; until when each is trusted
+        #: by connector id, the least recently used first, with the time until which each is trusted
         self._cached: OrderedDict[UUID, tuple[float, ResolvedConnector]] = OrderedDict()
         #: how many notifications there were
         self._notified = 0
         self._resolving = SingleFlight(self._resolve)
 
     async def get(self, organization_id: UUID, connector_id: UUID) -> ResolvedConnector:
-        """The connector; raises NotFound for another organization's as for one that is not there."""
+        """The connector; raises NotFound, also for a connector of another organization."""
         until, cached = self._cached.get(connector_id, (0.0, None))
         if cached is not None and cached.record.organization_id == organization_id and until > time.monotonic():
             self._cached.move_to_end(connector_id)
@@ -172,13 +172,13 @@ class ConnectorResolver:
         return ResolvedConnector(record, connector)
 
     def on_notify(self, connector_id: str) -> None:
-        """A connector was changed, perhaps by another process: it is resolved anew."""
+        """Forget a connector that was changed, perhaps by another process."""
         self._notified += 1
         self._resolving.forget()
         self._cached.pop(UUID(connector_id), None)
 
     def invalidate_all(self) -> None:
-        """Notifications may have been missed."""
+        """Forget every connector, because notifications may have been missed."""
         self._notified += 1
         self._resolving.forget()
         self._cached.clear()

@@ -1,4 +1,4 @@
-"""Creating, changing and checking connectors: the application is asked about credentials before they are stored."""
+"""Creates, changes and checks connectors. The gateway checks credentials with the application before it stores them."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,13 +37,13 @@ from gateway.upstream.upstreams import Upstreams
 
 @dataclass(frozen=True, slots=True)
 class VerifiedCredentials:
-    """Credentials and variables that hold: of one method, complete, and accepted by the application if it was asked."""
+    """Checked credentials and variables: complete, for one method, and accepted by the application if it was asked."""
 
     kind: Kind
     method: str
     credentials: Mapping[str, str] = field(repr=False)
     environment: Mapping[str, str]
-    #: when the access token ends, where asking has told
+    #: when the access token expires, if the check obtained one
     expires_at: datetime | None = None
 
     @property
@@ -187,9 +187,9 @@ class ConnectorService:
         return [connector_view(record, self._catalog) for record in records]
 
     async def create(self, caller: Caller, request: ConnectorRequest) -> tuple[Connector, bool]:
-        """The connector and whether it is new; its copies begin, and its workspace if it is the first there.
+        """Create a connector, and its workspace if need be, and begin its copies; returns whether it is new.
 
-        Raises NotFound when the workspace is deleted between the two, and Conflict for a name that must be new.
+        Raises NotFound if the workspace is deleted meanwhile, and Conflict for a name that is taken and must not be.
         """
         changed = {"workspace_name", "connector_type", "name", *_members("credentials", request.credentials)}
         changed |= _members("environment", request.environment)
@@ -228,7 +228,7 @@ class ConnectorService:
     async def _existing(
         self, organization_id: UUID, request: ConnectorRequest, name: str, kind: Kind
     ) -> ConnectorRecord | None:
-        """The one connector of that name and kind to be updated; raises Conflict where it is another, or may not be."""
+        """The connector of that name and kind to update; raises Conflict if the name is taken otherwise."""
         if request.if_exists is IfExists.CREATE:
             return None
         records = await self._store.find(organization_id, workspace_name=request.workspace_name, name=name)
@@ -266,7 +266,7 @@ class ConnectorService:
     ) -> VerifiedCredentials:
         """New credentials for a connector, accepted by the application; raises InvalidCredentials.
 
-        `environment` holds variables that come with them, over those that the connector has.
+        The variables in `environment` replace those of the connector.
         """
         variables = {**record.environment, **(environment or {})}
         return await self.verify(record.organization_id, record.kind, credentials, variables, validate=True)
@@ -289,7 +289,7 @@ def credentials_change(record: ConnectorRecord, verified: VerifiedCredentials) -
 
 
 def _status_with_new_credentials(status: ConnectorStatus) -> ConnectorStatus:
-    """Accepted credentials make a connector active; one that its owner switched off stays off."""
+    """Accepted credentials make a connector active; a disabled one stays disabled."""
     return status if status is ConnectorStatus.DISABLED else ConnectorStatus.ACTIVE
 
 

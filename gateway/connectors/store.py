@@ -87,7 +87,8 @@ _SECRET = """
     FROM connector_secrets JOIN connectors ON connectors.id = connector_id
     WHERE connector_secrets.organization_id = $1 AND connector_id = $2
 """
-# Holds off every other refresh of the same connector until the transaction ends. Always before the connector's own row.
+# Blocks every other refresh of the same connector until the transaction ends. It is always locked before the
+# connector's own row.
 _LOCK_SECRET = f"{_SECRET} FOR UPDATE OF connector_secrets"
 _BOUND_TO = "SELECT kind, environment::text AS environment FROM connectors WHERE organization_id = $1 AND id = $2"
 # Values sealed by an earlier version are bound to kind and variables when they are first opened.
@@ -103,7 +104,7 @@ _UPDATE = """
     WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
     RETURNING id
 """
-# From here on it is gone for callers; the job that is to delete it still finds the row.
+# Callers no longer see the connector; the job that deletes it still finds the row.
 _MARK_DELETED = """
     UPDATE connectors SET deleted_at = now(), deletion_job = $3
     WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
@@ -113,11 +114,11 @@ _MARK_ALL_DELETED = """
     UPDATE connectors SET deleted_at = now(), deletion_job = $3
     WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NULL
 """
-# The lock holds off the deletion of the workspace until the connector is in it, where the deletion finds it.
+# The lock blocks the deletion of the workspace until the connector is in it, where the deletion finds it.
 _LOCK_WORKSPACE = """
     SELECT name FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR SHARE
 """
-# Holds off every other connector of the workspace until the transaction ends, and the workspace's deletion as well.
+# Blocks new connectors of the workspace, and its deletion, until the transaction ends.
 _LOCK_NAMES = """
     SELECT id FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR NO KEY UPDATE
 """
@@ -149,7 +150,7 @@ class ConnectorStore:
     async def create(
         self, organization_id: UUID, new: NewConnector, *, is_name_unique: bool = False
     ) -> ConnectorRecord:
-        """Its record; raises NotFound when the workspace is being deleted, Conflict when a unique name is taken."""
+        """Create a connector; raises NotFound if its workspace is being deleted, Conflict if a unique name is taken."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             if is_name_unique:
                 await connection.execute(_LOCK_NAMES, organization_id, new.workspace_id)
@@ -199,9 +200,9 @@ class ConnectorStore:
         credentials: Mapping[str, str],
         expires_at: datetime | None = None,
     ) -> None:
-        """Put new credentials in the place of the old ones, in the caller's own transaction.
+        """Replace the credentials, in the caller's own transaction.
 
-        They are bound to the kind and the variables of the connector as they are by then: those are written first.
+        The credentials are bound to the connector's kind and variables, so these are written first.
         """
         row = await connection.fetchrow(_BOUND_TO, organization_id, connector_id)
         if row is None:
@@ -212,11 +213,11 @@ class ConnectorStore:
         )
 
     async def get(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
-        """The record; raises NotFound, for another organization's just the same."""
+        """The record; raises NotFound, also for a connector of another organization."""
         return (await self.open(organization_id, connector_id))[0]
 
     async def open(self, organization_id: UUID, connector_id: UUID) -> tuple[ConnectorRecord, SealedSecret | None]:
-        """The record, and with it what opens its credentials; raises NotFound. Many at once are one statement."""
+        """The record with its sealed credentials; raises NotFound. Concurrent calls share one statement."""
         row = await self._opening((organization_id, connector_id))
         if row is None:
             raise NotFound("there is no such connector")
@@ -235,7 +236,7 @@ class ConnectorStore:
             return await self.get_within(connection, organization_id, connector_id)
 
     async def get_within(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
-        """The record as the caller's own transaction sees it, be its deletion begun or not; raises NotFound."""
+        """The record in the caller's own transaction, even if its deletion has begun; raises NotFound."""
         row = await connection.fetchrow(_GET_WITHIN, organization_id, connector_id)
         if row is None:
             raise NotFound("there is no such connector")
@@ -284,7 +285,7 @@ class ConnectorStore:
         return [record_in(row) for row in rows]
 
     async def count(self, organization_id: UUID) -> dict[ConnectorStatus, int]:
-        """How many connectors there are of each status."""
+        """The number of connectors by status."""
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_COUNT, organization_id)
         return dict.fromkeys(ConnectorStatus, 0) | {ConnectorStatus(row["status"]): row["connectors"] for row in rows}
@@ -300,7 +301,9 @@ class ConnectorStore:
         return self._secret_in(organization_id, connector_id, row)
 
     async def unsealed(self, record: ConnectorRecord, secret: SealedSecret | None) -> Secret:
-        """Those that came with the record; without them, or sealed by an earlier version, those of now."""
+        """The credentials that were read with the record, or the current ones if none were or an earlier version sealed
+        them.
+        """
         if secret is None or not secret.sealed.has_context:
             return await self.secret(record.organization_id, record.id)
         bound = binding(record.organization_id, record.id, record.kind, record.environment)
@@ -308,7 +311,7 @@ class ConnectorStore:
         return Secret(values, secret.expires_at, secret.version, record.kind, record.environment)
 
     async def _bind(self, connection: Connection, organization_id: UUID, connector_id: UUID, row: Any) -> None:
-        """Seal what an earlier version sealed as this one does; the row is locked."""
+        """Seal again credentials that an earlier version did not bind to kind and variables; the row is locked."""
         if row is None or sealed_in(row).has_context:
             return
         bound = self._vault.rewrapped(sealed_in(row), binding_of(organization_id, connector_id, row))
@@ -317,12 +320,12 @@ class ConnectorStore:
         )
 
     async def lock_secret(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> Secret:
-        """The credentials, ours alone until the caller's transaction ends."""
+        """The credentials, locked until the caller's transaction ends."""
         row = await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
         return self._secret_in(organization_id, connector_id, row)
 
     async def lock(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> None:
-        """As `lock_secret`, for those that replace the credentials whether or not they open."""
+        """Lock the credentials without opening them, for a caller that replaces them."""
         await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
 
     def _secret_in(self, organization_id: UUID, connector_id: UUID, row: Any) -> Secret:
@@ -332,7 +335,7 @@ class ConnectorStore:
         return Secret(values, row["expires_at"], row["version"], row["kind"], json.loads(row["environment"]))
 
     async def update(self, organization_id: UUID, connector_id: UUID, **change: Unpack[ConnectorChange]) -> None:
-        """Change what is given, all of it or nothing; raises NotFound."""
+        """Change the given members in one transaction; raises NotFound."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             await self.update_within(connection, organization_id, connector_id, change)
 
@@ -365,14 +368,14 @@ class ConnectorStore:
     async def mark_deleted(
         self, connection: Connection, organization_id: UUID, connector_id: UUID, job_id: UUID
     ) -> None:
-        """Begin its deletion, by that job, in the caller's own transaction; raises NotFound."""
+        """Mark the connector for deletion by that job, in the caller's own transaction; raises NotFound."""
         if await connection.fetchval(_MARK_DELETED, organization_id, connector_id, job_id) is None:
             raise NotFound("there is no such connector")
 
     async def mark_all_deleted(
         self, connection: Connection, organization_id: UUID, workspace_id: UUID, job_id: UUID
     ) -> None:
-        """Begin the deletion of all connectors of a workspace, in the caller's own transaction."""
+        """Mark all connectors of a workspace for deletion, in the caller's own transaction."""
         await connection.execute(_MARK_ALL_DELETED, organization_id, workspace_id, job_id)
 
     async def delete(self, organization_id: UUID, connector_id: UUID) -> None:

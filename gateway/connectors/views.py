@@ -29,6 +29,6 @@ def connector_view(record: ConnectorRecord, catalog: Catalog) -> Connector:
 
 
 def _status_reason(record: ConnectorRecord, spec: ConnectorSpec) -> str | None:
-    """Why the connector stands as it does, and what of it will end."""
+    """The reason for the connector's status, and the parts of it that the application will switch off."""
     reasons = (record.status_reason, described_sunset(spec, record.auth_method))
     return "; ".join(reason for reason in reasons if reason) or None

@@ -47,7 +47,7 @@ class Batch:
     def document(self) -> bytes:
         """The list of rows, of which there is one at least.
 
-        PostgreSQL has no word for NUL, and one row that it refuses would take all of them along.
+        PostgreSQL cannot store NUL, and one row that it refuses would make it refuse all of them.
         """
         text = bytes(self._text[:-1]) + b"]"
         if b"\\u0000" not in text:
@@ -102,7 +102,7 @@ class BatchWriter:
             raise
 
     async def _insert(self, rows: bytes) -> None:
-        """One statement for all of them; what PostgreSQL refuses for good does not keep the rest out."""
+        """Insert the rows by one statement. If PostgreSQL refuses a value, insert them singly and drop that row."""
         try:
             async with self._database.system() as connection:
                 await connection.execute(self._insert_statement, rows.decode())

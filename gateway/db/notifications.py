@@ -69,7 +69,9 @@ class NotificationListener:
         self._on_gap: list[OnGap] = []
 
     def subscribe(self, listeners: Listeners, on_gap: OnGap | None) -> None:
-        """Tell of these topics from now on; no `on_gap` is for who learns in another way what it may have missed."""
+        """Call the listeners for these topics from now on. `on_gap` is None for a listener that finds out in another
+        way what it may have missed.
+        """
         for topic, listener in listeners.items():
             self._listeners[topic].append(listener)
         if on_gap is not None:

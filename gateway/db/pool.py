@@ -26,7 +26,7 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 SYSTEM = "*"
 #: seconds that a caller waits for a connection, unless the holders of the connections wait for a slow disk
 _ACQUIRE_TIMEOUT = 1.5
-#: seconds that a use may last until it is asked whether PostgreSQL is there at all
+#: seconds of a use after which the pool checks whether PostgreSQL is there
 _SLOW_AFTER = 1.2
 _RETRY_AFTER = 2
 
@@ -35,7 +35,7 @@ _CANCEL_TIMEOUT = 1.0
 #: seconds after which PostgreSQL itself ends a statement; more than any store gives one, so that it ends only what a
 #: process that was cut off has left behind
 _STATEMENT_TIMEOUT = 65
-#: seconds after which PostgreSQL ends a transaction in which its client says nothing: it may hold locks
+#: seconds after which PostgreSQL ends a transaction whose client is silent, because it may hold locks
 _IDLE_TIMEOUT = 60
 #: seconds between PostgreSQL's looks, during a statement, at whether its client is still connected
 _DISCONNECT_CHECK = 2
@@ -46,7 +46,7 @@ _SERVER_LIMITS = f"""
     SET {{scope}} client_connection_check_interval = '{_DISCONNECT_CHECK}s';
 """
 _BECOME_APPLICATION = f"{_SERVER_LIMITS.format(scope='SESSION')} SET ROLE gateway_app"
-# One round trip binds the session, where its last user was for another tenant, so nothing needs to be reset.
+# One round trip binds the session if its last user was another tenant, so the pool resets nothing.
 _BIND_SESSION = "SELECT set_config('gateway.tenant', $1, false)"
 _BIND_TRANSACTION = (
     f"{_SERVER_LIMITS.format(scope='LOCAL')} SET LOCAL ROLE gateway_app; "
@@ -168,8 +168,8 @@ class Database:
     ) -> AsyncIterator["Database"]:
         """A pool whose commands are given up after `command_timeout` seconds, and at once when PostgreSQL is away.
 
-        A patient one opens whether or not PostgreSQL is there, and uses it from when it is; another raises Unavailable.
-        With `has_pooler` the URL may lead to a pooler in transaction mode.
+        A patient pool opens even if PostgreSQL is away, and uses it when it is back; any other raises Unavailable. With
+        `has_pooler` the URL may lead to a pooler in transaction mode.
         """
         try:
             pool = await asyncpg.create_pool(
@@ -178,7 +178,7 @@ class Database:
                 max_size=size,
                 command_timeout=command_timeout,
                 timeout=_ACQUIRE_TIMEOUT,
-                # A pooler's server knows nothing of what was prepared or set in an earlier transaction.
+                # A pooler's server does not have the statements and settings of an earlier transaction.
                 init=_read_first_clock if has_pooler else _initialize,
                 connection_class=TransactionConnection if has_pooler else SessionConnection,
                 statement_cache_size=0 if has_pooler else 100,

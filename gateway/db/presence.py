@@ -1,4 +1,4 @@
-"""Whether PostgreSQL is there, and what it cannot do: the errors that are no bugs of ours, in a few words each."""
+"""Whether PostgreSQL is there, and why it cannot serve: the errors that are not bugs, in a few words each."""
 
 import asyncio
 
@@ -50,7 +50,7 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
 
 
 def reason_of(error: BaseException) -> str:
-    """Why it cannot serve, without anything of the inside."""
+    """Why PostgreSQL cannot serve, without internal details."""
     return next(words for cls, words in _REASONS if isinstance(error, cls))
 
 
@@ -64,7 +64,7 @@ class Presence:
     async def slow_backends(self) -> frozenset[int] | None:
         """The process ids of connections whose statement runs for long; None where PostgreSQL is away.
 
-        Who asks at the same time shares the answer.
+        Concurrent callers share the answer.
         """
         return await self._querying(None)
 

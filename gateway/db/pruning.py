@@ -1,8 +1,8 @@
-"""Deleting what has outlived its time: in batches until none is left, beside others who do the same."""
+"""Deletes expired rows in batches until none is left; several processes may do so at once."""
 
 from gateway.db.pool import Database
 
-#: rows of one statement, which has to be done within a statement's time
+#: rows of one statement, which has to end before its timeout
 BATCH = 500
 
 

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-# What a process does it does as `gateway_app`, which the migrations make; this one may only become it.
+# Processes do everything as `gateway_app`, which the migrations create; this role may only switch to it.
 _CREATE = """
     DO $$
     BEGIN
@@ -17,7 +17,7 @@ _GRANT = "GRANT gateway_app TO {role}"
 
 
 async def ensure_service_role(url: str, role: str) -> None:
-    """Make the role if need be, as the superuser of the URL; the name is ours and needs no quoting."""
+    """Create the role if it does not exist, as the superuser of the URL; its name is fixed and needs no quoting."""
     connection = await asyncpg.connect(url, timeout=10)
     try:
         for statement in (_CREATE, _CONFINE, _GRANT):

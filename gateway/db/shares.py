@@ -12,7 +12,7 @@ ACTIVE = 60.0
 
 
 class ConnectionShares:
-    """Who may use how many connections of a pool at a time.
+    """The number of connections of a pool that each holder may use at a time.
 
     An organization may use half of what the others leave, one at least. While no other organization is active, it may
     use all of them. Those that wait take turns.
@@ -34,7 +34,7 @@ class ConnectionShares:
         return self._used[holder]
 
     async def acquire(self, holder: str) -> None:
-        """Returns when the holder may use one connection more; `release` gives it back."""
+        """Wait until the holder may use one connection more; `release` gives it back."""
         self._note(holder)
         if holder not in self._waiting and self._may_use_more(holder):
             self._take(holder)

@@ -1,4 +1,4 @@
-"""Attempts of strangers, such as wrong secrets, counted: all front ends together in Redis, each alone without it."""
+"""Counts attempts without a token, such as wrong secrets: for all front ends in Redis, for each alone without it."""
 
 import hashlib
 import time
@@ -41,7 +41,7 @@ class Attempts:
             raise RateLimited(f"too many attempts from this address: {what}", retry_after=seconds)
 
     async def wrong_secret(self, client_id: str, address: str) -> int:
-        """Count one more wrong secret; the seconds for which the next one is too many, 0 while it is not."""
+        """Count one more wrong secret; returns the seconds for which further ones are refused, 0 for none."""
         waits = [
             await self._wait(f"address {address}", MAX_BY_ADDRESS),
             await self._wait(f"id {client_id}", MAX_BY_ID),

@@ -1,4 +1,4 @@
-"""The use case of an organization's own clients: programs that its administrators let in, and what these may do."""
+"""The use cases of an organization's own clients: programs that its administrators create, and their permissions."""
 
 import logging
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _MAX_NAME, _MAX_CLIENTS = 200, 1000
 
 
 class Clients:
-    """Clients, looked at and changed by those who administer their organization."""
+    """Lists, creates and changes clients for the administrators of their organization."""
 
     def __init__(self, audit: Audit, store: IdentityStore, *, is_embedded: bool) -> None:
         self._audit = audit
@@ -51,7 +51,9 @@ class Clients:
         return secret
 
     async def disable(self, caller: Caller, client_id: UUID) -> None:
-        """End a client with its tokens and grants, at once and for good; raises NotFound, and Conflict for oneself."""
+        """Disable a client for good, and end its tokens and grants at once; raises NotFound, and Conflict for the
+        caller itself.
+        """
         with self._audit.record("client.disable", caller, target=str(client_id), changed=["disabled_at"]):
             client = await self.own(caller, client_id)
             if client.id == caller.client_id:
@@ -59,7 +61,7 @@ class Clients:
             await self._store.disable_client(client.id)
 
     async def change_redirect_urls(self, caller: Caller, client_id: UUID, urls: Sequence[str]) -> Client:
-        """The client with these redirect URLs in the place of those it had; raises NotFound and InvalidParams."""
+        """Replace a client's redirect URLs; raises NotFound and InvalidParams."""
         with self._audit.record("client.update", caller, target=str(client_id), changed=["redirect_urls"]):
             await self.own(caller, client_id)
             if len(urls) > MAX_URLS:
@@ -73,7 +75,8 @@ class Clients:
     async def sign_in_failed(self, what: str, client_id: str, error: GatewayError) -> None:
         """Record that a sign-in as this client was refused, in the audit log of each of its organizations.
 
-        Where sign-ins are refused for being too many (RateLimited) nothing is recorded: strangers do not fill the log.
+        A sign-in that is refused because there are too many (RateLimited) is not recorded, so that strangers cannot
+        fill the log.
         """
         log.warning("a sign-in failed", extra={"sign_in": what, "client_id": client_id[:_MAX_NAME], "code": error.code})
         id_ = None if isinstance(error, RateLimited) else id_of(client_id)
@@ -85,7 +88,9 @@ class Clients:
                 entry.outcome = error.code
 
     async def own(self, caller: Caller, client_id: UUID) -> Client:
-        """A client of this organization alone: no organization changes what another relies on. Raises NotFound."""
+        """A client of this organization alone, because an organization must not change a client of another; raises
+        NotFound.
+        """
         stored = await self._store.client(client_id)
         if stored is None or stored.client.organization_ids != {caller.organization_id}:
             raise NotFound("the client does not exist, or belongs to other organizations too")

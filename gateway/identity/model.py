@@ -13,7 +13,7 @@ from gateway.errors import InsufficientScope, NotFound, OrganizationForbidden, O
 
 @lru_cache(maxsize=1024)
 def id_of(text: str | None) -> UUID | None:
-    """The id that a text spells, however it does; None for what is none."""
+    """The id that a text spells, in any spelling of UUIDs; None for any other text."""
     try:
         return UUID(text) if text else None
     except ValueError:
@@ -74,7 +74,7 @@ class Client:
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A client acting for one organization: an argument of every look-up, so that none can forget the tenant."""
+    """A client acting for one organization: an argument of every look-up, so that no look-up can forget the tenant."""
 
     client: Client
     organization_id: UUID
@@ -106,7 +106,7 @@ class Caller(msgspec.Struct, frozen=True):
             raise InsufficientScope(f"the client is limited to the workspaces {allowed}; it has no {workspace_name!r}")
 
     def require(self, scope: Scope) -> None:
-        """Raise InsufficientScope unless the client has it."""
+        """Raise InsufficientScope unless the client has the scope."""
         scopes = self.client.scopes
         if scope not in scopes:
             raise InsufficientScope(f"this needs the scope {scope}; the client has {', '.join(sorted(scopes))}")

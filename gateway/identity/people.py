@@ -15,7 +15,7 @@ from gateway.identity.store import IdentityStore
 _INSERT = "INSERT INTO people (client_id, login) VALUES ($1, $2)"
 _LIST = "SELECT client_id, login, issuer, subject FROM people ORDER BY login"
 _SEEN = "SELECT client_id FROM people WHERE issuer = $1 AND subject = $2"
-# The first who proves the login has it from then on.
+# The first sign-in with a login binds the login to that account.
 _BIND = "UPDATE people SET issuer = $1, subject = $2 WHERE login = $3 AND subject IS NULL RETURNING client_id"
 _DELETE = "DELETE FROM people WHERE login = $1 RETURNING client_id"
 
@@ -34,17 +34,17 @@ class ProviderUnavailable(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who may sign in by the provider."""
+    """A person who may sign in through the provider."""
 
     client_id: UUID
     login: str
-    #: whom the provider means; None until they have signed in
+    #: the provider's identifier of the person; None before the first sign-in
     issuer: str | None = None
     subject: str | None = None
 
 
 class People:
-    """Who may sign in, and as which client."""
+    """The people who may sign in, and the client of each."""
 
     def __init__(self, database: Database, identity: IdentityStore) -> None:
         self._database = database
@@ -66,7 +66,7 @@ class People:
             return [Person(**row) for row in await connection.fetch(_LIST)]
 
     async def remove(self, login: str) -> UUID:
-        """Let them in no more: their client is disabled, with its tokens and sessions, and stays for the audit log."""
+        """Remove a person: disable their client, with its tokens and sessions. The client stays for the audit log."""
         async with self._database.system() as connection:
             client_id: UUID | None = await connection.fetchval(_DELETE, login)
         if client_id is None:

@@ -18,14 +18,13 @@ _INSERT_ORGANIZATION = """
 """
 _LIST_ORGANIZATIONS = "SELECT id, name, created_at, disabled_at FROM organizations ORDER BY created_at, id"
 _DISABLE_ORGANIZATION = "UPDATE organizations SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
-# Reads are stopped where they run, queued work ends when a worker takes it, and who waits for either is woken. What is
-# deleted stays deleted.
+# Workers stop running reads, queued jobs end when a worker claims them, and waiting callers are woken. Deletions go on.
 _CANCEL_JOBS = """
     UPDATE jobs SET cancel_requested = true, next_attempt_at = CASE WHEN status = 'waiting' THEN now() END
     WHERE organization_id = $1 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
       AND task NOT LIKE 'delete%'
 """
-# What processes remember of its clients lists it still.
+# Processes that cached its clients still list the organization.
 _NOTIFY_CLIENTS = """
     SELECT pg_notify('gateway', 'client:' || client_id) FROM client_organizations WHERE organization_id = $1
 """
@@ -127,7 +126,7 @@ class StoredClient:
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """A bearer token; where it comes of a grant, also what was granted."""
+    """A bearer token; if it belongs to a grant, with what was granted."""
 
     client_id: UUID
     #: until it expires
@@ -138,7 +137,7 @@ class StoredToken:
     resource: str | None = None
 
     def narrowed(self, client: Client) -> Client:
-        """The client as far as the token goes."""
+        """The client with the scopes and workspaces of the token."""
         if self.organization_id is None or self.scopes is None:
             return client
         return replace(
@@ -168,7 +167,9 @@ class Workspace:
 
 
 class IdentityStore:
-    """Who there is. Reads and writes across organizations, as identity must; workspaces are a tenant's own."""
+    """Organizations, clients, tokens and workspaces. Statements about clients and tokens span organizations; workspaces
+    belong to a tenant.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -186,7 +187,7 @@ class IdentityStore:
             return [Organization(**row) for row in await connection.fetch(_LIST_ORGANIZATIONS)]
 
     async def disable_organization(self, organization_id: UUID) -> None:
-        """Close it to all clients and cancel its jobs; processes hear of it at once."""
+        """Refuse all clients of the organization and cancel its jobs; all processes are notified at once."""
         async with self._database.system() as connection, connection.transaction():
             if await connection.fetchval(_DISABLE_ORGANIZATION, organization_id) is None:
                 raise NotFound(f"there is no organization {organization_id}")
@@ -244,7 +245,9 @@ class IdentityStore:
         return _client(row) if row else None
 
     async def disable_client(self, client_id: UUID) -> None:
-        """Disable it and drop its tokens, and what it let agents' hosts do; processes hear of it at once."""
+        """Disable the client, and delete its tokens and its grants to agents' hosts; all processes are notified at
+        once.
+        """
         async with self._database.system() as connection, connection.transaction():
             await connection.execute(_DROP_TOKENS_OF_CLIENT, client_id)
             await connection.execute(_DROP_GRANTS_OF_CLIENT, client_id)
@@ -252,16 +255,16 @@ class IdentityStore:
                 raise NotFound(f"there is no client {client_id}")
 
     async def change_redirect_urls(self, client_id: UUID, redirect_urls: Sequence[str]) -> None:
-        """Put these in the place of those that it had; processes hear of it at once."""
+        """Replace the client's redirect URLs; all processes are notified at once."""
         async with self._database.system() as connection, connection.transaction():
             if await connection.fetchval(_CHANGE_REDIRECT_URLS, client_id, redirect_urls) is None:
                 raise NotFound(f"there is no client {client_id}")
             await connection.execute(_NOTIFY_CLIENT, str(client_id))
 
     async def rotate_secret(self, client_id: UUID, secret_hash: bytes | None) -> int:
-        """Put a secret before the newest one, or with None end all but the newest; how many are live now.
+        """Add a secret, or with None revoke all but the newest; returns the number of valid secrets.
 
-        Console sessions end with the secrets: they may have begun with one that has ended.
+        Revoking secrets ends the client's console sessions, which may have begun with one of them.
         """
         async with self._database.system() as connection, connection.transaction():
             live = await connection.fetchval(_ROTATE_SECRET, client_id, secret_hash)
@@ -276,7 +279,7 @@ class IdentityStore:
             await connection.execute(_INSERT_TOKEN, token_hash, client_id, seconds)
 
     async def revoke_token(self, token_hash: bytes, client_id: UUID) -> None:
-        """Drop a token, if it is that client's; processes hear of it at once."""
+        """Delete a token, if it is that client's; all processes are notified at once."""
         async with self._database.system() as connection:
             await connection.execute(_REVOKE_TOKEN, token_hash, client_id)
 
@@ -287,7 +290,7 @@ class IdentityStore:
         return StoredToken(**row) if row else None
 
     async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
-        """The workspace of that name, made when there is none."""
+        """The id of the workspace of that name, which is created if it does not exist."""
         async with self._database.tenant(organization_id) as connection:
             workspace_id: UUID = await connection.fetchval(_WORKSPACE_NAMED, uuid4(), organization_id, name)
         return workspace_id
@@ -301,13 +304,15 @@ class IdentityStore:
         return [Workspace(**row) for row in rows]
 
     async def lock_workspace(self, connection: Connection, organization_id: UUID, workspace_id: UUID) -> None:
-        """Hold off new connectors of the workspace, and its deletion by others, until the transaction ends."""
+        """Block new connectors of the workspace, and its deletion by others, until the transaction ends."""
         await connection.execute(_LOCK_WORKSPACE, organization_id, workspace_id)
 
     async def mark_workspace_deleted(
         self, connection: Connection, organization_id: UUID, workspace_id: UUID, job_id: UUID
     ) -> str:
-        """Begin its deletion, by that job, in the caller's own transaction: its name; raises NotFound."""
+        """Mark the workspace for deletion by that job, in the caller's own transaction; returns its name, raises
+        NotFound.
+        """
         name = await connection.fetchval(_MARK_WORKSPACE_DELETED, organization_id, workspace_id, job_id)
         if name is None:
             raise NotFound("there is no such workspace")

@@ -17,7 +17,7 @@ from gateway.identity.store import IdentityStore
 _TRUST = 5.0
 #: how many verified tokens a process remembers
 _REMEMBERED = 10_000
-#: compared with when there is no such client, so that its absence takes as long to find out
+#: compared with the secret if the client is unknown, so that the refusal takes as long as that of a wrong secret
 _NOBODY = hashlib.sha256(b"nobody").digest()
 
 
@@ -72,10 +72,10 @@ class Tokens:
         self._verified.pop(hashed(token), None)
 
     async def authenticated(self, client_id: str, client_secret: str, address: str = "") -> Client:
-        """The client whose secret this is, always; unknown client and wrong secret are refused alike, in like time.
+        """The client with this secret; an unknown client and a wrong secret get the same refusal in the same time.
 
-        Our secrets cannot be guessed, so wrong ones are slowed for their cost only: by id, and by the `address` they
-        come from. Raises Unauthorized, and RateLimited for more of them.
+        Secrets cannot be guessed; wrong ones are limited for their cost only, by client id and by the `address` that
+        they come from. Raises Unauthorized, and RateLimited beyond that limit.
         """
         id_ = id_of(client_id)
         client = await self._with_secret(id_, client_secret)
@@ -117,11 +117,11 @@ class Tokens:
         return verified
 
     def on_notify(self, client_id: str) -> None:
-        """A client was changed, perhaps by another process: what is remembered of it is dropped."""
+        """Forget the tokens of a client that was changed, perhaps by another process."""
         self._reading.forget()
         self._verified = {key: each for key, each in self._verified.items() if str(each.client.id) != client_id}
 
     def invalidate_all(self) -> None:
-        """Notifications may have been missed."""
+        """Forget every token, because notifications may have been missed."""
         self._reading.forget()
         self._verified.clear()

@@ -91,7 +91,7 @@ class InboundWebhooks:
         return self._view(await self._store.get(caller.organization_id, connector_id))
 
     async def delete(self, caller: Caller, connector_id: UUID) -> None:
-        """Delete the connector's hook: its URL takes nothing any more. Raises NotFound."""
+        """Delete the connector's hook: its URL accepts no more notices. Raises NotFound."""
         with self._audit.record("hook.delete", caller, connector_id=connector_id, target=str(connector_id)):
             await self._connectors.get(caller, connector_id)
             await self._store.delete(caller.organization_id, connector_id)

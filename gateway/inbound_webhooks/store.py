@@ -23,7 +23,7 @@ _MAX_RECORDS = 50
 
 _MEMBERS = "hook.id, hook.organization_id, hook.connector_id, hook.handshake_until, hook.created_at"
 _SEALED = "hook.key_id, hook.wrapped_key, hook.sealed"
-# Who sends a notice names the hook alone, so this is the one look-up without a tenant.
+# A notice names the hook alone, so this is the one look-up without a tenant.
 _FIND = f"""
     SELECT {_MEMBERS}, {_SEALED}, connectors.kind, NULL::timestamptz AS last_notice_at
     FROM inbound_hooks AS hook JOIN connectors ON connectors.id = hook.connector_id

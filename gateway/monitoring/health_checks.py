@@ -1,4 +1,4 @@
-"""What keeps a gateway from working, looked for one thing at a time; each result says how to fix it."""
+"""Checks that find what keeps a gateway from working; each result says how to fix it."""
 
 import os
 import resource
@@ -53,7 +53,7 @@ class CheckStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One thing looked at."""
+    """The result of one check."""
 
     status: CheckStatus
     what: str
@@ -85,7 +85,7 @@ async def check_results(settings: Settings, environ: Mapping[str, str] = os.envi
 
 
 def of_environment(environ: Mapping[str, str]) -> Iterator[CheckResult]:
-    """Variables that look like settings and are none: a setting misspelt is a setting not made."""
+    """Variables that look like settings and are none: the gateway does not read a misspelt setting."""
     known = {f"GATEWAY_{name.upper()}" for name in (*Settings.model_fields, *_OTHER_VARIABLES)}
     for name in sorted(environ):
         if (

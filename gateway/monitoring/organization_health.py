@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from gateway.monitoring.health_checks import CheckResult, failed, passed, warning
 from gateway.monitoring.statistics import InHand
 
-#: what the front end needs, as readiness names it → as people do
+#: parts that the front end needs: their name in the readiness check → their name for people
 NEEDED = {"postgres": "PostgreSQL", "redis": "Redis", "worker": "workers"}
 
 

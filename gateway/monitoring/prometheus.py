@@ -28,7 +28,7 @@ from gateway.telemetry.metrics import REGISTRY
 _FRESH = 10.0
 #: seconds that a scrape waits for PostgreSQL
 _TIMEOUT = 2.0
-#: seconds for which the same text is sent to every scraper, which may be anybody
+#: seconds for which every scrape gets the same text, because anyone may scrape
 _REMEMBERED = 1.0
 
 
@@ -102,7 +102,7 @@ def _pool(database: Database) -> Metric:
 
 
 def _shared(statistics: Statistics) -> Iterator[Metric]:
-    """What every process sees alike: take the maximum over processes, not the sum."""
+    """The statistics that are the same in every process: take the maximum over processes, not the sum."""
     jobs = GaugeMetricFamily("gateway_jobs", "Jobs that are not done, by state.", labels=["status"])
     oldest = GaugeMetricFamily("gateway_jobs_oldest_seconds", "Age of the oldest job in a state.", labels=["status"])
     for status, each in statistics.jobs.items():

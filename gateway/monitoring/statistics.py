@@ -58,7 +58,7 @@ HEARTBEAT_TIMEOUT = 15.0
 
 @dataclass(frozen=True, slots=True)
 class JobStatistics:
-    """Jobs in one state, and for how many seconds the oldest has been in hand."""
+    """Jobs in one state, and the age of the oldest in seconds."""
 
     jobs: int
     oldest: float
@@ -110,7 +110,7 @@ class InHand:
     #: entities of connectors that are copied, and those of them whose last synchronization failed
     copies: int
     failed: int
-    #: since when the stalest copy has been what it is; None where nothing is copied
+    #: when the stalest copy was last synchronized, or its connector was created; None where nothing is copied
     stalest: datetime | None
 
 

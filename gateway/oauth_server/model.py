@@ -1,4 +1,4 @@
-"""Who asks for access, for what, and what was granted."""
+"""Agents' hosts, their requests for access, and grants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

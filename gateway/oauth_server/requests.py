@@ -1,4 +1,4 @@
-"""What hosts may ask: requests held against the host and the resources; pure.
+"""Validates hosts' requests for access against the host's metadata and the resources; pure.
 
 RFC 6749 §4.1, RFC 7636 (S256 alone), RFC 8707, RFC 8252 §7.3.
 """
@@ -14,7 +14,7 @@ from gateway.errors import OAuthError
 from gateway.identity.redirect_urls import HOST_NAME, MAX_LENGTH, is_loopback
 from gateway.oauth_server.model import Host
 
-#: schemes that a browser would run or read instead of handing over
+#: schemes that a browser executes or reads itself instead of opening another program
 _UNSAFE_SCHEMES = frozenset(
     ["javascript", "data", "file", "vbscript", "blob", "about", "ftp", "ws", "wss", "view-source", "mailto"]
 )
@@ -23,7 +23,9 @@ _MAX_STATE = 2000
 
 
 def redirect_of(query: Mapping[str, str], host: Host) -> str:
-    """The redirect URI, exactly one of the host's but for a loopback port; until it holds nothing is sent anywhere."""
+    """The redirect URI, exactly one of the host's but for a loopback port; before it is checked, no browser is
+    redirected.
+    """
     redirect_uri = query.get("redirect_uri") or (host.redirect_uris[0] if len(host.redirect_uris) == 1 else "")
     if not any(_is_same(redirect_uri, registered) for registered in host.redirect_uris):
         raise OAuthError("invalid_request", "redirect_uri is not one of the client's")
@@ -48,7 +50,7 @@ def request_of(
 
 
 def scopes_of(query: Mapping[str, str]) -> tuple[str, ...]:
-    """The scopes asked for, both when none is named."""
+    """The requested scopes; both if the request names none."""
     requested_scopes = query.get("scope", "").split() or list(AGENT_SCOPES)
     if not set(requested_scopes) <= {*AGENT_SCOPES, "offline_access"}:
         raise OAuthError("invalid_scope", f"scope may hold {', '.join(AGENT_SCOPES)}")
@@ -56,7 +58,7 @@ def scopes_of(query: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def resource_of(query: Mapping[str, str], resources: Collection[str]) -> str:
-    """The resource that tokens are to be good for (RFC 8707); the six tools' when none is named."""
+    """The resource that tokens will be valid for (RFC 8707); that of the six tools if the request names none."""
     resource = query.get("resource")
     if resource is None:
         return next(iter(resources))
@@ -71,7 +73,7 @@ def is_verified(verifier: str, challenge: str) -> bool:
 
 
 def is_redirect_uri(text: str) -> bool:
-    """Whether a host may be sent back there: https, http on the loopback, or a scheme of its own."""
+    """Whether a browser may be redirected there: https, http on the loopback, or a scheme of its own."""
     if len(text) > MAX_LENGTH:
         return False
     try:

@@ -29,14 +29,15 @@ from gateway.oauth_server.model import Grant
 from gateway.oauth_server.requests import is_verified, redirect_of, request_of
 from gateway.oauth_server.store import AuthorizationStore
 
-#: seconds that a code, and an unused refresh token, are good for
+#: seconds for which a code, and an unused refresh token, are valid
 _CODE_SECONDS, _REFRESH_SECONDS = 60, 30 * 86400
-#: seconds after a consent when its refresh tokens end, however often they were used: the person is asked again
+#: seconds after a consent when its refresh tokens expire, however often they were used; then the person must consent
+#: again
 _GRANT_SECONDS = 180 * 86400
 
 
 class AuthorizationServer:
-    """Issues what hosts hold; everything it issues is random and kept as a hash."""
+    """Issues codes and tokens to hosts; each is random and stored as a hash."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class AuthorizationServer:
         return metadata.challenge(self.issuer, path)
 
     async def register(self, document: Mapping[str, Any]) -> RegisteredHostView:
-        """A host that registers itself by its metadata (RFC 7591 §3.1); raises OAuthError."""
+        """Register a host by its own metadata (RFC 7591 §3.1); raises OAuthError."""
         host = await self.store.register(registered_name(document), redirect_uris_of(document))
         return RegisteredHostView(
             client_id=host.id,
@@ -94,19 +95,19 @@ class AuthorizationServer:
             raise OAuthError(error.code, error.description, back=back, host_name=host.name) from error
 
     def denied(self, request: AuthorizationRequest) -> str:
-        """Where the browser goes on when the person gives no access."""
+        """The redirect URL for a person who refuses access."""
         error = OAuthError("access_denied", "the person did not give access")
         return self._refused(request.redirect_uri, request.state, error)
 
     async def granted(self, request: AuthorizationRequest, caller: Caller, new: NewGrant) -> str:
-        """Where the browser goes on with the code of a consent, which the caller has given."""
+        """The redirect URL with the code of the consent that the caller has given."""
         code = secrets.token_urlsafe(32)
         with self._audit.record("agent.grant", caller, target=request.host_id, changed=("scopes", "workspaces")):
             await self.store.grant(request, caller, new, hashed(code), _CODE_SECONDS)
         return self._redirect(request.redirect_uri, request.state, {"code": code})
 
     def _refused(self, redirect_uri: str, state: str | None, error: OAuthError) -> str:
-        """Where the browser goes on with a refusal."""
+        """The redirect URL with an error."""
         return self._redirect(redirect_uri, state, {"error": error.code, "error_description": error.description})
 
     def _redirect(self, redirect_uri: str, state: str | None, members: Mapping[str, str]) -> str:
@@ -116,13 +117,13 @@ class AuthorizationServer:
         return f"{redirect_uri}{joint}{urlencode(params)}"
 
     async def grants(self, caller: Caller, cursor: str | None, limit: int) -> GrantPage:
-        """The access that people of the organization gave to hosts; raises InvalidParams for a foreign cursor."""
+        """The grants of the organization's people to hosts; raises InvalidParams for a foreign cursor."""
         found = await self.store.grants(caller.organization_id, read_time_cursor(cursor), limit + 1)
         page, next_cursor = page_of(found, limit)
         return GrantPage(list(page), next_cursor)
 
     async def revoke(self, caller: Caller, grant_id: UUID) -> None:
-        """End what was given to a host, with all its tokens, in every process at once; raises NotFound."""
+        """Revoke a grant with all its tokens, in every process at once; raises NotFound."""
         with self._audit.record("agent.revoke", caller, target=str(grant_id)):
             client_id = await self.store.revoke(caller.organization_id, grant_id)
             if client_id is None:

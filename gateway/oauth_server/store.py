@@ -27,7 +27,7 @@ _GRANT = """
     agent_grants.id, agent_grants.organization_id, agent_grants.client_id, agent_grants.host_id, agent_grants.scopes,
     agent_grants.resource
 """
-# The row is locked, so that of two who come with one code or token only the first finds it unused.
+# The row is locked, so that of two requests with one code or token only the first finds it unused.
 _USE_CODE = f"""
     WITH old AS (SELECT * FROM agent_codes WHERE hash = $1 FOR UPDATE)
     UPDATE agent_codes SET used_at = COALESCE(agent_codes.used_at, now())
@@ -77,12 +77,12 @@ _LIST_GRANTS = """
     ORDER BY agent_grants.created_at DESC, agent_grants.id DESC
     LIMIT $4
 """
-# Everything issued under it goes along; processes that remember its tokens hear of it.
+# The deletion cascades to all its codes and tokens; processes that cached its tokens are notified.
 _REVOKE = """
     WITH gone AS (DELETE FROM agent_grants WHERE organization_id = $1 AND id = $2 RETURNING client_id)
     SELECT client_id, pg_notify('gateway', 'client:' || client_id) FROM gone
 """
-# A used token is kept as long as it could come again; a grant that nothing can renew has ended.
+# A used code or token is kept for as long as a copy of it could be sent; a grant without refresh tokens has ended.
 _PRUNE = (
     """
     WITH ended AS (
@@ -124,7 +124,7 @@ class AuthorizationStore:
         self._database = database
 
     async def register(self, name: str, redirect_uris: tuple[str, ...]) -> Host:
-        """A host that registered itself, under a new id."""
+        """Store a host that registered itself, under a new id."""
         host_id = uuid4()
         async with self._database.system() as connection:
             await connection.execute(_INSERT_HOST, host_id, name, list(redirect_uris))
@@ -138,7 +138,7 @@ class AuthorizationStore:
     async def grant(
         self, request: AuthorizationRequest, caller: Caller, new: NewGrant, code_hash: bytes, seconds: float
     ) -> None:
-        """Keep what a person gave, and the code that stands for it."""
+        """Store a person's grant, and its code."""
         grant_id = uuid4()
         async with self._database.tenant(caller.organization_id) as connection, connection.transaction():
             await connection.execute(
@@ -163,7 +163,7 @@ class AuthorizationStore:
             )
 
     async def use_code(self, code_hash: bytes) -> CodeRow | None:
-        """The code, used from now on; None for one that is unknown."""
+        """Mark the code as used; None for an unknown code."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_USE_CODE, code_hash)
         if row is None:
@@ -173,7 +173,7 @@ class AuthorizationStore:
         return CodeRow(Grant(**members), redirect_uri, challenge, is_good)
 
     async def use_refresh_token(self, token_hash: bytes) -> tuple[Grant, bool] | None:
-        """The grant behind a token, used from now on, and whether this was its first use in time."""
+        """Mark the refresh token as used; returns its grant, and whether this was its first use in time."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_USE_REFRESH_TOKEN, token_hash)
         if row is None:
@@ -191,7 +191,7 @@ class AuthorizationStore:
         refresh_seconds: float,
         grant_seconds: float,
     ) -> bool:
-        """Keep a pair of tokens of a grant; False when it was revoked meanwhile.
+        """Store a pair of tokens of a grant; False if the grant was revoked meanwhile.
 
         `grant_seconds` after the grant its refresh tokens end, however often they were used.
         """
@@ -225,14 +225,16 @@ class AuthorizationStore:
     async def grants(
         self, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int
     ) -> Sequence[GrantView]:
-        """What people of an organization gave, the newest first; `after` is where the page before ended."""
+        """The grants of an organization's people, the newest first; `after` is the position of the page before."""
         moment, last = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_LIST_GRANTS, organization_id, moment, last, limit)
         return [GrantView(**{**row, "id": str(row["id"]), "client_id": str(row["client_id"])}) for row in rows]
 
     async def revoke(self, organization_id: UUID, grant_id: UUID) -> UUID | None:
-        """End a grant with all its tokens, in all processes at once: the client that gave it, if there is one."""
+        """Revoke a grant with all its tokens, in all processes at once; returns the client that gave it, None for an
+        unknown grant.
+        """
         async with self._database.tenant(organization_id) as connection:
             client_id: UUID | None = await connection.fetchval(_REVOKE, organization_id, grant_id)
         return client_id

@@ -1,1 +1,1 @@
-"""Files onto this machine's disk: begun, broken off, gone on with, checked, and in place only when whole."""
+"""Saves files to this machine's disk: resumes and checks them, and puts them in place when they are complete."""

@@ -10,7 +10,7 @@ from gateway.errors import Unavailable
 
 
 class Partial:
-    """`name.part` holds the bytes, `name.part.json` the file they belong to; neither is left by a finished download."""
+    """`name.part` holds the bytes, `name.part.json` the file they belong to; a finished download leaves neither."""
 
     def __init__(self, target: Path, resource: str) -> None:
         self.target = target
@@ -22,7 +22,7 @@ class Partial:
 
     @classmethod
     def beside(cls, target: Path, resource: str) -> Self:
-        """The partial file of an earlier try for this target, if it was the same file."""
+        """The partial file of an earlier attempt at this target, if it was the same file."""
         partial = cls(target, resource)
         try:
             note = json.loads(partial._note.read_text("utf-8"))
@@ -34,13 +34,13 @@ class Partial:
 
     @property
     def resuming_headers(self) -> dict[str, str]:
-        """The rest only, as long as the file is still the one whose beginning is here."""
+        """The headers that ask for the rest, if the file is still the one whose beginning is here."""
         if not self.size or self._validator is None:
             return {}
         return {"Range": f"bytes={self.size}-", "If-Range": self._validator}
 
     def begin(self, start: int, validator: str | None) -> None:
-        """Make ready for bytes from `start` on, of the content that the validator names."""
+        """Prepare for bytes from `start` on, of the content that the validator identifies."""
         if start == 0:
             self._bytes.write_bytes(b"")
             self.size = 0

@@ -14,9 +14,9 @@ import aiohttp
 from gateway.errors import GatewayError, RangeNotSatisfiable, Unavailable, UpstreamTruncated
 from gateway.saving.partial import Partial
 
-#: told how many bytes are there, and of how many when that is known
+#: called with the bytes that are there, and the size of the file if it is known
 Progress = Callable[[int, int | None], object]
-#: breaks without a byte gained between them, after which a download has failed
+#: broken connections in a row without a byte, after which a download fails
 _BREAKS = 5
 
 
@@ -29,18 +29,18 @@ class Downloaded:
     #: hexadecimal digest of the bytes
     sha256: str
     content_type: str | None
-    #: bytes that an earlier try had left
+    #: bytes that an earlier attempt left
     resumed_from: int
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingPart:
-    """An answer that has bytes of the file, and what it says of them."""
+    """A response with bytes of the file, and what its headers say of them."""
 
     start: int
     #: bytes of the whole file
     total: int | None
-    #: names this very content: a strong entity tag, else its date
+    #: identifies the content: a strong entity tag, else the date
     validator: str | None
     content_type: str | None
     #: pieces as they come
@@ -60,11 +60,11 @@ class IncomingPart:
 
 
 class FileOrigin(Protocol):
-    """Where a file comes from."""
+    """The source of a file."""
 
     @property
     def label(self) -> str:
-        """Tells this file from others: what was begun of another is not gone on with."""
+        """Identifies the file: the beginning of another one is not resumed."""
 
     @property
     def interruptions(self) -> tuple[type[GatewayError], ...]:
@@ -74,10 +74,10 @@ class FileOrigin(Protocol):
         """The file's name at the source."""
 
     def open(self, headers: Mapping[str, str]) -> AbstractAsyncContextManager[IncomingPart]:
-        """An answer judged good, asked for with these headers, for as long as the block lasts."""
+        """A successful response to a request with these headers, for as long as the block lasts."""
 
     def pause(self, breaks: int) -> float:
-        """Seconds to wait after so many breaks."""
+        """Seconds to wait after that many broken connections."""
 
 
 async def save(
@@ -85,8 +85,8 @@ async def save(
 ) -> Downloaded:
     """The file at `to`, or in it when that is a folder; raises UpstreamTruncated when the bytes are not those expected.
 
-    Bytes that came stay beside it as `….part`: the next call, also of another process, goes on after them if the
-    file is still the same (RFC 9110 §13.1.5).
+    Bytes that came stay beside it as `….part`: the next call, also of another process, resumes after them if the file
+    is still the same (RFC 9110 §13.1.5).
     """
     target = await _target(source, Path(to))
     partial = await asyncio.to_thread(Partial.beside, target, source.label)
@@ -97,7 +97,7 @@ async def save(
             part = await _receive(source, partial, on_progress)
             break
         except source.interruptions:
-            # only breaks that gained nothing count: a slow link may break as often as it likes
+            # only connections that brought no byte count: a slow one may break any number of times
             breaks = breaks + 1 if partial.size <= before else 0
             if breaks >= _BREAKS:
                 raise

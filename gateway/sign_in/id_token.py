@@ -12,7 +12,7 @@ from joserfc.jws import JWSRegistry
 
 from gateway.identity.people import SignInRefused, login_of
 
-#: signatures by a key that the provider alone has: `none`, and a secret that is shared with us, prove nothing
+#: signatures by a key that the provider alone has; `none`, and a secret that the gateway has too, prove nothing
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 #: seconds by which the provider's clock and ours may differ
 LEEWAY = 60
@@ -32,7 +32,7 @@ class ExpectedToken:
     client_id: str
     nonce: str
     algorithms: Collection[str] = ALGORITHMS
-    #: what came with it; where the token names its hash, that must be it
+    #: the access token that came with it; if the ID token has `at_hash`, it must match
     access_token: str | None = field(default=None, repr=False)
 
 
@@ -83,7 +83,7 @@ def _key(keys: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Key:
 
 
 def login_in(claims: Mapping[str, Any], claim: str) -> str:
-    """Who the provider says it is, in the claim by which administrators know people; raises SignInRefused."""
+    """The login in the claim by which administrators know people; raises SignInRefused."""
     value = claims.get(claim)
     if not isinstance(value, str) or not value.strip():
         raise SignInRefused(

@@ -21,7 +21,7 @@ Document = TypeVar("Document")
 _DISCOVERY = "/.well-known/openid-configuration"
 #: seconds for a request, bytes of an answer, seconds that metadata and keys are remembered
 _TIMEOUT, _MAX_BYTES, _TRUST = 10.0, 256 << 10, 300.0
-#: seconds between looks for a new key: a token with a made-up key makes us ask no more often
+#: seconds between requests for new keys: tokens with made-up key ids do not cause more of them
 _KEY_INTERVAL = 30.0
 #: characters of the provider's own words that are repeated
 _MAX_WORDS = 200
@@ -55,7 +55,7 @@ class _TokenRefusal(msgspec.Struct):
 
 
 class Provider:
-    """One provider; what cannot be had of it is ProviderUnavailable."""
+    """One provider; raises ProviderUnavailable if it does not answer as it should."""
 
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
@@ -67,7 +67,7 @@ class Provider:
         self._new_keys = Remembered(self._fetched_keys, _KEY_INTERVAL)
 
     async def address(self, consent: ConsentParams, nonce: str) -> str:
-        """Where a person's browser is sent (OpenID Connect Core §3.1.2.1)."""
+        """The URL of the provider's sign-in page (OpenID Connect Core §3.1.2.1)."""
         endpoints = await self._endpoints({"nonce": nonce})
         return consent_url(endpoints, URL(endpoints.authorization_url, encoded=True), self._app(), consent)
 

@@ -21,7 +21,7 @@ from gateway.vault.sealed_text import NotOurs, SealedText
 class PendingSignIn:
     """A sign-in that came back in the browser that began it."""
 
-    #: what the page that began it goes on with
+    #: the state of the page that began it
     purpose: Mapping[str, Any]
     nonce: str = field(repr=False)
     verifier: str = field(repr=False)
@@ -49,7 +49,7 @@ class ProviderSignIn:
         return address
 
     async def resume(self, query: Query, browser: str) -> PendingSignIn | None:
-        """What came back; None where its state is unknown, was used, is too old, or is another browser's."""
+        """The sign-in that returned; None if its state is unknown, used, too old, or another browser's."""
         state = single(query, "state")
         sealed = await self.store.take(hashed(state)) if state else None
         try:

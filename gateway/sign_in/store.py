@@ -1,4 +1,4 @@
-"""Sign-ins that are under way at the provider; each is taken up once."""
+"""Sign-ins in progress at the provider; each can be completed once."""
 
 from gateway.contract.oauth import SIGN_IN_SECONDS
 from gateway.db.pool import Database
@@ -25,7 +25,7 @@ class SignInStore:
             await connection.execute(_INSERT, state_hash, sealed, SIGN_IN_SECONDS)
 
     async def take(self, state_hash: bytes) -> str | None:
-        """The sign-in, gone from here on; None for one that is unknown, was taken, or is too old."""
+        """Remove and return the sign-in; None if it is unknown, already taken, or too old."""
         async with self._database.system() as connection:
             sealed: str | None = await connection.fetchval(_TAKE, state_hash)
         return sealed

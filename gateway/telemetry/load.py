@@ -12,8 +12,8 @@ import time
 _SCHEDSTAT = "/proc/thread-self/schedstat"
 
 
-class Busyness:
-    """The busy share of the thread that made it, from look to look."""
+class ThreadLoad:
+    """The share of time for which the thread that made it was busy, measured between two calls of `measure`."""
 
     def __init__(self) -> None:
         self._file: int | None = None
@@ -21,15 +21,15 @@ class Busyness:
             self._file = os.open(_SCHEDSTAT, os.O_RDONLY | os.O_CLOEXEC)
         self._last = (time.perf_counter(), self._busy())
 
-    def look(self) -> float:
-        """The share since the last look, 0 to 1."""
+    def measure(self) -> float:
+        """The share since the last call, 0 to 1."""
         now = (time.perf_counter(), self._busy())
         passed, busy = now[0] - self._last[0], now[1] - self._last[1]
         self._last = now
         return min(1.0, busy / passed) if passed > 0 else 0.0
 
     def _busy(self) -> float:
-        """Seconds; without the system's account the time at work alone."""
+        """Seconds; the time at work alone where the system has no such file."""
         if self._file is None:
             return time.thread_time()
         at_work, waiting, _ = os.pread(self._file, 100, 0).split()

@@ -1,8 +1,8 @@
 """Metrics that any module counts, as it logs: a bounded number of labels, at almost no cost.
 
 Labels are routes, kinds, entities, actions and codes of ours, never what a caller wrote. A process counts in one
-thread, so that plain numbers do, without the lock that `prometheus_client` takes for each; it makes text of them when
-somebody asks (`gateway.monitoring.prometheus`).
+thread, so that plain numbers do, without the lock that `prometheus_client` takes for each; only a scrape makes text of
+them (`gateway.monitoring.prometheus`).
 """
 
 from bisect import bisect_left

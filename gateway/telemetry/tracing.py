@@ -80,7 +80,7 @@ def log_fields() -> Mapping[str, str]:
 
 
 def continued(headers: Mapping[str, str]) -> str | None:
-    """From here on the context of this task is the one in these headers, or none; what the logs call the trace."""
+    """From here on the context of this task is the one in these headers, or none; returns the trace id for the logs."""
     parent = headers.get("traceparent")
     if parent is None or not _TRACEPARENT.fullmatch(parent):
         # One that is malformed counts as none, as the standard has it.
@@ -93,7 +93,7 @@ def continued(headers: Mapping[str, str]) -> str | None:
 
 
 def outgoing() -> Mapping[str, str]:
-    """The headers that carry the context to whom we call; empty when there is none."""
+    """The headers that carry the context to the server that is called; empty if there is none."""
     if _tracer is None:
         return _CARRIED.get()
     from opentelemetry.propagate import inject

@@ -16,7 +16,7 @@ from gateway.http.server.admission.gradient import GradientLimit
 from gateway.http.server.admission.refusals import Refusals
 from gateway.http.server.admission.token_buckets import Rates
 from gateway.settings import Settings
-from gateway.telemetry.load import Busyness
+from gateway.telemetry.load import ThreadLoad
 from gateway.telemetry.loop_lag import LoopLag
 from gateway.telemetry.metrics import REFUSED, REQUESTS
 
@@ -58,20 +58,20 @@ class Limits:
     def watching(self, lag: LoopLag, waiting_for_jobs: Callable[[], int], calling: Callable[[], int]) -> Iterator[None]:
         """Sample the load of the process within the block, at the interval of the event loop's lag."""
         self._waiting_for_jobs = waiting_for_jobs
-        busyness = Busyness()
+        thread_load = ThreadLoad()
 
         def sample(_lag: float) -> None:
             admitted, self._admitted = self._admitted, 0
             self.refusals.observe(admitted)
             is_rush = self.refusals.is_rush
-            self.load.observe(busyness.look(), lag.cycle, self.at_work, admitted, calling(), is_rush=is_rush)
+            self.load.observe(thread_load.look(), lag.cycle, self.at_work, admitted, calling(), is_rush=is_rush)
 
         lag.subscribe(sample)
         try:
             yield
         finally:
             lag.unsubscribe_all()
-            busyness.close()
+            thread_load.close()
 
     @property
     def at_work(self) -> int:
