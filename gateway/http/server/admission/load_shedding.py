@@ -64,7 +64,7 @@ class Limits:
             admitted, self._admitted = self._admitted, 0
             self.refusals.observe(admitted)
             is_rush = self.refusals.is_rush
-            self.load.observe(thread_load.look(), lag.cycle, self.at_work, admitted, calling(), is_rush=is_rush)
+            self.load.observe(thread_load.measure(), lag.cycle, self.at_work, admitted, calling(), is_rush=is_rush)
 
         lag.subscribe(sample)
         try:
