@@ -182,11 +182,10 @@ class ConnectLinks:
 
     async def _caller(self, session: ConnectSession) -> Caller:
         """The client that made the link, as long as it may act; raises NotFound."""
-        stored = await self._identity.client(session.client_id)
-        organization_id = session.organization_id
-        if stored is None or stored.client.disabled_at or organization_id not in stored.client.organization_ids:
+        caller = await self._identity.caller(session.client_id, session.organization_id)
+        if caller is None:
             raise NotFound("this link is no longer valid; request a new one where you got it")
-        return stored.client.caller(str(organization_id))
+        return caller
 
     async def _create(self, session: ConnectSession, verified: VerifiedCredentials) -> ConnectorRecord:
         organization_id = session.organization_id

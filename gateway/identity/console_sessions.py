@@ -2,7 +2,6 @@
 
 import hmac
 from hashlib import sha256
-from uuid import UUID
 
 from gateway.db.pool import Database
 from gateway.identity.model import Caller
@@ -45,13 +44,7 @@ class ConsoleSessions:
         """The person of the session; None if the cookie is unknown or expired or the person may no longer sign in."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_SEE, hashed(token))
-        stored = await self._identity.client(row["client_id"]) if row else None
-        if row is None or stored is None or stored.client.disabled_at is not None:
-            return None
-        organization_id: UUID = row["organization_id"]
-        if organization_id not in stored.client.organization_ids:
-            return None
-        return Caller(stored.client, organization_id)
+        return await self._identity.caller(row["client_id"], row["organization_id"]) if row else None
 
     async def end(self, token: str) -> None:
         async with self._database.system() as connection:

@@ -82,8 +82,7 @@ class People:
                 or await connection.fetchval(_BIND, issuer, subject, login)
                 or await connection.fetchval(_SEEN, issuer, subject)  # by another page of theirs, just now
             )
-        stored = None if client_id is None else await self._identity.client(client_id)
-        return None if stored is None or stored.client.disabled_at is not None else stored.client
+        return None if client_id is None else await self._identity.enabled_client(client_id)
 
 
 def login_of(claim: str, value: str) -> str:

@@ -10,7 +10,7 @@ import asyncpg
 
 from gateway.db.pool import Connection, Database
 from gateway.errors import Conflict, NotFound
-from gateway.identity.model import Client, Organization
+from gateway.identity.model import Caller, Client, Organization
 
 _INSERT_ORGANIZATION = """
     INSERT INTO organizations (id, name) VALUES ($1, $2)
@@ -243,6 +243,16 @@ class IdentityStore:
         async with self._database.system() as connection:
             row = await connection.fetchrow(_CLIENT_BY_ID, client_id)
         return _client(row) if row else None
+
+    async def enabled_client(self, client_id: UUID) -> Client | None:
+        """The client; None for one that is unknown or disabled."""
+        stored = await self.client(client_id)
+        return None if stored is None or stored.client.disabled_at is not None else stored.client
+
+    async def caller(self, client_id: UUID, organization_id: UUID) -> Caller | None:
+        """The client as a caller for the organization; None unless it is enabled and may act for the organization."""
+        client = await self.enabled_client(client_id)
+        return Caller(client, organization_id) if client and organization_id in client.organization_ids else None
 
     async def disable_client(self, client_id: UUID) -> None:
         """Disable the client, and delete its tokens and its grants to agents' hosts; all processes are notified at

@@ -105,15 +105,13 @@ class Tokens:
     async def _read(self, token_hash: bytes) -> _Verified:
         now = steady()
         token = await self._store.token(token_hash)
-        stored = await self._store.client(token.client_id) if token else None
-        if token is None or stored is None or stored.client.disabled_at is not None:
+        client = await self._store.enabled_client(token.client_id) if token else None
+        if token is None or client is None:
             self._verified.pop(token_hash, None)
             raise Unauthorized("the token is unknown, expired or revoked; get a new one")
         if len(self._verified) >= _REMEMBERED:
             self._verified.clear()
-        self._verified[token_hash] = verified = _Verified(
-            token.narrowed(stored.client), now + min(_TRUST, token.seconds_left)
-        )
+        self._verified[token_hash] = verified = _Verified(token.narrowed(client), now + min(_TRUST, token.seconds_left))
         return verified
 
     def on_notify(self, client_id: str) -> None:

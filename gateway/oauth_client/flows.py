@@ -197,13 +197,15 @@ class Flows:
         return replace(requested, environment={**record.environment, **requested.environment})
 
     async def finish(self, query: Query, browser: str | None) -> RedirectResult | None:
-        """Handle the authorization response; None if the state is invalid.
+        """Handle the authorization response; None if the state is invalid, or the client may no longer get the browser.
 
         A state is valid once, and only in the browser to which `bind_browser` has bound it.
         """
         state = single(query, "state")
         flow = await self._store.use(hashed(state), hashed(browser)) if state and browser else None
-        if flow is None or not await self._may_redirect(flow):
+        caller = await self._identity.caller(flow.client_id, flow.organization_id) if flow else None
+        # The browser is sent back to the client only while its redirect URL is registered.
+        if flow is None or caller is None or self._redirect_error(flow.redirect_url, caller.client):
             return None
         # The browser has no token: the client that began the consent is who acts.
         what = "connector.reauthorize" if flow.reauthorizes else "connector.create"
@@ -223,13 +225,6 @@ class Flows:
         """Whether a used state has made a connector in this browser: the user went back or reloaded the page."""
         state = single(query, "state")
         return bool(state and browser and await self._store.was_completed(hashed(state), hashed(browser)))
-
-    async def _may_redirect(self, flow: Flow) -> bool:
-        """Whether the browser may be sent back to the client: it is enabled and its redirect URL is registered."""
-        stored = await self._identity.client(flow.client_id)
-        if stored is None or stored.client.disabled_at or flow.organization_id not in stored.client.organization_ids:
-            return False
-        return self._redirect_error(flow.redirect_url, stored.client) is None
 
     def _redirect_error(self, url: str, client: Client) -> FieldError | None:
         """The fault of a redirect URL; every client may use the page that connect links return to."""

@@ -263,8 +263,7 @@ class _Form:
     async def client(self) -> Client | None:
         """Who signed in, unless disabled since."""
         text = self._state.get("client_id")
-        stored = None if text is None else await self.services.identity.client(UUID(text))
-        return None if stored is None or stored.client.disabled_at is not None else stored.client
+        return None if text is None else await self.services.identity.enabled_client(UUID(text))
 
 
 def _page(http: web.Request, name: str, status: int = 200, form_target: str = "", **context: Any) -> web.Response:
