@@ -99,9 +99,9 @@ class JobRunContext:
                 self.sent_at, self.is_sent = None, False
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
+        # The statement that ends the job stores the last report, so that it needs no statement of its own.
         now, self.reported = asyncio.get_running_loop().time(), (done, total, message)
-        is_changed = (done, total) != self._stored
-        if not is_changed or (now - self._reported_at < _PROGRESS_INTERVAL and done != total):
+        if (done, total) == self._stored or now - self._reported_at < _PROGRESS_INTERVAL:
             return
         self._reported_at, self._stored = now, (done, total)
         try:

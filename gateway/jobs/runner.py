@@ -10,6 +10,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -236,7 +237,9 @@ class Lease:
 
     def _classified(self, error: GatewayError) -> JobOutcome:
         run_context = self.run_context
-        return classify_outcome(self.job, error, run_context.sent_at, run_context.state, is_sent=run_context.is_sent)
+        sent_at, state, (done, total, _) = run_context.sent_at, run_context.state, run_context.reported
+        outcome = classify_outcome(self.job, error, sent_at, state, is_sent=run_context.is_sent)
+        return replace(outcome, progress=done, total=total)
 
     async def _hold_connector(self, outcome: GatewayError) -> None:
         """After a 429, pause the connector's other jobs; they would be refused too.

@@ -19,9 +19,8 @@ class _Waiter:
     #: the version that its caller has seen: None until the first read, infinite for one who waits for the end only
     version: float | None
     woken: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def is_interested(self, version: int, *, is_final: bool) -> bool:
-        return is_final or self.version is None or version > self.version
+    #: the newest version that it was woken for: infinite where a notification may have been missed
+    newest: float = 0
 
 
 class JobWaiters:
@@ -29,7 +28,10 @@ class JobWaiters:
 
     def __init__(self, store: JobStore) -> None:
         self._store = store
-        self._reading: SingleFlight[tuple[UUID, UUID], JobSummary] = SingleFlight(lambda key: store.get(*key))
+        #: by organization, job and the version that it is read for: no read is shared that began before the change
+        self._reading: SingleFlight[tuple[UUID, UUID, float], JobSummary] = SingleFlight(
+            lambda key: store.get(key[0], key[1])
+        )
         self._waiters: defaultdict[str, set[_Waiter]] = defaultdict(set)
         self._is_shutting_down = False
         #: how many wait now
@@ -37,13 +39,12 @@ class JobWaiters:
 
     def on_notify(self, change: str) -> None:
         """A job changed: `id:version:is it final`, as the trigger on jobs writes it."""
-        job_id, version, is_final = change.split(":")
-        waiters = self._waiters.get(job_id)
-        if waiters:
-            for waiter in waiters:
-                if waiter.is_interested(int(version), is_final=is_final == "true"):
-                    waiter.woken.set()
-            self._reading.forget()  # what began before the change is out of date
+        job_id, number, is_final = change.split(":")
+        version = int(number)
+        for waiter in self._waiters.get(job_id, ()):
+            if is_final == "true" or waiter.version is None or version > waiter.version:
+                waiter.newest = max(waiter.newest, version)
+                waiter.woken.set()
 
     @property
     def shutting_down(self) -> bool:
@@ -53,6 +54,7 @@ class JobWaiters:
         """Notifications may have been missed: every waiter reads its job."""
         for waiters in self._waiters.values():
             for waiter in waiters:
+                waiter.newest = inf
                 waiter.woken.set()
 
     def stop_waiting(self) -> None:
@@ -82,15 +84,18 @@ class JobWaiters:
                 left = deadline - asyncio.get_running_loop().time()
                 if left <= 0:
                     break
-                await self._woken(waiter, min(left, _POLL_INTERVAL))
-                job = await self._reading(key)
+                if waiter.newest <= job.version:
+                    waiter.woken.clear()  # the job as it was read has that change
+                newest = await self._woken(waiter, min(left, _POLL_INTERVAL))
+                job = await self._reading((*key, newest))
             return job
         finally:
             waiters.discard(waiter)
             if not waiters:
                 self._waiters.pop(str(key[1]), None)
 
-    async def _woken(self, waiter: _Waiter, seconds: float) -> None:
+    async def _woken(self, waiter: _Waiter, seconds: float) -> float:
+        """The version that it was woken for, after `seconds` at the latest."""
         self.waiting += 1
         try:
             async with asyncio.timeout(seconds):
@@ -99,4 +104,6 @@ class JobWaiters:
             pass
         finally:
             self.waiting -= 1
+        newest, waiter.newest = waiter.newest, 0
         waiter.woken.clear()
+        return newest

@@ -76,6 +76,17 @@ async def test_the_last_report_of_a_run_is_the_final_one_however_soon_it_follows
     assert (job.message, job.progress) == ("2 of 2 entities synchronized, 3 records", 3)
 
 
+async def test_the_last_report_of_a_run_that_fails_is_the_final_one_too(jobs, runner, claimed):
+    async def run(job, run_context):
+        await run_context.progress(1, 3, "1 of 3")
+        await run_context.progress(2, 3, "2 of 3")
+        raise errors.UpstreamRejected("the application refused the third")
+
+    job = await ended(jobs, runner, await claimed(), run)
+
+    assert (job.status, job.progress, job.total) == (JobStatus.FAILED, 2, 3)
+
+
 async def test_what_an_earlier_attempt_left_is_not_in_the_result(jobs, leases, runner, claimed):
     async def run(job, run_context):
         return answer([1])

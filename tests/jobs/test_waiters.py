@@ -1,7 +1,7 @@
 """Waiting: one look for all waiters of a job, at what concerns them, and never at what may be large."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from uuid import UUID
 
 import pytest
@@ -23,10 +23,20 @@ class Counting(JobStore):
     """Counts how often a job is looked at."""
 
     looks = 0
+    #: is called when a look begins
+    on_look: Callable[[], None] | None = None
+    #: holds what a look has found
+    gate: asyncio.Event | None = None
 
     async def get(self, organization_id: UUID, job_id: UUID) -> JobSummary:
+        gate = self.gate
+        if self.on_look is not None:
+            self.on_look()
+        job = await super().get(organization_id, job_id)
         self.looks += 1
-        return await super().get(organization_id, job_id)
+        if gate is not None:
+            await gate.wait()
+        return job
 
 
 @pytest.fixture
@@ -91,6 +101,43 @@ async def test_who_has_seen_no_version_waits_for_the_next_change_after_one_look(
     await leases.progress(job, 1, 2, "half")
 
     assert ((await waiting).progress, looks_before_the_change) == (1, 1)
+
+
+async def test_a_change_that_the_look_under_way_finds_needs_no_second_look(counting, claimed):
+    job = await claimed()
+    waiters = JobWaiters(counting)
+    version = (await counting.get(job.organization_id, job.id)).version
+    counting.looks, counting.on_look = 0, lambda: waiters.on_notify(f"{job.id}:{version}:false")
+
+    waiting = asyncio.ensure_future(waiters.changed(job.organization_id, job.id, None, 30))
+    await eventually(lambda: waiters.waiting == 1)
+    looks = counting.looks
+    waiters.stop_waiting()
+
+    assert ((await waiting).version, looks) == (version, 1)
+
+
+async def test_a_look_that_began_before_a_change_is_not_shared_after_it(counting, leases, claimed):
+    job = await claimed()
+    waiters = JobWaiters(counting)
+    [for_step, for_end] = await begun(
+        waiters,
+        counting,
+        [waiters.changed(job.organization_id, job.id, None, 30), waiters.done(job.organization_id, job.id, 30)],
+    )
+
+    counting.gate = asyncio.Event()
+    waiters.on_notify(f"{job.id}:{job.version + 1}:false")
+    await eventually(lambda: counting.looks == 1)
+    counting.gate, gate = None, counting.gate
+    await leases.finish(job, SUCCESS)
+    waiters.on_notify(f"{job.id}:{job.version + 2}:true")
+    await eventually(for_end.done)
+    has_stepped = for_step.done()
+    gate.set()
+
+    assert (for_end.result().status, has_stepped) == (JobStatus.SUCCEEDED, False)
+    assert (await for_step).status is JobStatus.SUCCEEDED
 
 
 async def test_who_waits_for_the_end_does_not_look_at_each_step(waiters, counting, leases, claimed):
