@@ -1,11 +1,12 @@
 """A line of the result for each item of a long operation: pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from gateway.kinds.long_running import ItemResults
-from gateway.kinds.members import JsonPath
-from gateway.upstream.redaction import NO_SECRETS, Secrets
+from gateway.upstream.redaction import Secrets
 from gateway.upstream.responses import value_at
 
 #: the error of an item that the application refused without a word
@@ -18,37 +19,63 @@ _UNSENT = "not sent: the response to another request was lost"
 Line = dict[str, Any]
 
 
-def item_lines(
-    how: ItemResults,
-    items: Sequence[Any],
-    entries: Sequence[Any],
-    reason: str | None,
-    secrets: Secrets = NO_SECRETS,
-) -> list[Line]:
-    """One line for each item of an ended portion, in the order asked for.
+class _ItemReport(msgspec.Struct, frozen=True):
+    """One entry of the application, read at the paths of the spec; None stands for what is not there."""
+
+    #: the numbers that the gateway gave its items
+    traces: list[str]
+    #: the id of its item, or the list of the ids of its items
+    id: Any
+    #: the position of its item in the portion
+    index: Any
+    #: whether its item was done, where the application says so
+    success: Any
+    #: what went wrong with its item
+    error: Any
+    record: Any
+    is_object: bool
+    #: whether it says nothing
+    is_empty: bool
+
+    @property
+    def names_item(self) -> bool:
+        return self.index is not None or bool(self.traces or _texts(self.id))
+
+    def positions(self, places: Mapping[str | None, list[int]], count: int) -> list[int]:
+        """The items that it is about: by the number that the gateway gave them, by id, or by position."""
+        numbers = [int(text) for text in self.traces if text.isascii() and text.isdigit()]
+        named = numbers or [index for text in _texts(self.id) for index in places.get(text, ())]
+        found = named or ([self.index] if isinstance(self.index, int) else [])
+        return [index for index in found if 0 <= index < count]
+
+
+def item_lines(how: ItemResults, items: Sequence[Any], answers: Sequence[Any], reason: str | None) -> list[Line]:
+    """One line for each item of an ended portion, in the order asked for; `answers` are the application's entries.
 
     `reason` is why the application ended the portion as failed. Then only an item that is reported as done was done.
     """
+    entries = _entries(how, answers)
     places: dict[str | None, list[int]] = {}
     for index, item in enumerate(items):
         places.setdefault(_text(_id_of(item)), []).append(index)
-    reported: dict[int, Any] = {}
+    reported: dict[int, _ItemReport] = {}
     for entry in entries:
-        found = _positions(how, entry, places, len(items))
+        found = entry.positions(places, len(items))
         reported |= dict.fromkeys(found, entry)
-        if found or not isinstance(entry, Mapping) or _names_item(how, entry):
-            continue
-        if words := _error(how, entry):
+        if entry.error and entry.is_object and not found and not entry.names_item:
             # Which item it is about is not known, so that none is taken for done without an entry of its own.
-            reason = reason or f"the application names no item for its error: {words}"
-    return [_line(how, item, reported.get(index), reason, secrets) for index, item in enumerate(items)]
+            reason = reason or f"the application names no item for its error: {entry.error}"
+    return [_line(how, item, reported.get(index), reason) for index, item in enumerate(items)]
 
 
-def entry_lines(
-    how: ItemResults, entries: Sequence[Any], reason: str | None, secrets: Secrets = NO_SECRETS
-) -> list[Line]:
+def entry_lines(how: ItemResults, answers: Sequence[Any], reason: str | None) -> list[Line]:
     """One line for each entry, in the application's order: its entries name no item of the input."""
-    return [_line(how, None, entry, reason, secrets) for entry in entries if isinstance(entry, Mapping)]
+    return [_line(how, None, entry, reason) for entry in _entries(how, answers) if entry.is_object]
+
+
+def masked(lines: Sequence[Line], secrets: Secrets) -> list[Line]:
+    """The lines, without the secrets that the application repeats in errors."""
+    return [{**line, "error": secrets.masked(line["error"])} if "error" in line else line for line in lines]
 
 
 def unknown_lines(items: Sequence[Any]) -> list[Line]:
@@ -67,52 +94,47 @@ def entries_of(how: ItemResults, document: Any) -> list[Any]:
     return [entry for entries in found if isinstance(entries, list) for entry in entries]
 
 
-def _positions(how: ItemResults, entry: Any, places: Mapping[str | None, list[int]], count: int) -> list[int]:
-    """The items that an entry is about: by the number that the gateway gave them, by id, or by position."""
-    numbers = [int(text) for text in _texts_at(entry, how.trace_path) if text.isascii() and text.isdigit()]
-    named = numbers or [index for text in _texts_at(entry, how.id) for index in places.get(text, ())]
-    index = value_at(entry, how.index) if how.index is not None else None
-    found = named or ([index] if isinstance(index, int) else [])
-    return [index for index in found if 0 <= index < count]
+def _entries(how: ItemResults, answers: Sequence[Any]) -> list[_ItemReport]:
+    return [
+        _ItemReport(
+            traces=_texts(_first(value_at(answer, path) for path in how.trace_path)),
+            id=_first(value_at(answer, path) for path in how.id),
+            index=None if how.index is None else value_at(answer, how.index),
+            success=None if how.success is None else value_at(answer, how.success),
+            error=_first(value_at(answer, path) or None for path in how.error),
+            record=None if how.record is None else value_at(answer, how.record),
+            is_object=isinstance(answer, Mapping),
+            is_empty=not answer,
+        )
+        for answer in answers
+    ]
 
 
-def _names_item(how: ItemResults, entry: Mapping[str, Any]) -> bool:
-    index = value_at(entry, how.index) if how.index is not None else None
-    return index is not None or bool(_texts_at(entry, how.trace_path) or _texts_at(entry, how.id))
-
-
-def _line(how: ItemResults, item: Any, entry: Mapping[str, Any] | None, reason: str | None, secrets: Secrets) -> Line:
+def _line(how: ItemResults, item: Any, entry: _ItemReport | None, reason: str | None) -> Line:
     item_id = _id_of(item)
-    if item_id is None:
-        item_id = _first(entry, how.id)
-    if _is_done(how, entry, reason):
+    if item_id is None and entry is not None:
+        item_id = entry.id
+    if _is_done(entry, reason):
         line: Line = {"id": item_id, "success": True}
         if how.record is not None and entry is not None:
-            line["record"] = value_at(entry, how.record)
+            line["record"] = entry.record
         return line
-    words = _error(how, entry) or reason or _NO_REASON
-    return {"id": item_id, "success": False, "error": secrets.masked(str(words))}
+    words = (entry and entry.error) or reason or _NO_REASON
+    return {"id": item_id, "success": False, "error": str(words)}
 
 
-def _is_done(how: ItemResults, entry: Mapping[str, Any] | None, reason: str | None) -> bool:
+def _is_done(entry: _ItemReport | None, reason: str | None) -> bool:
     """Whether an item was done; an entry decides, without one the end of the portion does."""
-    if not entry:
+    if entry is None or entry.is_empty:
         return reason is None
-    told = value_at(entry, how.success) if how.success is not None else None
-    return bool(told) if told is not None else not _error(how, entry)
+    return bool(entry.success) if entry.success is not None else not entry.error
 
 
-def _error(how: ItemResults, entry: Any) -> Any:
-    """What went wrong with the item of an entry; None where nothing did."""
-    return next((value for path in how.error if (value := value_at(entry, path))), None)
+def _first(values: Iterable[Any]) -> Any:
+    return next((value for value in values if value is not None), None)
 
 
-def _first(entry: Any, paths: Sequence[JsonPath]) -> Any:
-    return next((value for path in paths if (value := value_at(entry, path)) is not None), None)
-
-
-def _texts_at(entry: Any, paths: Sequence[JsonPath]) -> list[str]:
-    value = _first(entry, paths)
+def _texts(value: Any) -> list[str]:
     return [str(each) for each in (value if isinstance(value, list) else [value]) if each is not None]
 
 

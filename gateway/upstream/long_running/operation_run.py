@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from gateway.errors import UpstreamError, UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation
 from gateway.kinds.long_running import LongRunStatus
@@ -18,6 +20,17 @@ from gateway.upstream.session import UpstreamSession
 _FIRST_INTERVAL, _INTERVAL_FACTOR = 0.2, 1.5
 #: consecutive polls that may fail, about a minute: the application's operation continues meanwhile
 _MAX_FAILED_POLLS = 20
+
+
+class Poll(msgspec.Struct, frozen=True):
+    """A response that tells the state of what was started."""
+
+    answer: OperationResult
+    #: the response, parsed
+    document: Any
+    state: str | bool
+    #: whether it has ended
+    is_last: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +47,9 @@ class OperationRun:
         """The answer to a request that may be repeated."""
         return await self.session.call(PreparedCall.of(operation, params))
 
-    async def poll(
-        self, operation: Operation, params: Mapping[str, Any], status: LongRunStatus
-    ) -> AsyncIterator[tuple[OperationResult, str | bool]]:
-        """Poll the state until it has ended; each response with its state."""
+    async def poll(self, operation: Operation, params: Mapping[str, Any], status: LongRunStatus) -> AsyncIterator[Poll]:
+        """Poll the state until it has ended."""
+        states, ended = status.states, status.ended
         interval, failed_polls = min(_FIRST_INTERVAL, status.interval), 0
         while True:
             try:
@@ -48,12 +60,13 @@ class OperationRun:
                     raise
             else:
                 failed_polls = 0
-                state = value_at(answer.decoded(), status.path)
-                if state not in status.states:
+                document = answer.decoded()
+                state = value_at(document, status.path)
+                if state not in states:
                     shown = (await self.session.secrets()).masked(repr(state))[:100]
                     raise UpstreamInvalidResponse(f"{self.call.operation}: the run has the unknown status {shown}")
-                yield answer, state
-                if state in status.ended:
+                yield Poll(answer, document, state, is_last=state in ended)
+                if state in ended:
                     return
             await asyncio.sleep(interval)
             interval = min(interval * _INTERVAL_FACTOR, status.interval)

@@ -1,15 +1,24 @@
-"""The input of a long operation in portions that the application accepts, and the tally of their items. Pure."""
+"""The portions of a long operation: the input of each, what became of it, and the state to resume from. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gateway.errors import FieldError, InvalidParams
+import msgspec
+
+from gateway.contract.kinds import Effect
+from gateway.errors import FieldError, GatewayError, InvalidParams, OutcomeUnknown
 from gateway.kinds.catalog import Operation
-from gateway.kinds.long_running import Split
+from gateway.kinds.long_running import RUN_ID, Split
+from gateway.upstream.long_running.item_results import Line
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.run_context import Effects
 
 Params = Mapping[str, Any]
+
+#: the member of the result that holds a line for each item
+ITEMS = "results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +49,8 @@ class Tally:
         return {name: number for name, number in asdict(self).items() if number or name != "unknown"}
 
     @classmethod
-    def of(cls, results: Sequence[Mapping[str, Any]]) -> "Tally":
-        said = Counter(result["success"] for result in results)
+    def of(cls, lines: Sequence[Line]) -> "Tally":
+        said = Counter(line["success"] for line in lines)
         return cls(said[True], said[False], said[None])
 
     def sentence(self, split: Split, total: int) -> str:
@@ -49,6 +58,153 @@ class Tally:
         done = split.message.format(done=self.succeeded, total=total)
         others = {"failed": self.failed, "unknown": self.unknown}
         return "".join([done, *(f", {number} {name}" for name, number in others.items() if number)])
+
+
+class ResultPosition(msgspec.Struct, frozen=True):
+    """Where reading goes on: the number of the page from 0, the request that reads it, and the params that it adds."""
+
+    page: int = 0
+    #: how many records were read before it
+    records: int = 0
+    request: int = 0
+    following: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Portions:
+    """The portions of one run by their numbers; `state` is what an earlier attempt saved last."""
+
+    def __init__(self, call: PreparedCall, state: Mapping[str, Any]) -> None:
+        how = call.operation.action.long_running
+        assert how is not None
+        self._how, self._effect = how, call.effect
+        self._portions = portions_of(call.operation, call.params)
+        self._total = sum(len(portion.items) for portion in self._portions)
+        self._finished = {int(number): Tally(**tally) for number, tally in state.get("finished", {}).items()}
+        #: of all finished portions together
+        self._tally = sum(self._finished.values(), Tally())
+        #: portion → the application's id of it
+        self.started = {int(number): str(name) for number, name in state.get("started", {}).items()}
+        #: portions whose start is in flight; those of an earlier attempt cannot be followed
+        self.starting = set(state.get("starting", ()))
+        #: portion → the position of its next page of records
+        self._positions = {
+            int(number): msgspec.convert(position, ResultPosition)
+            for number, position in state.get("positions", {}).items()
+        }
+        #: running portion → items that the application has done so far
+        self._under_way: dict[int, int] = {}
+
+    def __getitem__(self, number: int) -> Portion:
+        return self._portions[number]
+
+    @property
+    def unsent(self) -> list[int]:
+        """Those that are neither started nor finished."""
+        known = {*self._finished, *self.started}
+        return [number for number in range(len(self._portions)) if number not in known]
+
+    def follow_up_params(self, number: int) -> dict[str, Any]:
+        """The params of the requests that follow a start."""
+        return {**self._portions[number].params, RUN_ID: self.started.get(number)}
+
+    def position(self, number: int) -> ResultPosition:
+        """The page of records that is read next."""
+        return self._positions.get(number, ResultPosition())
+
+    def is_answered(self, number: int) -> bool:
+        """Whether the state shows that the start of the portion was answered."""
+        return number in self.started or number in self._finished
+
+    def note_start(self, number: int, is_in_flight: bool) -> None:
+        """The start of the portion is about to be sent, or was certainly not executed."""
+        (self.starting.add if is_in_flight else self.starting.discard)(number)
+
+    def note_started(self, number: int, run_id: str) -> None:
+        """The application started the portion under this id."""
+        self.started[number] = run_id
+        self.starting.discard(number)
+
+    def note_progress(self, number: int, told: Any) -> None:
+        """Note how many items of a running portion are done, as the application tells it."""
+        items, done = len(self._portions[number].items), int(told) if isinstance(told, int | float) else 0
+        self._under_way[number] = min(done, items) if items else done
+
+    def continue_at(self, number: int, position: ResultPosition) -> None:
+        """The records before this position are stored."""
+        self._positions[number], self._under_way[number] = position, position.records
+
+    def finish(self, number: int, tally: Tally) -> None:
+        """The portion has ended, and its results are stored."""
+        self._finished[number] = tally
+        self._tally += tally
+        self.end(number)
+
+    def finish_with(self, number: int, lines: Sequence[Line]) -> None:
+        """The portion has ended, and the lines of its items are stored."""
+        self.finish(number, Tally.of(lines))
+
+    def end(self, number: int) -> None:
+        """The portion needs to be followed no more."""
+        self.starting.discard(number)
+        self.started.pop(number, None)
+        self._positions.pop(number, None)
+        self._under_way.pop(number, None)
+
+    def lost_start(self) -> GatewayError | None:
+        """The error of a run, an earlier attempt of which lost the response to a start."""
+        if not self._tally.unknown:
+            return None
+        return OutcomeUnknown("the worker was lost while it sent a part of the items", extra={"outcome": "unknown"})
+
+    def state(self) -> dict[str, Any]:
+        """The state from which another process resumes the run."""
+        return {
+            "finished": {str(number): asdict(each) for number, each in self._finished.items()},
+            "started": {str(number): name for number, name in self.started.items()},
+            "starting": sorted(self.starting),
+            "positions": {str(number): msgspec.to_builtins(each) for number, each in self._positions.items()},
+            **self._effects().document(),
+        }
+
+    def _effects(self) -> Effects:
+        """The changes of the run in the application so far, for the job's final status."""
+        if self._effect is Effect.READ:
+            return Effects()
+        if self._how.results.items is None:
+            started = [{"run_id": run_id} for run_id in self.started.values()]
+            return Effects(started[0], is_open=True, summary=self._message()) if started else Effects()
+        if not self.started and not self.starting and not self._finished:
+            return Effects()
+        summary = self.summary()
+        known = {
+            "batches": len(self._portions),
+            "batches_started": len(self.started),
+            "batches_finished": len(self._finished),
+            "items": self._total,
+            "items_done": summary["progress"],
+        }
+        if self._tally.unknown:
+            known["items_unknown"] = self._tally.unknown
+        return Effects(known, bool(self.started or self.starting), summary["message"], summary, ITEMS)
+
+    def summary(self) -> dict[str, Any]:
+        """The documented job record as far as the run knows it; the job that runs it adds its id and address."""
+        message, tally = self._message(), self._tally
+        return {"total": self._total, "progress": tally.done, "message": message, **tally.document()}
+
+    def _message(self) -> str:
+        """The progress of all portions together, for people."""
+        if self._how.split is not None:
+            return self._tally.sentence(self._how.split, self._total)
+        return f"{self._tally.done} records read" if self._tally.done else "the application runs it"
+
+    def progress(self) -> tuple[int, int | None, str]:
+        """How many items of all portions are done, of how many, and the same for people."""
+        message, split = self._message(), self._how.split
+        done = self._tally.done + sum(self._under_way.values())
+        if split is not None and self._under_way:
+            message = split.message.format(done=done, total=self._total)
+        return done, self._total or None, message
 
 
 def portions_of(operation: Operation, params: Params) -> list[Portion]:

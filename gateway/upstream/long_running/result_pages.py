@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -12,23 +12,12 @@ from gateway.kinds.catalog import Operation
 from gateway.kinds.long_running import ResultRequest
 from gateway.upstream import pagination
 from gateway.upstream.long_running.operation_run import OperationRun
+from gateway.upstream.long_running.portions import Params, ResultPosition
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult, UpstreamResponse, raw_at
 
-Params = Mapping[str, Any]
-
 #: characters of a field of a CSV response
 _MAX_FIELD = 16 << 20
-
-
-class ResultPosition(msgspec.Struct, frozen=True):
-    """Where reading goes on: the number of the page from 0, the request that reads it, and the params that it adds."""
-
-    page: int = 0
-    #: how many records were read before it
-    records: int = 0
-    request: int = 0
-    following: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 #: the records of a page, unparsed or with added members, and the position of the next page; None after the last

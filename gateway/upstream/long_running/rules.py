@@ -11,7 +11,7 @@ from functools import cache
 from gateway.kinds.rule_names import brought_rules
 from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.portions import portions_of
-from gateway.upstream.long_running.run import LongRun
+from gateway.upstream.long_running.run import run_as_described
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult
@@ -25,10 +25,6 @@ class LongRule:
     preview: Callable[[OperationRun], list[UpstreamRequest]]
 
 
-async def _run(run: OperationRun) -> OperationResult:
-    return await LongRun(run).result()
-
-
 def _preview(run: OperationRun) -> list[UpstreamRequest]:
     operation = run.call.operation
     calls = [PreparedCall.of(operation.start, portion.params) for portion in portions_of(operation, run.call.params)]
@@ -36,7 +32,7 @@ def _preview(run: OperationRun) -> list[UpstreamRequest]:
 
 
 #: runs every operation that its spec describes in `long_running`
-_AS_DESCRIBED = LongRule(_run, _preview)
+_AS_DESCRIBED = LongRule(run_as_described, _preview)
 
 
 @cache

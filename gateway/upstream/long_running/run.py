@@ -5,8 +5,7 @@ The state names what was started. The next attempt follows a portion whose start
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,33 +21,58 @@ from gateway.errors import (
     UpstreamInvalidResponse,
     UpstreamNotFound,
     UpstreamQueueFull,
+    UpstreamRateLimited,
     UpstreamRejected,
     with_unknown_outcome,
 )
 from gateway.kinds.long_running import RUN_ID, ItemResults
+from gateway.upstream.encoding import upstream_segment
 from gateway.upstream.field_selection import selected_records
 from gateway.upstream.long_running.item_results import (
     Line,
     entries_of,
     entry_lines,
     item_lines,
+    masked,
     unknown_lines,
     unsent_lines,
 )
 from gateway.upstream.long_running.operation_run import OperationRun
-from gateway.upstream.long_running.portion_start import PortionStart, limited, lost_start, run_id_of
-from gateway.upstream.long_running.portions import Tally, portions_of
-from gateway.upstream.long_running.result_pages import ResultPosition, listed, result_pages
+from gateway.upstream.long_running.portions import ITEMS, Portions, ResultPosition, Tally
+from gateway.upstream.long_running.result_pages import listed, result_pages
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at, value_at
 from gateway.upstream.retries import is_refusal
-from gateway.upstream.run_context import Effects, RunContext
+from gateway.upstream.run_context import InMemoryRunContext
 
 #: lines of item results in one stored part, and the part numbers that each portion has
 _PART, _PARTS_OF_PORTION = 1000, 10_000
-#: the member of the result that holds a line for each item
-_ITEMS = "results"
+#: seconds that a run waits when other jobs fill the application's queue and the application names no wait
+_QUEUE_FULL_WAIT = 5
 _NOT_STARTED = "canceled; the rest was not started"
+
+
+async def run_as_described(run: OperationRun) -> OperationResult:
+    """Run an operation as the `long_running` of its spec describes it; raises GatewayError."""
+    return await LongRun(run).result()
+
+
+class PortionStart(InMemoryRunContext):
+    """Notes in the state of the whole run that the start of one portion is in flight.
+
+    The job itself then has no write in flight: after a kill another worker goes on, follows what was started, and knows
+    of which portion that is uncertain.
+    """
+
+    def __init__(self, note: Callable[[bool], Awaitable[None]]) -> None:
+        super().__init__()
+        self._note = note
+
+    async def mark_in_flight(self) -> None:
+        await self._note(True)
+
+    async def clear_in_flight(self) -> None:
+        await self._note(False)
 
 
 class LongRun:
@@ -58,22 +82,7 @@ class LongRun:
         how = run.call.operation.action.long_running
         assert how is not None
         self._run, self._how = run, how
-        self._portions = portions_of(run.call.operation, run.call.params)
-        self._total = sum(len(portion.items) for portion in self._portions)
-        state = run.run_context.state
-        self._finished = {int(number): Tally(**tally) for number, tally in state.get("finished", {}).items()}
-        #: of all finished portions together
-        self._tally = sum(self._finished.values(), Tally())
-        self._started = {int(number): str(name) for number, name in state.get("started", {}).items()}
-        #: portions whose start is in flight; those of an earlier attempt cannot be followed
-        self._starting = set(state.get("starting", ()))
-        #: portion → the position of its next page of records
-        self._positions = {
-            int(number): msgspec.convert(position, ResultPosition)
-            for number, position in state.get("positions", {}).items()
-        }
-        #: running portion → items that the application has done so far
-        self._under_way: dict[int, int] = {}
+        self._portions = Portions(run.call, run.run_context.state)
         #: portions whose start was answered, and whose answer is in no saved state
         self._answered: set[int] = set()
         #: portions whose `close` the application refused
@@ -85,9 +94,9 @@ class LongRun:
     async def result(self) -> OperationResult:
         """Run all portions; raises the first error after the started portions have ended."""
         await self._progress()
-        for number in sorted(self._starting):
+        for number in sorted(self._portions.starting):
             await self._end_unknown(number)
-        error = await self._run_portions(lost_start(self._tally))
+        error = await self._run_portions(self._portions.lost_start())
         if error is not None:
             if error.is_outcome_unknown and self._how.results.items is not None:
                 await self._end_unsent()
@@ -96,15 +105,14 @@ class LongRun:
             return self._record
         if self._how.results.items is None:
             return OperationResult(NULL, collected=ROOT)
-        document = {"status": "completed", **self._summary(), _ITEMS: []}
-        return OperationResult(msgspec.Raw(msgspec.json.encode(document)), collected=_ITEMS)
+        document = {"status": "completed", **self._portions.summary(), ITEMS: []}
+        return OperationResult(msgspec.Raw(msgspec.json.encode(document)), collected=ITEMS)
 
     async def _run_portions(self, error: GatewayError | None) -> GatewayError | None:
         """Run the unfinished portions, as many at a time as the application accepts; none is started after an error."""
         most = self._how.split.concurrency if self._how.split else 1
-        known = {*self._finished, *self._started}
-        pending = deque(number for number in range(len(self._portions)) if number not in known)
-        running = {asyncio.create_task(self._follow(number)): number for number in self._started}
+        pending = deque(self._portions.unsent)
+        running = {asyncio.create_task(self._follow(number)): number for number in self._portions.started}
         width = most
         try:
             while True:
@@ -122,7 +130,7 @@ class LongRun:
                         case UpstreamQueueFull():
                             pending.appendleft(number)
                             width = len(running)
-                            error = error if running else limited(failure)
+                            error = error if running else _rate_limited(failure)
                         case GatewayError():
                             error = failure if failure.is_outcome_unknown else error or failure
                         case _:
@@ -135,51 +143,49 @@ class LongRun:
         try:
             await self._send(number)
         except GatewayError as error:
-            if number in self._starting and not error.is_outcome_unknown and is_refusal(error):
+            if number in self._portions.starting and not error.is_outcome_unknown and is_refusal(error):
                 await self._note_start(number, False)
-            elif number in self._starting:
+            elif number in self._portions.starting:
                 await self._end_unknown(number)
                 raise with_unknown_outcome(error, {"request_sent": True}, safe_to_retry=False) from error
             raise
-        if number in self._started:
+        if number in self._portions.started:
             await self._follow(number)
 
     async def _send(self, number: int) -> None:
         """Send a portion; the application's id of it is saved before the first poll."""
-        how, params = self._how, self._portions[number].params
-        operation, call = self._run.call.operation, PreparedCall.of(self._run.call.operation.start, params)
+        how, operation, params = self._how, self._run.call.operation, self._portions[number].params
         self._require_not_canceled()
+        call, run_context = PreparedCall.of(operation.start, params), self._run.run_context
+        # Where the result tells of each item by itself, an uncertain start is uncertain for its items only.
+        if call.effect is Effect.WRITE and how.results.items is not None:
+            run_context = PortionStart(partial(self._note_start, number))
         try:
-            answer = await self._run.session.call(call, self._context_of(number, call))
+            answer = await self._run.session.call(call, run_context)
         except (UpstreamRejected, UpstreamNotFound):
             if how.start is None or not how.start.fallback:
                 raise
             self._record = await self._run.session.call(self._run.call, self._run.run_context)
             return
-        if number not in self._starting:
+        if number not in self._portions.starting:
             self._answered.add(number)
         if how.start is None:
             await self._finish(number, answer, None)
             return
-        run_id = run_id_of(self._run, how.start, answer)
+        run_id = value_at(answer.decoded(), how.start.id)
+        if not run_id:
+            raise UpstreamInvalidResponse(f"{operation}: the application started it without naming its id")
+        upstream_segment(operation, run_id)
         if how.upload is not None:
-            await self._run.ask(operation.follow_up(how.upload), {**params, RUN_ID: run_id})
+            await self._run.ask(operation.follow_up(how.upload), {**params, RUN_ID: str(run_id)})
             self._require_not_canceled()
-        self._started[number] = run_id
-        self._starting.discard(number)
+        self._portions.note_started(number, str(run_id))
         await self._save()
         if how.close is not None:
             await self._close(number)
 
-    def _context_of(self, number: int, call: PreparedCall) -> RunContext:
-        """The run context of a start: that of the job, unless the result tells of each item by itself."""
-        if call.effect is not Effect.WRITE or self._how.results.items is None:
-            return self._run.run_context
-        return PortionStart(partial(self._note_start, number))
-
     async def _note_start(self, number: int, is_in_flight: bool) -> None:
-        change = self._starting.add if is_in_flight else self._starting.discard
-        await self._save(change=partial(change, number))
+        await self._save(change=partial(self._portions.note_start, number, is_in_flight))
 
     async def _end_unknown(self, number: int) -> None:
         """A portion that may have been started, and whose id is lost."""
@@ -187,9 +193,8 @@ class LongRun:
 
     async def _end_unsent(self) -> None:
         """Portions that are not sent any more: the result has a line for each of their items too."""
-        for number, portion in enumerate(self._portions):
-            if number not in self._finished and number not in self._started:
-                await self._store_lines(number, unsent_lines(portion.items))
+        for number in self._portions.unsent:
+            await self._store_lines(number, unsent_lines(self._portions[number].items))
 
     def _require_not_canceled(self) -> None:
         if self._run.run_context.is_canceled:
@@ -200,7 +205,7 @@ class LongRun:
         close = self._how.close
         assert close is not None
         try:
-            await self._run.ask(self._run.call.operation.follow_up(close), self._params(number))
+            await self._run.ask(self._run.call.operation.follow_up(close), self._portions.follow_up_params(number))
         except UpstreamRejected:
             if number in self._refused_closes:
                 await self._give_up(number)
@@ -216,36 +221,31 @@ class LongRun:
 
     async def _give_up(self, number: int) -> None:
         """A portion that the application has not begun, or could not run."""
-        self._end(number)
+        self._portions.end(number)
         await self._save()
 
     async def _follow(self, number: int) -> None:
         """Poll a portion until it ends, and read its results."""
         status, operation = self._how.status, self._run.call.operation
         assert status is not None
-        answer, reason = OperationResult(NULL), None
-        async for answer, state in self._run.poll(operation.follow_up(status), self._params(number), status):
-            document = answer.decoded()
-            if state in status.open:
+        params, answer, reason = self._portions.follow_up_params(number), OperationResult(NULL), None
+        async for poll in self._run.poll(operation.follow_up(status), params, status):
+            answer, done = poll.answer, value_at(poll.document, status.progress) if status.progress else None
+            self._portions.note_progress(number, done)
+            if poll.state in status.open:
                 await self._close_again(number)
-            if state in status.failed:
-                told = value_at(document, status.message) if status.message else None
-                reason = str(told or state)
-            done = value_at(document, status.progress) if status.progress else None
-            self._under_way[number] = self._known_progress(number, done)
-            await self._progress()
+            if poll.state in status.failed:
+                told = value_at(poll.document, status.message) if status.message else None
+                reason = str(told or poll.state)
+            if not poll.is_last:  # the end is reported with the results
+                await self._progress()
         if reason is not None and self._how.results.items is None:
             await self._give_up(number)
-            masked = (await self._run.session.secrets()).masked(reason)
-            error = UpstreamError(f"{operation}: the application could not run it: {masked}")
+            words = (await self._run.session.secrets()).masked(reason)
+            error = UpstreamError(f"{operation}: the application could not run it: {words}")
             error.retryable = False
             raise error
         await self._finish(number, answer, reason)
-
-    def _known_progress(self, number: int, done: Any) -> int:
-        items = len(self._portions[number].items)
-        told = int(done) if isinstance(done, int | float) else 0
-        return min(told, items) if items else told
 
     async def _finish(self, number: int, answer: OperationResult, reason: str | None) -> None:
         """Read the results of a finished portion, and store them together with its final state."""
@@ -256,42 +256,46 @@ class LongRun:
             await self._store_records(number, answer)
         else:
             self._record = self._record_of(number, raw_at(answer.result, action.record or ()) or NULL)
-            self._under_way.pop(number, None)
         await self._progress()
 
     def _record_of(self, number: int, record: msgspec.Raw) -> OperationResult:
         name = self._how.results.id_field
         if name is None:
             return OperationResult(record)
-        document = {**msgspec.json.decode(record), name: self._started.get(number)}
+        document = {**msgspec.json.decode(record), name: self._portions.started.get(number)}
         return OperationResult(msgspec.Raw(msgspec.json.encode(document)))
 
     async def _lines(self, number: int, answer: OperationResult, reason: str | None, how: ItemResults) -> list[Line]:
         """A line for each item of a portion that has ended."""
-        secrets, requests = await self._run.session.secrets(), self._how.results.requests
+        requests, items = self._how.results.requests, self._portions[number].items
         if not requests:
-            return item_lines(how, self._portions[number].items, entries_of(how, answer.decoded()), reason, secrets)
-        pages = result_pages(self._run, requests, self._params(number), ResultPosition())
-        entries = [entry async for records, _ in pages for entry in records]
-        lines, items = entry_lines(how, entries, reason, secrets), len(self._portions[number].items)
-        if len(lines) != items and reason is None:
-            words = f"the application reports on {len(lines)} items of {items}"
+            return await self._masked(item_lines(how, items, entries_of(how, answer.decoded()), reason))
+        pages = result_pages(self._run, requests, self._portions.follow_up_params(number), ResultPosition())
+        lines = entry_lines(how, [entry async for records, _ in pages for entry in records], reason)
+        if len(lines) != len(items) and reason is None:
+            words = f"the application reports on {len(lines)} items of {len(items)}"
             raise UpstreamInvalidResponse(f"{self._run.call.operation}: {words}")
-        return lines + item_lines(how, [{}] * (items - len(lines)), (), reason, secrets)
+        return await self._masked(lines + item_lines(how, [{}] * (len(items) - len(lines)), (), reason))
+
+    async def _masked(self, lines: list[Line]) -> list[Line]:
+        """The lines without the secrets that the application's words hold."""
+        if all("error" not in line for line in lines):
+            return lines
+        return masked(lines, await self._run.session.secrets())
 
     async def _store_lines(self, number: int, lines: Sequence[Line]) -> None:
         """Store the lines of a portion in parts; the last one with the portion's end."""
         parts = [lines[start : start + _PART] for start in range(0, len(lines), _PART)]
         for place, part in enumerate(parts, 1):
-            end = partial(self._finish_with, number, Tally.of(lines)) if place == len(parts) else None
+            end = partial(self._portions.finish_with, number, lines) if place == len(parts) else None
             await self._save(part, number * _PARTS_OF_PORTION + place, end)
 
     async def _store_records(self, number: int, answer: OperationResult) -> None:
         """Store the pages of a portion one by one with the position of the next, the last with the final state."""
-        requests, position = self._how.results.requests, self._positions.get(number, ResultPosition())
+        requests, position = self._how.results.requests, self._portions.position(number)
         limit = self._run.selection.limit
         pages = (
-            result_pages(self._run, requests, self._params(number), position)
+            result_pages(self._run, requests, self._portions.follow_up_params(number), position)
             if requests
             else listed(self._run.call.operation, answer)
         )
@@ -300,33 +304,14 @@ class LongRun:
             part, read = number * _PARTS_OF_PORTION + position.page + 1, position.records + len(records)
             is_last = following is None or read == limit
             if following is None or is_last:
-                change = partial(self._finish_with, number, Tally(read))
+                change = partial(self._portions.finish, number, Tally(read))
             else:
                 position = replace(following, records=read)
-                change = partial(self._go_on_from, number, position)
+                change = partial(self._portions.continue_at, number, position)
             await self._save(selected_records(records, self._run.selection), part, change)
             await self._progress()
             if is_last:
                 return
-
-    def _finish_with(self, number: int, tally: Tally) -> None:
-        self._finished[number] = tally
-        self._tally += tally
-        self._end(number)
-
-    def _go_on_from(self, number: int, position: ResultPosition) -> None:
-        self._positions[number], self._under_way[number] = position, position.records
-
-    def _end(self, number: int) -> None:
-        """A portion that needs to be followed no more."""
-        self._starting.discard(number)
-        self._started.pop(number, None)
-        self._positions.pop(number, None)
-        self._under_way.pop(number, None)
-
-    def _params(self, number: int) -> dict[str, Any]:
-        """The params of the requests that follow a start."""
-        return {**self._portions[number].params, RUN_ID: self._started.get(number)}
 
     async def _save(
         self, records: Sequence[Any] = (), part: int | None = None, change: Callable[[], None] | None = None
@@ -338,56 +323,16 @@ class LongRun:
         async with self._saving:
             if change is not None:
                 change()
-            answered = {number for number in self._answered if number in self._started or number in self._finished}
+            answered = {number for number in self._answered if self._portions.is_answered(number)}
             self._answered -= answered
-            await self._run.run_context.checkpoint(self._state(), records, part, answers=len(answered))
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "finished": {str(number): asdict(each) for number, each in self._finished.items()},
-            "started": {str(number): name for number, name in self._started.items()},
-            "starting": sorted(self._starting),
-            "positions": {str(number): msgspec.to_builtins(each) for number, each in self._positions.items()},
-            **self._effects().document(),
-        }
-
-    def _effects(self) -> Effects:
-        """The changes of the run in the application so far, for the job's final status."""
-        if self._run.call.effect is Effect.READ:
-            return Effects()
-        if self._how.results.items is None:
-            started = [{"run_id": run_id} for run_id in self._started.values()]
-            return Effects(started[0], is_open=True, summary=self._message()) if started else Effects()
-        if not self._started and not self._starting and not self._finished:
-            return Effects()
-        summary = self._summary()
-        known = {
-            "batches": len(self._portions),
-            "batches_started": len(self._started),
-            "batches_finished": len(self._finished),
-            "items": self._total,
-            "items_done": summary["progress"],
-        }
-        if self._tally.unknown:
-            known["items_unknown"] = self._tally.unknown
-        return Effects(known, bool(self._started or self._starting), summary["message"], summary, _ITEMS)
-
-    def _summary(self) -> dict[str, Any]:
-        """The documented job record as far as the run knows it; the job that runs it adds its id and address."""
-        message, tally = self._message(), self._tally
-        return {"total": self._total, "progress": tally.done, "message": message, **tally.document()}
-
-    def _message(self) -> str:
-        """The progress of all portions together, for people."""
-        if self._how.split is not None:
-            return self._tally.sentence(self._how.split, self._total)
-        return f"{self._tally.done} records read" if self._tally.done else "the application runs it"
+            await self._run.run_context.checkpoint(self._portions.state(), records, part, answers=len(answered))
 
     async def _progress(self) -> None:
         """Report the progress of all portions together; under a lock, so that the number never decreases."""
         async with self._saving:
-            message, split = self._message(), self._how.split
-            done = self._tally.done + sum(self._under_way.values())
-            if split is not None and self._under_way:
-                message = split.message.format(done=done, total=self._total)
-            await self._run.run_context.progress(done, self._total or None, message)
+            await self._run.run_context.progress(*self._portions.progress())
+
+
+def _rate_limited(full: UpstreamQueueFull) -> UpstreamRateLimited:
+    """The error while other jobs fill the queue: the run releases its worker until there may be room."""
+    return UpstreamRateLimited(full.detail, upstream=full.upstream, retry_after=full.retry_after or _QUEUE_FULL_WAIT)

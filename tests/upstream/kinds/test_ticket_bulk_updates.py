@@ -20,7 +20,7 @@ from gateway.errors import (
 )
 from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.kinds.params import validated
-from gateway.upstream.long_running.item_results import item_lines
+from gateway.upstream.long_running.item_results import item_lines, masked
 from gateway.upstream.long_running.portions import portions_of
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.redaction import Secrets
@@ -404,6 +404,7 @@ def test_a_batch_holds_at_most_100_tickets(count, sizes):
 def test_an_error_of_a_ticket_holds_no_secret():
     how = OPERATION.action.long_running.results.items
 
-    [result] = item_lines(how, ["1"], [{"id": 1, "success": False, "error": "bearing-1234 may not"}], None, SECRETS)
+    lines = item_lines(how, ["1"], [{"id": 1, "success": False, "error": "bearing-1234 may not"}], None)
+    [result] = masked(lines, SECRETS)
 
     assert result == {"id": 1, "success": False, "error": "*** may not"}
