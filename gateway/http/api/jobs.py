@@ -165,22 +165,17 @@ async def get_job(request: web.Request) -> web.Response:
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
     preferences, job_id = preferences_of(request), path_id(request, "job_id")
     wait = query.wait if query.wait is not None else preferences.wait
-    etag_version = _version_of(request.headers.get("If-None-Match", ""))
+    etag_version = whole_number(request.headers.get("If-None-Match", "").strip().removeprefix("W/").strip('"'))
     if wait:
         job = await services.jobs.changed(caller, job_id, etag_version, wait)
     else:
         job = await services.jobs.get(caller, job_id)
-    headers = {"ETag": f'"{job.version}"', **preferences.applied}
-    if not job.is_done:
+    view, headers = job_view(request, job), {"ETag": f'"{job.version}"', **preferences.applied}
+    if not view.done:
         headers["Retry-After"] = str(_RETRY_AFTER)
     if etag_version == job.version:
         return web.Response(status=304, headers=headers)
-    return json_response(job_view(request, job), headers=headers)
-
-
-def _version_of(etag: str) -> int | None:
-    """The version that an ETag of ours names; None for any other."""
-    return whole_number(etag.strip().removeprefix("W/").strip('"'))
+    return json_response(view, headers=headers)
 
 
 async def cancel_job(request: web.Request) -> web.Response:

@@ -1,6 +1,6 @@
 """A line of the result for each item of a long operation: pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,28 +22,36 @@ Line = dict[str, Any]
 class _ItemReport(msgspec.Struct, frozen=True):
     """One entry of the application, read at the paths of the spec; None stands for what is not there."""
 
-    #: the numbers that the gateway gave its items
-    traces: list[str]
-    #: the id of its item, or the list of the ids of its items
-    id: Any
+    #: the number that the gateway gave its item; what is at each path
+    traces: list[Any]
+    #: the id of its item, or the list of the ids of its items; what is at each path
+    ids: list[Any]
     #: the position of its item in the portion
     index: Any
     #: whether its item was done, where the application says so
     success: Any
-    #: what went wrong with its item
-    error: Any
+    #: what went wrong with its item; what is at each path
+    errors: list[Any]
     record: Any
     is_object: bool
     #: whether it says nothing
     is_empty: bool
 
     @property
+    def id(self) -> Any:
+        return _first(self.ids)
+
+    @property
+    def error(self) -> Any:
+        return next(filter(None, self.errors), None)
+
+    @property
     def names_item(self) -> bool:
-        return self.index is not None or bool(self.traces or _texts(self.id))
+        return self.index is not None or bool(_texts(_first(self.traces)) or _texts(self.id))
 
     def positions(self, places: Mapping[str | None, list[int]], count: int) -> list[int]:
         """The items that it is about: by the number that the gateway gave them, by id, or by position."""
-        numbers = [int(text) for text in self.traces if text.isascii() and text.isdigit()]
+        numbers = [int(text) for text in _texts(_first(self.traces)) if text.isascii() and text.isdigit()]
         named = numbers or [index for text in _texts(self.id) for index in places.get(text, ())]
         found = named or ([self.index] if isinstance(self.index, int) else [])
         return [index for index in found if 0 <= index < count]
@@ -97,11 +105,11 @@ def entries_of(how: ItemResults, document: Any) -> list[Any]:
 def _entries(how: ItemResults, answers: Sequence[Any]) -> list[_ItemReport]:
     return [
         _ItemReport(
-            traces=_texts(_first(value_at(answer, path) for path in how.trace_path)),
-            id=_first(value_at(answer, path) for path in how.id),
+            traces=[value_at(answer, path) for path in how.trace_path],
+            ids=[value_at(answer, path) for path in how.id],
             index=None if how.index is None else value_at(answer, how.index),
             success=None if how.success is None else value_at(answer, how.success),
-            error=_first(value_at(answer, path) or None for path in how.error),
+            errors=[value_at(answer, path) for path in how.error],
             record=None if how.record is None else value_at(answer, how.record),
             is_object=isinstance(answer, Mapping),
             is_empty=not answer,
@@ -130,7 +138,7 @@ def _is_done(entry: _ItemReport | None, reason: str | None) -> bool:
     return bool(entry.success) if entry.success is not None else not entry.error
 
 
-def _first(values: Iterable[Any]) -> Any:
+def _first(values: Sequence[Any]) -> Any:
     return next((value for value in values if value is not None), None)
 
 

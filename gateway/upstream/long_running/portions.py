@@ -77,8 +77,8 @@ class Portions:
         how = call.operation.action.long_running
         assert how is not None
         self._how, self._effect = how, call.effect
-        self._portions = portions_of(call.operation, call.params)
-        self._total = sum(len(portion.items) for portion in self._portions)
+        self.inputs = portions_of(call.operation, call.params)
+        self._total = sum(len(portion.items) for portion in self.inputs)
         self._finished = {int(number): Tally(**tally) for number, tally in state.get("finished", {}).items()}
         #: of all finished portions together
         self._tally = sum(self._finished.values(), Tally())
@@ -94,18 +94,15 @@ class Portions:
         #: running portion → items that the application has done so far
         self._under_way: dict[int, int] = {}
 
-    def __getitem__(self, number: int) -> Portion:
-        return self._portions[number]
-
     @property
     def unsent(self) -> list[int]:
         """Those that are neither started nor finished."""
         known = {*self._finished, *self.started}
-        return [number for number in range(len(self._portions)) if number not in known]
+        return [number for number in range(len(self.inputs)) if number not in known]
 
     def follow_up_params(self, number: int) -> dict[str, Any]:
         """The params of the requests that follow a start."""
-        return {**self._portions[number].params, RUN_ID: self.started.get(number)}
+        return {**self.inputs[number].params, RUN_ID: self.started.get(number)}
 
     def position(self, number: int) -> ResultPosition:
         """The page of records that is read next."""
@@ -126,7 +123,7 @@ class Portions:
 
     def note_progress(self, number: int, told: Any) -> None:
         """Note how many items of a running portion are done, as the application tells it."""
-        items, done = len(self._portions[number].items), int(told) if isinstance(told, int | float) else 0
+        items, done = len(self.inputs[number].items), int(told) if isinstance(told, int | float) else 0
         self._under_way[number] = min(done, items) if items else done
 
     def continue_at(self, number: int, position: ResultPosition) -> None:
@@ -177,7 +174,7 @@ class Portions:
             return Effects()
         summary = self.summary()
         known = {
-            "batches": len(self._portions),
+            "batches": len(self.inputs),
             "batches_started": len(self.started),
             "batches_finished": len(self._finished),
             "items": self._total,

@@ -96,7 +96,7 @@ class LongRun:
         await self._progress()
         for number in sorted(self._portions.starting):
             await self._end_unknown(number)
-        error = await self._run_portions(self._portions.lost_start())
+        error = await self._run_portions()
         if error is not None:
             if error.is_outcome_unknown and self._how.results.items is not None:
                 await self._end_unsent()
@@ -108,10 +108,10 @@ class LongRun:
         document = {"status": "completed", **self._portions.summary(), ITEMS: []}
         return OperationResult(msgspec.Raw(msgspec.json.encode(document)), collected=ITEMS)
 
-    async def _run_portions(self, error: GatewayError | None) -> GatewayError | None:
+    async def _run_portions(self) -> GatewayError | None:
         """Run the unfinished portions, as many at a time as the application accepts; none is started after an error."""
         most = self._how.split.concurrency if self._how.split else 1
-        pending = deque(self._portions.unsent)
+        error, pending = self._portions.lost_start(), deque(self._portions.unsent)
         running = {asyncio.create_task(self._follow(number)): number for number in self._portions.started}
         width = most
         try:
@@ -154,7 +154,7 @@ class LongRun:
 
     async def _send(self, number: int) -> None:
         """Send a portion; the application's id of it is saved before the first poll."""
-        how, operation, params = self._how, self._run.call.operation, self._portions[number].params
+        how, operation, params = self._how, self._run.call.operation, self._portions.inputs[number].params
         self._require_not_canceled()
         call, run_context = PreparedCall.of(operation.start, params), self._run.run_context
         # Where the result tells of each item by itself, an uncertain start is uncertain for its items only.
@@ -189,12 +189,12 @@ class LongRun:
 
     async def _end_unknown(self, number: int) -> None:
         """A portion that may have been started, and whose id is lost."""
-        await self._store_lines(number, unknown_lines(self._portions[number].items))
+        await self._store_lines(number, unknown_lines(self._portions.inputs[number].items))
 
     async def _end_unsent(self) -> None:
         """Portions that are not sent any more: the result has a line for each of their items too."""
         for number in self._portions.unsent:
-            await self._store_lines(number, unsent_lines(self._portions[number].items))
+            await self._store_lines(number, unsent_lines(self._portions.inputs[number].items))
 
     def _require_not_canceled(self) -> None:
         if self._run.run_context.is_canceled:
@@ -231,14 +231,13 @@ class LongRun:
         params, answer, reason = self._portions.follow_up_params(number), OperationResult(NULL), None
         async for poll in self._run.poll(operation.follow_up(status), params, status):
             answer, done = poll.answer, value_at(poll.document, status.progress) if status.progress else None
-            self._portions.note_progress(number, done)
             if poll.state in status.open:
                 await self._close_again(number)
             if poll.state in status.failed:
                 told = value_at(poll.document, status.message) if status.message else None
                 reason = str(told or poll.state)
             if not poll.is_last:  # the end is reported with the results
-                await self._progress()
+                await self._progress(partial(self._portions.note_progress, number, done))
         if reason is not None and self._how.results.items is None:
             await self._give_up(number)
             words = (await self._run.session.secrets()).masked(reason)
@@ -267,7 +266,7 @@ class LongRun:
 
     async def _lines(self, number: int, answer: OperationResult, reason: str | None, how: ItemResults) -> list[Line]:
         """A line for each item of a portion that has ended."""
-        requests, items = self._how.results.requests, self._portions[number].items
+        requests, items = self._how.results.requests, self._portions.inputs[number].items
         if not requests:
             return await self._masked(item_lines(how, items, entries_of(how, answer.decoded()), reason))
         pages = result_pages(self._run, requests, self._portions.follow_up_params(number), ResultPosition())
@@ -327,9 +326,11 @@ class LongRun:
             self._answered -= answered
             await self._run.run_context.checkpoint(self._portions.state(), records, part, answers=len(answered))
 
-    async def _progress(self) -> None:
+    async def _progress(self, change: Callable[[], None] | None = None) -> None:
         """Report the progress of all portions together; under a lock, so that the number never decreases."""
         async with self._saving:
+            if change is not None:
+                change()
             await self._run.run_context.progress(*self._portions.progress())
 
 
