@@ -87,6 +87,7 @@ class ConnectLinks:
             faults += [fault] if fault else []
         if connector_id is not None:
             record = await self._connectors.get(caller.organization_id, connector_id)
+            caller.require_workspace(record.workspace_name, "connector")
             kinds = (record.kind,)
             if record.workspace_name != workspace_name:
                 message = f"workspace_name is {workspace_name!r}, and the connector's is {record.workspace_name!r}"
@@ -108,8 +109,10 @@ class ConnectLinks:
         return ConnectLinkView(str(session_id), f"{self._base_url}/connect/{token}", expires_at)
 
     async def get(self, caller: Caller, session_id: UUID) -> ConnectSessionView:
-        """The state of a link; raises NotFound."""
-        return (await self._settled(await self._store.get(caller.organization_id, session_id))).view
+        """The state of a link, if the caller sees its workspace; raises NotFound."""
+        session = await self._store.get(caller.organization_id, session_id)
+        caller.require_workspace(session.workspace_name, "connect session")
+        return (await self._settled(session)).view
 
     async def open(self, token: str) -> ConnectSession:
         """The session of a link; raises NotFound for an unknown token and if the client is disabled."""

@@ -163,7 +163,10 @@ class Flows:
         return flow.authorization_url if flow else None
 
     async def state(self, caller: Caller, flow_id: UUID) -> FlowState:
-        return await self.state_of(caller.organization_id, flow_id)
+        """Where a consent stands, as far as the caller sees its workspace; raises NotFound."""
+        state = await self.state_of(caller.organization_id, flow_id)
+        caller.require_workspace(state.workspace_name, "OAuth flow")
+        return state
 
     async def state_of(self, organization_id: UUID, flow_id: UUID) -> FlowState:
         """Where a consent stands; raises NotFound."""

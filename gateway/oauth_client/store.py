@@ -58,8 +58,10 @@ _FAIL = """
 """
 _IS_COMPLETED = "SELECT status = 'completed' FROM oauth_flows WHERE organization_id = $1 AND id = $2"
 _STATUS = """
-    SELECT id, kind, status, connector_id, error, error_description, expires_at, used_at FROM oauth_flows
-    WHERE organization_id = $1 AND id = $2
+    SELECT flow.id, kind, workspaces.name AS workspace_name, status, connector_id, error, error_description, expires_at,
+           used_at
+    FROM oauth_flows AS flow JOIN workspaces ON workspaces.id = flow.workspace_id
+    WHERE flow.organization_id = $1 AND flow.id = $2
 """
 _PRUNE = """
     WITH ended AS (
@@ -76,6 +78,7 @@ class FlowState:
 
     id: UUID
     kind: str
+    workspace_name: str
     status: FlowStatus
     connector_id: UUID | None
     error: str | None

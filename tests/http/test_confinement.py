@@ -11,6 +11,8 @@ from tests.harness.in_process import EVERY_SCOPE, FrontEnd
 from tests.harness.waiting import eventually
 
 CONNECTORS = "/api/v1/integrations/connectors"
+REDIRECT_URL = "https://app.example/landed"
+OAUTH_APP = {"connector_type": "team-chat", "configuration": {"client_id": "app", "client_secret": "secret"}}
 MCP = {"MCP-Protocol-Version": "2025-11-25", "Accept": "application/json, text/event-stream"}
 
 
@@ -25,16 +27,22 @@ class Setting:
     other_job: str
     other_schedule: str
     other_workspace: str
+    other_link: str
+    other_flow: str
 
 
 @pytest.fixture
 async def setting(front: FrontEnd) -> AsyncIterator[Setting]:
-    organization_id, secret = await front.organization(), new_secret()
-    client_id = await front.services.identity.create_client(
+    organization_id, identity = await front.organization(), front.services.identity
+    secret, other_secret = new_secret(), new_secret()
+    client_id = await identity.create_client(
         "confined", [organization_id], hashed(secret), EVERY_SCOPE, workspaces=["own"]
     )
+    whole_id = await identity.create_client(
+        "whole", [organization_id], hashed(other_secret), EVERY_SCOPE, redirect_urls=[REDIRECT_URL]
+    )
     async with (
-        front.api(organization_id) as whole,
+        Api.of(front.base_url, str(whole_id), other_secret) as whole,
         Api.of(front.base_url, str(client_id), secret) as confined,
     ):
         own, other = await whole.connector(workspace_name="own"), await whole.connector(workspace_name="other")
@@ -50,6 +58,12 @@ async def setting(front: FrontEnd) -> AsyncIterator[Setting]:
             },
         )
         workspaces = (await whole.get("/api/v1/workspaces")).json()["data"]
+        link = await whole.post("/api/v1/connect/sessions", {"workspace_name": "other"})
+        await whole.call("PUT", "/api/v1/oauth/credentials", json=OAUTH_APP)
+        flow = await whole.post(
+            f"{CONNECTORS}/oauth/initiate",
+            {"workspace_name": "other", "connector_type": "Team-Chat", "redirect_url": REDIRECT_URL},
+        )
         yield Setting(
             confined,
             whole,
@@ -58,6 +72,8 @@ async def setting(front: FrontEnd) -> AsyncIterator[Setting]:
             job.json()["job"]["id"],
             schedule.json()["id"],
             next(each["id"] for each in workspaces if each["name"] == "other"),
+            link.json()["id"],
+            flow.json()["flow_id"],
         )
 
 
@@ -89,17 +105,24 @@ BODY = {"entity": "tickets", "action": "list", "params": {"per_page": 1}}
         ("POST", "/api/v1/jobs/{job}/retry", None),
         ("GET", "/api/v1/schedules/{schedule}", None),
         ("DELETE", "/api/v1/workspaces/{workspace}", None),
+        ("GET", "/api/v1/connect/sessions/{link}", None),
+        ("POST", "/api/v1/connect/sessions", {"workspace_name": "own", "connector_id": "{connector}"}),
+        ("GET", f"{CONNECTORS}/oauth/flows/{{flow}}", None),
     ],
 )  # fmt: skip
 async def test_what_is_in_another_workspace_does_not_exist(setting: Setting, method: str, path: str, body):
-    url = path.format(
-        connector=setting.other_connector,
-        job=setting.other_job,
-        schedule=setting.other_schedule,
-        workspace=setting.other_workspace,
-    )
+    ids = {
+        "connector": setting.other_connector,
+        "job": setting.other_job,
+        "schedule": setting.other_schedule,
+        "workspace": setting.other_workspace,
+        "link": setting.other_link,
+        "flow": setting.other_flow,
+    }
+    if body is not None and "connector_id" in body:
+        body = {**body, "connector_id": setting.other_connector}
 
-    answer = await setting.confined.call(method, url, json=body)
+    answer = await setting.confined.call(method, path.format(**ids), json=body)
 
     assert (answer.status, answer.json()["code"]) == (404, "not_found")
 
@@ -109,7 +132,7 @@ async def test_what_is_in_another_workspace_does_not_exist(setting: Setting, met
     [
         (CONNECTORS, {"workspace_name": "other", "connector_type": "Support-Desk", "name": "n", "credentials": {}}),
         (f"{CONNECTORS}/oauth/initiate", {"workspace_name": "other", "connector_type": "Team-Chat",
-                                          "redirect_url": "https://app.example/landed"}),
+                                          "redirect_url": REDIRECT_URL}),
         ("/api/v1/connect/sessions", {"workspace_name": "other"}),
     ],
 )  # fmt: skip
