@@ -240,7 +240,8 @@ def preferences_of(request: web.Request) -> Preferences:
     """The preferences of a request that we know; others are ignored, as RFC 7240 has it."""
     if "Prefer" not in request.headers:
         return _NO_PREFERENCES
-    preferences = dict(_PREFERENCE.findall(",".join(request.headers.getall("Prefer"))))
+    sent = _PREFERENCE.findall(",".join(request.headers.getall("Prefer")))
+    preferences = {name.lower(): value for name, value in sent}
     wait = _wait(preferences["wait"]) if "wait" in preferences else None
     if "respond-async" in preferences:
         return Preferences(True, wait, {"Preference-Applied": "respond-async"})
