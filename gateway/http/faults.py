@@ -74,7 +74,10 @@ def _shown(name: str, value: object) -> str:
     if isinstance(value, list):
         return f"an array of {len(value)}"
     if any(word in name.lower() for word in _SECRETS):
-        return "a string" if isinstance(value, str) else "no string"
+        if isinstance(value, str):
+            return "a string"
+        if value is not None:
+            return "no string"
     try:
         text = msgspec.json.encode(value).decode()
     except (TypeError, UnicodeError):

@@ -10,6 +10,7 @@ from aiohttp import web
 from gateway.contract.answers import Answer, ExecutionView, PageAnswer
 from gateway.http.keys import REQUEST_ID
 from gateway.http.pages.static_files import StaticFile
+from gateway.upstream.http_ranges.headers import is_not_modified
 from gateway.upstream.responses import OperationResult
 
 #: bytes of a file from which on it is sent compressed
@@ -31,7 +32,7 @@ async def file_response(request: web.Request, file: StaticFile, headers: Mapping
     is_compressed = len(file.content) > _LARGE and _takes_gzip(request.headers.get("Accept-Encoding", ""))
     tag = f'"{file.digest}{"-gzip" if is_compressed else ""}"'
     headers = {**headers, "ETag": tag, "Vary": "Accept-Encoding"}
-    if tag in request.headers.get("If-None-Match", ""):
+    if is_not_modified(request.headers.get("If-None-Match"), tag):
         return web.Response(status=304, headers=headers)
     headers["Content-Type"] = file.content_type
     if is_compressed:

@@ -41,11 +41,11 @@ async def stream_events(request: web.Request, events: AsyncGenerator[ServerSentE
 
 
 def last_event_id(request: web.Request) -> int | None:
-    """The id in `Last-Event-ID`, after which a stream continues; None without the header. Raises MalformedRequest."""
-    text = request.headers.get("Last-Event-ID")
-    if text is None:
+    """The id in `Last-Event-ID`, after which a stream continues; None without one. Raises MalformedRequest."""
+    text = request.headers.get("Last-Event-ID", "").strip()
+    if not text:
         return None
-    number = whole_number(text.strip())
+    number = whole_number(text)
     if number is None:
         raise MalformedRequest("Last-Event-ID is the id of an event of this stream")
     return number

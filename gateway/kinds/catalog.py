@@ -333,11 +333,12 @@ class Kind:
 
     def operation(self, entity_id: str, action_id: str) -> Operation:
         """The operation; `search` is understood as `api_search`."""
-        action_id = "api_search" if action_id == "search" else action_id
-        operation = self.operations.get((entity_id, action_id))
+        is_search = action_id in ("search", "api_search")
+        operation = self.operations.get((entity_id, "api_search" if is_search else action_id))
         if operation is None:
             actions = self.actions_of(entity_id)
-            hint = known_actions(action_id, actions)
+            # Where the application has no search, the copy may have one.
+            hint = known_actions(SEARCH_ACTION if is_search else action_id, actions)
             shown = next((each for each in self.operations.values() if each.entity_id == entity_id), None)
             raise UnknownAction(
                 f"{self.name} {entity_id} has no action {action_id!r}; {hint}",

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 import jsonschema_rs
+import msgspec
 
 from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
 from gateway.kinds.catalog import Operation
@@ -195,7 +196,7 @@ def _expectation(keyword: str, value: Any) -> str:
         "maxItems": f"at most {value} items",
         "minProperties": f"at least {value} members",
         "format": f"must be a {value}{_FORMATS.get(value, '')}",
-        "const": f"must be {value}",
+        "const": f"must be {_shown(value)}",
     }
     return sentences.get(keyword, f"must satisfy {keyword} {value}")
 
@@ -296,5 +297,6 @@ def _whole_number(value: object) -> int | None:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    """The value as its caller wrote it: text in quotes, anything else as JSON."""
+    text = repr(value) if isinstance(value, str) else msgspec.json.encode(value, enc_hook=repr).decode()
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

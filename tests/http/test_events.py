@@ -70,6 +70,12 @@ async def test_a_stream_resumes_after_the_last_event_that_was_seen(api):
     assert rest[0]["id"] > first[0]["id"]
 
 
+async def test_a_stream_with_an_empty_last_event_id_begins_as_one_without(api):
+    await api.connector()
+
+    assert await streamed(api, 1, {"Last-Event-ID": ""}) == await streamed(api, 1)
+
+
 async def streamed(api, count, headers=None):
     """The first events of the stream."""
     events = []

@@ -21,6 +21,10 @@ class Sent(Body):
     client_secret: str | None = None
 
 
+class Other(Body):
+    credentials: dict[str, int]
+
+
 class Asked(QueryString):
     limit: int = Field(1, ge=1)
     since: Moment | None = None
@@ -45,6 +49,8 @@ class Asked(QueryString):
         (Sent, "count", 0, "count is 0; at least 1"),
         (Sent, "count", 9, "count is 9; at most 3"),
         (Sent, "client_secret", 5, "client_secret is no string; expected a string"),
+        (Other, "credentials", None, "credentials is null; expected an object"),
+        (Other, "credentials", 5, "credentials is no string; expected an object"),
         (Sent, "credentials", {"pin": "s3cret"}, "credentials.pin is a string; expected a whole number"),
         (Asked, "limit", "x", 'limit is "x"; expected a whole number'),
         (Asked, "since", "x", 'since is "x"; expected a time such as 2026-01-31T09:00:00Z'),

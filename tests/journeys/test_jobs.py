@@ -100,11 +100,19 @@ async def test_an_unfinished_result_is_202_and_a_failed_jobs_result_is_its_error
     assert (failed.status, failed.json()["code"]) == (404, "upstream_not_found")
 
 
-async def test_looking_again_costs_nothing_while_nothing_changed(api, support_desk):
+async def test_a_preference_is_understood_in_any_case(support_desk):
+    answer = await support_desk.send("tickets", "list", {"per_page": 2}, headers={"Prefer": "Respond-Async"})
+
+    assert (answer.status, answer.headers["Preference-Applied"]) == (202, "respond-async")
+
+
+@pytest.mark.parametrize("condition", ["{etag}", "W/{etag}", '"other", {etag}', "*"])
+async def test_looking_again_costs_nothing_while_nothing_changed(api, support_desk, condition: str):
     job = await api.ended_job(await support_desk.submit("tickets", "list", {}))
 
     first = await api.get(f"/api/v1/jobs/{job['id']}")
-    again = await api.get(f"/api/v1/jobs/{job['id']}", headers={"If-None-Match": first.headers["ETag"]})
+    header = {"If-None-Match": condition.format(etag=first.headers["ETag"])}
+    again = await api.get(f"/api/v1/jobs/{job['id']}", headers=header)
 
     assert again.status == 304
     assert again.headers["ETag"] == first.headers["ETag"]

@@ -89,6 +89,7 @@ def test_an_unknown_entity_is_refused_with_the_nearest_name():
     [
         ("lst", "did you mean list? known: context_store_search, create"),
         ("delete", "; known: context_store_search, create"),
+        ("search", "'search'; did you mean context_store_search? known: "),
         ("zzz", "known: context_store_search, create, create_many, delete_many, get, list, list_changes, update, "),
     ],
 )

@@ -32,6 +32,7 @@ from gateway.jobs import results
 from gateway.jobs.access import JobResult
 from gateway.jobs.model import JobFilter, JobSummary, url_of
 from gateway.jobs.tasks import has_file
+from gateway.upstream.http_ranges.headers import is_not_modified
 from gateway.upstream.responses import NO_HEADERS, NULL
 
 #: seconds that a caller may come back after
@@ -165,15 +166,17 @@ async def get_job(request: web.Request) -> web.Response:
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
     preferences, job_id = preferences_of(request), path_id(request, "job_id")
     wait = query.wait if query.wait is not None else preferences.wait
-    etag_version = whole_number(request.headers.get("If-None-Match", "").strip().removeprefix("W/").strip('"'))
+    known = request.headers.get("If-None-Match")
     if wait:
-        job = await services.jobs.changed(caller, job_id, etag_version, wait)
+        known_version = whole_number((known or "").strip().removeprefix("W/").strip('"'))
+        job = await services.jobs.changed(caller, job_id, known_version, wait)
     else:
         job = await services.jobs.get(caller, job_id)
-    view, headers = job_view(request, job), {"ETag": f'"{job.version}"', **preferences.applied}
+    view, etag = job_view(request, job), f'"{job.version}"'
+    headers = {"ETag": etag, **preferences.applied}
     if not view.done:
         headers["Retry-After"] = str(_RETRY_AFTER)
-    if etag_version == job.version:
+    if is_not_modified(known, etag):
         return web.Response(status=304, headers=headers)
     return json_response(view, headers=headers)
 
