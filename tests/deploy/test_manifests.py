@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 import yaml
 
@@ -18,8 +17,8 @@ from gateway.upstream import egress
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
-#: the oldest that is supported upstream, and the newest that the validator knows
-VERSIONS = ("1.32", kubernetes_validate.latest_version())
+#: the oldest that is supported upstream
+OLDEST = "1.32"
 #: commands of the image
 COMMANDS = {"serve", "worker", "migrate"}
 
@@ -43,10 +42,13 @@ def containers(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from (*pod.get("initContainers", ()), *pod["containers"])
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", [OLDEST, "newest"])
 @pytest.mark.parametrize("document", resources())
 def test_a_manifest_is_valid(document: dict[str, Any], version: str):
-    kubernetes_validate.validate(document, version, strict=True)
+    import kubernetes_validate  # takes seconds, and each process of the tests collects this file
+
+    newest = kubernetes_validate.latest_version()
+    kubernetes_validate.validate(document, newest if version == "newest" else version, strict=True)
 
 
 @pytest.mark.parametrize("document", pods())

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
@@ -15,6 +16,8 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromi
 #: set by `make screenshots`: where they go
 _SCREENSHOTS = os.environ.get("GATEWAY_SCREENSHOTS")
 _OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+#: the rules of axe-core that look at colours: all that a colour scheme may change
+_COLOURS = ("color-contrast", "link-in-text-block")
 _AXE = Path(__file__).parents[1] / "http" / "pages" / "vendor" / "axe-4.14.1.min.js"
 
 
@@ -51,23 +54,33 @@ def troubles_of(page: Page, base_url: str) -> list[str]:
     return troubles
 
 
-async def findings(page: Page, without: Sequence[str] = ()) -> list[str]:
-    """All that axe-core finds, of whatever impact; `without` are ids of rules that are not checked."""
-    await page.evaluate(_AXE.read_text("utf-8"))
-    rules = {rule: {"enabled": False} for rule in without}
-    found = await page.evaluate("rules => axe.run(document, {resultTypes: ['violations'], rules})", rules)
+async def findings(page: Page, rules: Sequence[str] = ()) -> list[str]:
+    """What axe-core finds, of whatever impact: by all its rules, or by these."""
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(_AXE.read_text("utf-8"))
+    options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
+    found = await page.evaluate("options => axe.run(document, options)", options)
     return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found["violations"]]
 
 
 async def findings_in_light_and_dark(page: Page) -> list[str]:
-    """`findings` in either colour scheme, on a wide screen and on a narrow one."""
+    """`findings` on a wide screen and on a narrow one, each in light colours, and those of colours in dark ones too."""
     found = []
     for width in (1280, 360):
         await page.set_viewport_size({"width": width, "height": 800})
-        for scheme in ("light", "dark"):
+        for scheme, rules in (("light", ()), ("dark", _COLOURS)):
             await page.emulate_media(color_scheme=scheme)
-            found += [f"{scheme}, {width} px: {each}" for each in await findings(page)]
+            found += [f"{scheme}, {width} px: {each}" for each in await findings(page, rules)]
     return found
+
+
+@asynccontextmanager
+async def page_for_many(browser: Browser, base_url: str, **options: Any) -> AsyncIterator[tuple[Page, list[str]]]:
+    """A page for tests that each open an address in it, and `troubles_of` it: another context is another process."""
+    context = await browser.new_context(base_url=base_url, **options)
+    page = await context.new_page()
+    yield page, troubles_of(page, base_url)
+    await context.close()
 
 
 async def taken(page: Page, name: str) -> None:

@@ -5,7 +5,14 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, Page
 
-from tests.harness.browser import findings_in_light_and_dark, launched, needs_chromium, taken, troubles_of
+from tests.harness.browser import (
+    findings_in_light_and_dark,
+    launched,
+    needs_chromium,
+    page_for_many,
+    taken,
+    troubles_of,
+)
 
 pytestmark = needs_chromium
 PAGES = (
@@ -40,14 +47,23 @@ async def page(chromium: Browser, front) -> AsyncIterator[Page]:
     assert [each for each in troubles if "404" not in each] == []
 
 
+@pytest.fixture(scope="module")
+async def page_for_all(chromium: Browser, front) -> AsyncIterator[tuple[Page, list[str]]]:
+    async with page_for_many(chromium, front.base_url) as opened:
+        yield opened
+
+
 @pytest.mark.parametrize("address", PAGES)
-async def test_every_sort_of_page_is_accessible_in_light_and_dark_and_fits_a_telephone(page, address):
+async def test_every_sort_of_page_is_accessible_in_light_and_dark_and_fits_a_telephone(page_for_all, address):
+    page, troubles = page_for_all
+    troubles.clear()
     await page.goto(address)
     await taken(page, address.partition("?")[0].strip("/").replace("/", "-"))
 
     assert await findings_in_light_and_dark(page) == []
     await page.set_viewport_size({"width": 320, "height": 640})
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert [each for each in troubles if "404" not in each] == []
 
 
 async def test_a_reader_finds_a_page_by_its_words_and_by_the_contents(page):

@@ -7,7 +7,15 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Browser, Page, StorageState
 
-from tests.harness.browser import findings, findings_in_light_and_dark, needs_chromium, signed_in, taken, troubles_of
+from tests.harness.browser import (
+    findings,
+    findings_in_light_and_dark,
+    needs_chromium,
+    page_for_many,
+    signed_in,
+    taken,
+    troubles_of,
+)
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.sandbox import fault
 from tests.harness.waiting import eventually
@@ -98,30 +106,32 @@ async def addresses(running) -> dict[str, str]:
         }
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-async def test_every_screen_is_accessible_in_light_and_dark_and_fits_a_telephone(page, addresses, screen):
-    await page.goto(f"/console{screen}")
-    await taken(page, screen.strip("/").partition("?")[0] or "overview")
+@pytest.fixture(scope="module")
+async def page_for_all(chromium: Browser, running, session) -> AsyncIterator[tuple[Page, list[str]]]:
+    async with page_for_many(chromium, running.base_url, storage_state=session) as opened:
+        yield opened
 
-    assert await findings_in_light_and_dark(page) == []
-    await page.set_viewport_size({"width": 320, "height": 640})
-    assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_every_screen_is_accessible_in_light_and_dark_and_fits_a_telephone(page_for_all, addresses, screen):
+    name = screen.strip("/").partition("?")[0] or "overview"
+    await _is_accessible_and_fits(*page_for_all, f"/console{screen}", name)
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_every_other_page_is_accessible_in_light_and_dark_and_fits_a_telephone(
-    chromium: Browser, running, session, addresses, name
-):
-    viewport = {"width": 320, "height": 640}
-    context = await chromium.new_context(base_url=running.base_url, storage_state=session, viewport=viewport)
-    page = await context.new_page()
-    await page.goto(addresses[name])
-    await taken(page, name.replace(" ", "-"))
+async def test_every_other_page_is_accessible_in_light_and_dark_and_fits_a_telephone(page_for_all, addresses, name):
+    await _is_accessible_and_fits(*page_for_all, addresses[name], name.replace(" ", "-"))
+
+
+async def _is_accessible_and_fits(page: Page, troubles: list[str], address: str, name: str) -> None:
+    troubles.clear()
+    await page.goto(address)
+    await taken(page, name)
 
     assert await findings_in_light_and_dark(page) == []
     await page.set_viewport_size({"width": 320, "height": 640})
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
-    await context.close()
+    assert [each for each in troubles if "404" not in each] == []
 
 
 async def test_a_bulk_update_is_followed_live_to_its_result(page, api):

@@ -14,6 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,12 @@ def searching(index: OperationIndex) -> Search:
     return lambda question: [m.entry.name for m in index.search(question, limit=_LIMIT, connected=KINDS).data]
 
 
+@cache
+def shipped_index() -> OperationIndex:
+    """The index of the shipped kinds, made when a test first asks it."""
+    return OperationIndex(shipped_catalog())
+
+
 def evaluated(search: Search, questions: Iterable[Mapping[str, Any]]) -> Evaluation:
     """Ask each question once."""
     evaluation = Evaluation()
@@ -119,7 +126,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="print the questions whose first answer is not right")
     parser.add_argument("--split", help="ask only the questions of this split")
     options = parser.parse_args()
-    search = searching(OperationIndex(shipped_catalog()))
+    search = searching(shipped_index())
     for path in options.paths:
         questions = [each for each in questions_in(path) if options.split in (None, each.get("split"))]
         for name, part in _by_style(path.name, questions):

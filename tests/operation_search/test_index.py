@@ -6,7 +6,6 @@ import pytest
 
 from gateway.contract.kinds import Effect
 from gateway.operation_search.entries import entries_of
-from gateway.operation_search.index import OperationIndex
 from gateway.operation_search.signatures import signature_of
 from tests.harness.catalog import shipped_catalog
 from tests.operation_search.evaluation import (
@@ -18,34 +17,35 @@ from tests.operation_search.evaluation import (
     evaluated,
     questions_in,
     searching,
+    shipped_index,
 )
 
 CATALOG = shipped_catalog()
-INDEX = OperationIndex(CATALOG)
 NO_DEALS = "HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search"
 QUESTIONS = [*questions_in(OWN), *questions_in(UNSEEN)]
 NOT_TUNED_ON = [each for each in questions_in(FRESH) if each["split"] == "b"]
 
 
 def names(text, **options):
-    return [match.entry.name for match in INDEX.search(text, **options).data]
+    return [match.entry.name for match in shipped_index().search(text, **options).data]
 
 
-@pytest.mark.parametrize("question", [*QUESTIONS, *questions_in(FRESH)], ids=lambda question: question["question"])
-def test_the_questions_name_operations_that_are_there(question):
-    assert {*question["gold"]} <= {entry.name for entry in entries_of(CATALOG)}
-    assert question["best"] in question["gold"] or not question["gold"]
+def test_the_questions_name_operations_that_are_there():
+    questions, known = [*QUESTIONS, *questions_in(FRESH)], {entry.name for entry in entries_of(CATALOG)}
+
+    assert [each for each in questions if not {*each["gold"]} <= known] == []
+    assert [each for each in questions if each["gold"] and each["best"] not in each["gold"]] == []
 
 
 def test_most_questions_find_their_operation_first_and_nearly_all_among_five():
-    found = evaluated(searching(INDEX), QUESTIONS)
+    found = evaluated(searching(shipped_index()), QUESTIONS)
 
     assert found.hits(1) >= 0.89, found.misses
     assert found.hits(5) >= 0.97, found.misses
 
 
 def test_questions_that_were_not_tuned_on_are_found_as_well():
-    found = evaluated(searching(INDEX), NOT_TUNED_ON)
+    found = evaluated(searching(shipped_index()), NOT_TUNED_ON)
 
     assert found.hits(1) >= 0.7, found
     assert found.hits(5) >= 0.91, found
@@ -53,7 +53,7 @@ def test_questions_that_were_not_tuned_on_are_found_as_well():
 
 
 def test_most_tasks_that_no_operation_does_are_recognised_and_few_others_refused():
-    found = evaluated(searching(INDEX), [*QUESTIONS, *questions_in(NOTHING)])
+    found = evaluated(searching(shipped_index()), [*QUESTIONS, *questions_in(NOTHING)])
 
     assert found.nothing >= 0.67, found.misses
     assert found.refused <= 0.015, found.misses
@@ -61,7 +61,10 @@ def test_most_tasks_that_no_operation_does_are_recognised_and_few_others_refused
 
 def test_what_is_found_costs_no_more_than_five_hundred_tokens():
     longest = max(
-        sum(len(f"{match.entry.name} {signature_of(match.entry)}") for match in INDEX.search(each["question"]).data)
+        sum(
+            len(f"{match.entry.name} {signature_of(match.entry)}")
+            for match in shipped_index().search(each["question"]).data
+        )
         for each in QUESTIONS
     )
 
@@ -111,7 +114,7 @@ def test_the_name_of_an_application_stands_for_its_kind(text, kind):
     ],
 )
 def test_verbs_choose_the_action(text, action):
-    assert INDEX.search(text).data[0].entry.action_id == action
+    assert shipped_index().search(text).data[0].entry.action_id == action
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,7 @@ def test_a_long_request_is_judged_by_what_it_asks(text, operation):
 
 
 def test_an_application_without_a_kind_is_named_with_those_that_have_one():
-    found = INDEX.search("files in our Dropbox folder")
+    found = shipped_index().search("files in our Dropbox folder")
 
     assert list(found.data) == []
     assert found.message.startswith("There is no kind for Dropbox. Applications: ")
@@ -183,13 +186,13 @@ def test_a_verb_by_which_no_operation_is_known_is_not_done_by_another(text):
     ],
 )  # fmt: skip
 def test_a_task_that_no_operation_does_is_answered_by_what_is_missing(text, options, message):
-    found = INDEX.search(text, **options)
+    found = shipped_index().search(text, **options)
 
     assert (list(found.data), found.message) == ([], message)
 
 
 def test_what_comes_closest_is_told_where_no_operation_does_the_task():
-    closest = INDEX.search("create a deal", kind="crm-records").closest
+    closest = shipped_index().search("create a deal", kind="crm-records").closest
 
     assert {match.entry.entity_id for match in closest[:4]} == {"deals", "objects"}
 
@@ -245,11 +248,11 @@ def test_a_long_request_is_found_by_the_clause_that_asks(text, operation):
     ["who deleted a ticket", "tasks that were closed last week in asana", "messages that Tom removed from the channel"],
 )
 def test_a_write_is_not_found_first_where_no_verb_asks_for_it(text):
-    assert INDEX.search(text).data[0].entry.effect is Effect.READ
+    assert shipped_index().search(text).data[0].entry.effect is Effect.READ
 
 
 def test_what_is_not_wanted_is_left_out():
-    found = INDEX.search("ticket", kind="support-desk", effect=Effect.WRITE, limit=50).data
+    found = shipped_index().search("ticket", kind="support-desk", effect=Effect.WRITE, limit=50).data
 
     assert {(match.entry.kind.name, match.entry.effect) for match in found} == {("support-desk", Effect.WRITE)}
 
@@ -260,7 +263,7 @@ def test_what_says_nothing_finds_nothing(text):
 
 
 def test_scores_fall():
-    scores = [match.score for match in INDEX.search("reply to a customer", limit=20).data]
+    scores = [match.score for match in shipped_index().search("reply to a customer", limit=20).data]
 
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == 20
@@ -272,12 +275,12 @@ def test_scores_fall():
 def test_no_text_takes_long(text):
     started = time.process_time()
 
-    INDEX.search(text)
+    shipped_index().search(text)
 
     assert time.process_time() - started < 0.1
 
 
 def test_a_task_for_one_connector_is_answered_for_its_kind():
-    found = INDEX.search("water the plants", among={"team-chat"})
+    found = shipped_index().search("water the plants", among={"team-chat"})
 
     assert (list(found.data), found.message.split(" for this")[0]) == ([], "Slack: team-chat has no operation")

@@ -3,11 +3,10 @@
 import pytest
 
 from gateway.operation_search.entries import entries_of
-from gateway.operation_search.index import OperationIndex
 from tests.harness.catalog import shipped_catalog
+from tests.operation_search.evaluation import shipped_index
 
 CATALOG = shipped_catalog()
-INDEX = OperationIndex(CATALOG)
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in CATALOG])
@@ -24,5 +23,5 @@ def test_a_phrase_finds_its_operation_among_five(kind):
 
 
 def _found(phrase, kind):
-    found = INDEX.search(phrase, kind=kind, limit=5)
+    found = shipped_index().search(phrase, kind=kind, limit=5)
     return [match.entry.name for match in (found.data or found.closest)]

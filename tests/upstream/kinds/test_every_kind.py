@@ -37,9 +37,11 @@ def test_an_action_makes_its_request(offline, cases: Cases, case: Call):
     case.assert_sent_by(offline(cases.kind, **cases.environment), cases.address, cases.headers)
 
 
-@each(lambda cases: kind_named(cases.kind).operations.values(), str)
-def test_every_example_is_valid(cases: Cases, case):
-    assert validated(case, case.action.example).keys() >= case.action.example.keys()
+@each_kind
+def test_every_example_is_valid(cases: Cases):
+    for operation in kind_named(cases.kind).operations.values():
+        example = operation.action.example
+        assert validated(operation, example).keys() >= example.keys(), operation.name
 
 
 @each(lambda cases: cases.refused, action_of)
