@@ -32,7 +32,6 @@ def checked(
     override: URL | None,
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """The variables and scopes of a request; raises InvalidParams with every fault of it, `redirect_error` included."""
-    require_oauth(spec)
     faults = [redirect_error] if redirect_error else []
     faults += _scope_errors(spec, requested.scopes or ())
     environment: dict[str, str] = {}
@@ -42,12 +41,12 @@ def checked(
         faults += error.faults
     if faults:
         raise InvalidParams(faults=faults)
-    defaults = spec.oauth.scopes if spec.oauth else ()
-    return environment, tuple(requested.scopes) if requested.scopes is not None else defaults
+    scopes = requested.scopes if requested.scopes is not None else spec.oauth_endpoints.scopes
+    return environment, tuple(scopes)
 
 
 def _scope_errors(spec: ConnectorSpec, scopes: Sequence[str]) -> list[FieldError]:
-    if scopes and spec.oauth and not spec.oauth.scopes:
+    if scopes and not spec.oauth_endpoints.scopes:
         message = f"scopes: {spec.kind} knows no scopes; what it may do is set where its app is registered"
         return [FieldError("/scopes", "scopes", "unsupported", message)]
     return [

@@ -21,7 +21,7 @@ from gateway.context_store.sync.single import RecordsRun
 from gateway.contract.connectors import ConnectorStatus, CopyStatus, FreshnessView
 from gateway.contract.problems import JobErrorView
 from gateway.db.pool import Database
-from gateway.errors import InvalidParams, NotFound, Unavailable
+from gateway.errors import GatewayError, InvalidParams, NotFound
 from gateway.identity.model import Caller
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.run_context import JobRunContext
@@ -53,17 +53,18 @@ class Synchronization:
     is_automatic: bool = True
 
     async def begin(self, record: ConnectorRecord, client_id: UUID | None = None) -> StoredJob | None:
-        """The job of a new connector's first load; None for a kind without copies, and while PostgreSQL is away.
+        """The job of a new connector's first load; None for a kind without copies, and where workers begin it later.
 
-        The connector is there by now, so that nothing here may look as if it were not: what fails is done later.
+        The connector is committed by now, so that no error here may look as if it were not.
         """
         names = sources.synchronized(self.catalog.kind(record.kind)) if self.is_automatic else []
         if not names:
             return None
         try:
             return await self._begun(record, names, client_id)
-        except Unavailable:
-            log.warning("the first load begins later", extra={"connector_id": str(record.id)})
+        except GatewayError as error:
+            extra = {"connector_id": str(record.id), "code": error.code}
+            log.warning("the first load begins later", extra=extra)
             return None
 
     async def _begun(self, record: ConnectorRecord, names: Sequence[str], client_id: UUID | None) -> StoredJob:

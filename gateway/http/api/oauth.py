@@ -1,6 +1,5 @@
 """OAuth: consents begun by callers and ended by browsers, and the organizations' own apps."""
 
-import logging
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
@@ -8,14 +7,11 @@ from aiohttp import web
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
 from gateway.contract.oauth import CONSENT_SECONDS, AppList, AppView, ConsentRequest, FlowView
-from gateway.errors import GatewayError
 from gateway.http.bodies import Body, Name, QueryString, path_id, read_body
 from gateway.http.cookies import HostCookie
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.responses import json_response
 from gateway.identity.tokens import new_secret
-
-log = logging.getLogger(__name__)
 
 #: RFC 6749 appendix A.1 and A.2
 Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]
@@ -140,11 +136,7 @@ async def finish_oauth(request: web.Request) -> web.Response:
     if redirected is None:
         return await _dead_end(request)
     if redirected.connector is not None:
-        try:
-            await services.synchronization.begin(redirected.connector, redirected.client_id)
-        except GatewayError as error:  # the connector is committed, and workers begin the first load later
-            extra = {"connector_id": str(redirected.connector.id), "code": error.code}
-            log.warning("the first load begins later", extra=extra)
+        await services.synchronization.begin(redirected.connector, redirected.client_id)
     return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
 
 
