@@ -86,3 +86,19 @@ def test_every_exit_code_stands_in_the_reference():
     meanings = set(re.findall(r"^  (\d+)  +(.+)$", EXIT_CODES, flags=re.MULTILINE))
 
     assert set(re.findall(r"^\| (\d+) \| (.+) \|$", text("reference/command-line.md"), flags=re.MULTILINE)) == meanings
+
+
+def test_every_package_stands_in_the_guide_and_in_the_picture_of_the_architecture():
+    picture = text("architecture.md").partition("```")[2].partition("```")[0]
+    guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    packages = {path.parent.name for path in (ROOT / "gateway").glob("*/__init__.py")}
+
+    assert packages - set(re.findall(r"\w+", picture)) == set()
+    assert packages - set(re.findall(r"(\w+)/", guide)) == set()
+
+
+def test_every_folder_of_tests_stands_in_their_table():
+    table = (ROOT / "tests/README.md").read_text("utf-8")
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
+
+    assert folders - set(re.findall(r"`(\w+)/", table)) == set()

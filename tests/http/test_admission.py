@@ -1,5 +1,6 @@
 """What admission control refuses: too many requests of one caller, and more than the process can carry."""
 
+import asyncio
 from contextlib import ExitStack
 from math import ceil
 from uuid import UUID
@@ -320,6 +321,18 @@ def test_requests_that_wait_for_a_job_are_no_work():
 
     with limits.watching(lag, lambda: 7, lambda: 0):
         assert limits.at_work == 3
+
+
+async def test_the_load_of_a_process_is_measured_again_and_again():
+    limits, lag, measured = Limits(Settings()), LoopLag(), asyncio.Semaphore(0)
+
+    with lag.watching(), limits.watching(lag, lambda: 0, lambda: 0):
+        lag.subscribe(
+            lambda _: measured.release()
+        )  # after the measurement: not reached, and never again, if that fails
+        async with asyncio.timeout(10):
+            for _ in range(2):
+                await measured.acquire()
 
 
 def test_more_files_than_may_be_sent_are_refused_until_one_is_done():
