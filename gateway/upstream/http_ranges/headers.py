@@ -44,14 +44,18 @@ def representation_headers(upstream: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if value is not None}
 
 
-def if_range_matches(if_range: str | None, etag: str | None, last_modified: str | None) -> bool:
+def if_range_matches(if_range: str | None, file_headers: Mapping[str, str]) -> bool:
     """Whether a range may be given (§13.1.5): no condition, the same strong tag, or exactly the same date."""
     if if_range is None:
         return True
     validator = if_range.strip(" \t")
     if validator.startswith(('"', "W/")):
-        return validator == etag and validator.startswith('"') and _ENTITY_TAG.fullmatch(validator) is not None
-    return bool(validator) and validator == last_modified
+        return (
+            validator == file_headers.get("ETag")
+            and validator.startswith('"')
+            and _ENTITY_TAG.fullmatch(validator) is not None
+        )
+    return bool(validator) and validator == file_headers.get("Last-Modified")
 
 
 def is_not_modified(if_none_match: str | None, etag: str | None) -> bool:

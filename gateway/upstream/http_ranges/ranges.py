@@ -1,11 +1,11 @@
-"""Byte ranges (RFC 9110 §14): parses Range and Content-Range, resolves ranges against a file's size."""
+"""Byte ranges (RFC 9110 §14): parses Range and Content-Range, resolves ranges against a file's size or a part of it."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gateway.errors import RangeNotSatisfiable
+from gateway.errors import RangeNotSatisfiable, UpstreamInvalidResponse
 
 #: ranges in one request beyond which the whole is given (§14.2 warns of many small or overlapping ones)
 MAX_RANGES = 10
@@ -85,6 +85,19 @@ def resolve(ranges: Sequence[ByteRange], size: int) -> tuple[Slice, ...] | None:
     raise RangeNotSatisfiable(f"the file has {size} bytes and none of those asked for", extra={"size": size})
 
 
+def resolve_in_part(ranges: Sequence[ByteRange], content_range: ContentRange, part: Slice) -> Slice:
+    """The bytes of the part that answer the request, beginning with the first requested byte."""
+    fitting = [
+        Slice(requested.start, min(requested.end, part.end))
+        for requested in (_requested_slice(one, content_range, part) for one in ranges)
+        if requested is not None and part.start <= requested.start <= part.end
+    ]
+    if not fitting:
+        raise UpstreamInvalidResponse("the application sent other bytes of the file than the request named")
+    # One part for several ranges is the application's choice (§15.3.7.2), and its headers say which part it is.
+    return fitting[0] if len(ranges) == 1 else part
+
+
 def content_range(start: int, end: int, total: int | None) -> str:
     """The Content-Range of a part (§14.4); both ends included, total None when unknown."""
     return f"bytes {start}-{end}/{'*' if total is None else total}"
@@ -107,6 +120,15 @@ def parse_content_range(header: str | None) -> ContentRange | None:
     part = Slice(int(start), int(end))
     is_sound = part.start <= part.end and (total is None or part.end < total)
     return ContentRange(part, total) if is_sound else None
+
+
+def _requested_slice(byte_range: ByteRange, content_range: ContentRange, part: Slice) -> Slice | None:
+    """The requested bytes; if the total is unknown, a suffix range is the part that the application sent."""
+    if content_range.total is not None:
+        return byte_range.within(content_range.total)
+    if byte_range.first is None:
+        return part if part.length <= (byte_range.last or 0) else None
+    return Slice(byte_range.first, part.end if byte_range.last is None else byte_range.last)
 
 
 def _parse_one(spec: str) -> ByteRange | None:

@@ -9,7 +9,7 @@ from gateway.errors import ConflictingRange, RangeNotSatisfiable, UpstreamInvali
 from gateway.upstream.http_ranges import ranges
 from gateway.upstream.http_ranges.headers import if_range_matches, is_not_modified, representation_headers
 from gateway.upstream.http_ranges.multipart import Multipart
-from gateway.upstream.http_ranges.ranges import ByteRange, ContentRange, Slice
+from gateway.upstream.http_ranges.ranges import ByteRange, Slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def _reply_from_part(
 ) -> FileResponse | None:
     file_headers = representation_headers(headers) | {"Accept-Ranges": "bytes"}
     # An application may ignore If-Range: a part that does not prove to be of the client's file is not given.
-    if not _is_of_same_file(range_request, file_headers):
+    if not if_range_matches(range_request.if_range, file_headers):
         return None
     length, is_in_parts = _content_length(headers), is_multipart(file_headers)
     if len(byte_ranges) > 1 and is_in_parts and "Content-Range" not in headers:
@@ -147,7 +147,7 @@ def _reply_from_part(
         raise UpstreamInvalidResponse("the application sent a part of the file without saying which")
     if length is not None and length != content_range.bytes.length:
         raise UpstreamInvalidResponse("the application sent a part of another length than it says")
-    relayed = _relayed_slice(byte_ranges, content_range, content_range.bytes)
+    relayed = ranges.resolve_in_part(byte_ranges, content_range, content_range.bytes)
     skip = relayed.start - content_range.bytes.start
     return FileResponse(206, file_headers | _part_headers(relayed, content_range.total), skip, relayed.length)
 
@@ -166,31 +166,9 @@ def _judge_refusal(
 
 
 def _slices(range_request: RangeRequest, file_headers: Mapping[str, str], size: int) -> tuple[Slice, ...] | None:
-    if not range_request.ranges or not _is_of_same_file(range_request, file_headers):
+    if not range_request.ranges or not if_range_matches(range_request.if_range, file_headers):
         return None
     return ranges.resolve(range_request.ranges, size)
-
-
-def _relayed_slice(byte_ranges: Sequence[ByteRange], content_range: ContentRange, part: Slice) -> Slice:
-    """The bytes of the part that answer the request, beginning with the first requested byte."""
-    fitting = [
-        Slice(requested.start, min(requested.end, part.end))
-        for requested in (_requested_slice(one, content_range, part) for one in byte_ranges)
-        if requested is not None and part.start <= requested.start <= part.end
-    ]
-    if not fitting:
-        raise UpstreamInvalidResponse("the application sent other bytes of the file than the request named")
-    # One part for several ranges is the application's choice (§15.3.7.2), and its headers say which part it is.
-    return fitting[0] if len(byte_ranges) == 1 else part
-
-
-def _requested_slice(byte_range: ByteRange, content_range: ContentRange, part: Slice) -> Slice | None:
-    """The requested bytes; if the total is unknown, a suffix range is the part that the application sent."""
-    if content_range.total is not None:
-        return byte_range.within(content_range.total)
-    if byte_range.first is None:
-        return part if part.length <= (byte_range.last or 0) else None
-    return Slice(byte_range.first, part.end if byte_range.last is None else byte_range.last)
 
 
 def _refuse_part_as_complete(headers: Mapping[str, str], complete: int | None) -> None:
@@ -203,10 +181,6 @@ def _refuse_part_as_complete(headers: Mapping[str, str], complete: int | None) -
         or complete not in (None, content_range.total)
     ):
         raise UpstreamInvalidResponse("the application sent a part of the file as if it were the whole")
-
-
-def _is_of_same_file(range_request: RangeRequest, file_headers: Mapping[str, str]) -> bool:
-    return if_range_matches(range_request.if_range, file_headers.get("ETag"), file_headers.get("Last-Modified"))
 
 
 def is_multipart(headers: Mapping[str, str]) -> bool:

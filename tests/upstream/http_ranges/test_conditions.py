@@ -33,7 +33,9 @@ DATE = "Tue, 15 Nov 1994 12:45:26 GMT"
     ],
 )
 def test_a_range_is_given_only_of_surely_the_same_file(if_range, etag, last_modified, matches):
-    assert if_range_matches(if_range, etag, last_modified) is matches
+    file_headers = {"ETag": etag, "Last-Modified": last_modified}
+
+    assert if_range_matches(if_range, file_headers) is matches
 
 
 @pytest.mark.parametrize(
