@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 from urllib.parse import parse_qsl
 from uuid import UUID
 
@@ -166,7 +166,7 @@ def _validated(model: type[M], document: dict[str, Any]) -> M:
 
 def _refuse_many_unknown(model: type[BaseModel], document: dict[str, Any]) -> None:
     """Before the model looks at so many names that it does not know: it would list every one of them first."""
-    members = {field.alias or name: None for name, field in model.model_fields.items()}
+    members = _members(model)
     first = list(islice((name for name in document if name not in members), MAX_FAULTS))
     if len(first) == MAX_FAULTS:
         raise InvalidParams(faults=(_unknown(f"/{_escaped(name)}", name, members) for name in first))
@@ -178,15 +178,28 @@ def _field_error(model: type[BaseModel], fault: Any) -> FieldError:
     pointer = "".join(f"/{_escaped(part)}" for part in place)
     match fault["type"]:
         case "extra_forbidden":
-            return _unknown(pointer, name, [field.alias or name for name, field in model.model_fields.items()])
+            return _unknown(pointer, name, _members(_model_at(model, place[:-1])))
         case "missing":
             return FieldError(pointer, name, "required", f"{name} is missing")
         case _:
             return FieldError(pointer, name, "invalid", sentence(name, fault))
 
 
+def _model_at(model: type[BaseModel], place: Iterable[str]) -> type[BaseModel]:
+    """The model of the object at a place, the outermost where the place leads through none."""
+    for part in place:
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        types = (each for each in (annotation, *get_args(annotation)) if isinstance(each, type))
+        model = next((each for each in types if issubclass(each, BaseModel)), model)
+    return model
+
+
+def _members(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
 def _unknown(pointer: str, name: str, members: Iterable[str]) -> FieldError:
-    message = f"{name} is not a member of the request; {did_you_mean(name, members)}"
+    message = f"{name} is not a member of the request; {did_you_mean(name.rpartition('.')[2], members)}"
     return FieldError(pointer, name, "unknown", message)
 
 

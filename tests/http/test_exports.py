@@ -113,6 +113,12 @@ async def test_what_cannot_be_exported_is_refused_before_it_is_a_job(api, suppor
     assert problem["code"] == code
 
 
+async def test_an_unknown_member_of_the_output_is_refused_with_those_that_it_has(support_desk):
+    answer = await support_desk.send("tickets", "list", {}, output={"file": "csv", "x": 1})
+
+    assert (answer.status, answer.json()["detail"]) == (422, "output.x is not a member of the request; known: file")
+
+
 async def test_a_search_of_the_copy_is_exported_page_by_page(worker, api, support_desk, tickets):
     job = (await api.post(f"{support_desk.path}/context-store/sync", {"entities": ["tickets"]})).document(202)["job"]
     await api.ended_job(job)
