@@ -27,6 +27,8 @@ _DEFINITION_OF: Mapping[Family, str] = {
     Family.WORDS: "texts",
     Family.ARRAY: "values",
 }
+#: types of fields that a search sorts by
+_ORDERED = ("string", "integer", "number", "boolean")
 _DIRECTION = {"enum": ["asc", "desc"]}
 _SORT: dict[str, Any] = {
     "type": "array",
@@ -65,7 +67,7 @@ def search_params_schema(search: Search | None) -> dict[str, Any]:
 
 def search_example(search: Search) -> dict[str, Any]:
     """The params of a typical search."""
-    first = next(iter(search.fields))
+    first = next((name for name, type_ in search.fields.items() if type_ in _ORDERED), search.primary_key)
     return {"query": {"filter": {"neq": {first: None}}, "sort": [{first: "desc"}]}, "limit": 10}
 
 

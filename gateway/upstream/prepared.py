@@ -45,11 +45,14 @@ class PreparedCall(msgspec.Struct, frozen=True):
         return self.rule.request(self.variant, placed, request)
 
     def answer(self, response: UpstreamResponse) -> OperationResult:
-        """The records, or the record, of a successful response; raises UpstreamInvalidResponse."""
+        """The records, or the record, of a successful response; raises UpstreamInvalidResponse.
+
+        A search whose result is an object (SOSL) has `next` as lists have it.
+        """
         answer = responses.read(self.variant, response)
         if self.rule is not NO_RULE:
             answer = self.rule.answer(self.variant, answer)
-        if not self.variant.is_list:
+        if not self.variant.is_list and self.variant.action_id != "api_search":
             return answer
         return pagination.page_of(self.variant, self.params, answer, self.operation.defaults)
 

@@ -4,6 +4,7 @@ import pytest
 
 from gateway.upstream.prepared import prepare
 from gateway.upstream.responses import UpstreamResponse
+from tests.harness.catalog import shipped_catalog
 from tests.kinds.small_kind import small_operation
 
 SIZED = {"per_page": {"type": "integer", "default": 25}, "page": {"type": "integer"}, "q": {}}
@@ -31,6 +32,16 @@ def test_a_page_names_the_params_of_the_next(operation, params, body, following)
 
     assert answer.is_page
     assert answer.next == following
+
+
+def test_a_search_that_answers_with_an_object_ends_with_it():
+    search = shipped_catalog().kind("crm-query").operation("accounts", "api_search")
+
+    answer = prepare(search, {"q": "FIND {Acme} RETURNING Account(Id)"}).answer(
+        UpstreamResponse(200, {}, b'{"searchRecords": []}')
+    )
+
+    assert (answer.decoded(), answer.is_page, answer.next) == ({"searchRecords": []}, True, None)
 
 
 def test_a_record_is_no_page():
