@@ -1,4 +1,4 @@
-"""The pool of connections to PostgreSQL, each bound to one organization while it is used.
+"""The pool of connections to PostgreSQL, each bound to one organization while it is used, and each one's share.
 
 Row-level security is the second net under every query: a connection that was not given a tenant sees nothing.
 """
@@ -6,17 +6,26 @@ Row-level security is the second net under every query: a connection that was no
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeAlias
 from uuid import UUID
 
 import asyncpg
-from asyncpg.transaction import Transaction
 
 from gateway.aio.clock import CLOCK, steady
-from gateway.db.presence import AWAY, CANNOT_SERVE, PASSING, REFUSED, Presence, reason_of
-from gateway.db.shares import ConnectionShares
+from gateway.db.pooler import SERVER_LIMITS, TransactionConnection
+from gateway.db.presence import (
+    AWAY,
+    CANNOT_SERVE,
+    PASSING,
+    REFUSED,
+    Presence,
+    is_read_only,
+    reason_of,
+    require_disk_space,
+)
 from gateway.errors import Unavailable
 from gateway.telemetry.metrics import REFUSED as REFUSED_REQUESTS
 
@@ -29,36 +38,17 @@ _ACQUIRE_TIMEOUT = 1.5
 #: seconds of a use after which the pool checks whether PostgreSQL is there
 _SLOW_AFTER = 1.2
 _RETRY_AFTER = 2
+#: of the connections, the part that organizations leave to claims, leases and sign-ins
+_RESERVE = 4
+#: seconds after its last use of a connection for which an organization counts as active
+ACTIVE = 60.0
 
 #: seconds that PostgreSQL has to confirm that a statement was canceled; then its connection is closed
 _CANCEL_TIMEOUT = 1.0
-#: seconds after which PostgreSQL itself ends a statement; more than any store gives one, so that it ends only what a
-#: process that was cut off has left behind
-_STATEMENT_TIMEOUT = 65
-#: seconds after which PostgreSQL ends a transaction whose client is silent, because it may hold locks
-_IDLE_TIMEOUT = 60
-#: seconds between PostgreSQL's looks, during a statement, at whether its client is still connected
-_DISCONNECT_CHECK = 2
-
-_SERVER_LIMITS = f"""
-    SET {{scope}} statement_timeout = '{_STATEMENT_TIMEOUT}s';
-    SET {{scope}} idle_in_transaction_session_timeout = '{_IDLE_TIMEOUT}s';
-    SET {{scope}} client_connection_check_interval = '{_DISCONNECT_CHECK}s';
-"""
-_BECOME_APPLICATION = f"{_SERVER_LIMITS.format(scope='SESSION')} SET ROLE gateway_app"
+_BECOME_APPLICATION = f"{SERVER_LIMITS.format(scope='SESSION')} SET ROLE gateway_app"
 # One round trip binds the session if its last user was another tenant, so the pool resets nothing.
 _BIND_SESSION = "SELECT set_config('gateway.tenant', $1, false)"
-_BIND_TRANSACTION = (
-    f"{_SERVER_LIMITS.format(scope='LOCAL')} SET LOCAL ROLE gateway_app; "
-    "SELECT set_config('gateway.tenant', '{tenant}', true)"
-)
 _UNIX_TIME = "SELECT extract(epoch FROM clock_timestamp())::float8"
-_IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
-# Sorting more than fits into memory takes space on the disk, and gives it back.
-_SPILL_EARLY = "SET LOCAL work_mem = '64kB'"
-_TAKES_SPACE = (
-    "SELECT count(*) FROM (SELECT md5(n::text) AS t FROM generate_series(1, 20000) AS n ORDER BY t) AS sorted"
-)
 #: seconds for which a refusal stands, and for the answer whether it serves
 _TROUBLE = 3.0
 _READY_TIMEOUT = 2.0
@@ -81,60 +71,89 @@ class SessionConnection(asyncpg.Connection):  # type: ignore[misc]
             self.tenant = tenant
 
 
-class TransactionConnection(asyncpg.Connection):  # type: ignore[misc]
-    """A connection through a pooler in transaction mode: between transactions its server may be another's.
+class ConnectionShares:
+    """The number of connections of a pool that each holder may use at a time.
 
-    So every statement is in a transaction, its own where there is none yet, and every transaction begins with role and
-    tenant, which end with it.
+    An organization may use half of what the others leave, one at least. While no other organization is active, it may
+    use all of them. Those that wait take turns.
     """
 
-    #: whose rows it sees
-    tenant = ""
+    def __init__(self, size: int, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        #: the two holders that used a connection last, with the time: they tell whether another one is active
+        self._latest: dict[str, float] = {}
+        #: connections that organizations may use together
+        self.total = size - size // _RESERVE
+        self._used: Counter[str] = Counter()
+        self._in_use = 0
+        #: by holder, those in front whose turn comes first
+        self._waiting: dict[str, dict[asyncio.Future[None], None]] = {}
 
-    def get_reset_query(self) -> str:
-        return ""
+    def used(self, holder: str) -> int:
+        """How many connections the holder uses."""
+        return self._used[holder]
 
-    async def bind(self, tenant: str) -> None:
-        """See that tenant's rows from now on."""
-        if tenant != "*":
-            UUID(tenant)  # it becomes part of a statement
-        self.tenant = tenant
+    async def acquire(self, holder: str) -> None:
+        """Wait until the holder may use one connection more; `release` gives it back."""
+        self._note(holder)
+        if holder not in self._waiting and self._may_use_more(holder):
+            self._take(holder)
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(holder, {})[turn] = None
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release(holder)
+            else:
+                self._withdraw(holder, turn)
+            raise
 
-    def transaction(self, **options: Any) -> Transaction:
-        return _BoundTransaction(self, **{"isolation": None, "readonly": False, "deferrable": False, **options})
+    def release(self, holder: str) -> None:
+        """One connection less is in use; the next in turn may use it."""
+        self._in_use -= 1
+        self._used[holder] -= 1
+        if not self._used[holder]:
+            del self._used[holder]
+        while self._waiting and self._in_use < self.total and (following := self._next()) is not None:
+            self._grant(following)
 
-    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str:
-        return str(await self._within(super().execute, query, *args, timeout=timeout))
+    def _may_use_more(self, holder: str) -> bool:
+        since = self._now() - ACTIVE
+        is_alone = not any(other != holder and at > since for other, at in self._latest.items())
+        left_by_others = self.total - (self._in_use - self._used[holder])
+        return self._in_use < self.total and (is_alone or self._used[holder] < max(1, left_by_others // 2))
 
-    async def executemany(self, command: str, args: Any, *, timeout: float | None = None) -> None:
-        await self._within(super().executemany, command, args, timeout=timeout)
+    def _note(self, holder: str) -> None:
+        self._latest.pop(holder, None)
+        self._latest[holder] = self._now()
+        if len(self._latest) > 2:
+            del self._latest[next(iter(self._latest))]
 
-    async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
-        return await self._within(super().fetch, query, *args, **options)
+    def _withdraw(self, holder: str, turn: asyncio.Future[None]) -> None:
+        waiters = self._waiting.get(holder, {})
+        waiters.pop(turn, None)
+        if not waiters:
+            self._waiting.pop(holder, None)
 
-    async def fetchrow(self, query: str, *args: Any, **options: Any) -> Any:
-        return await self._within(super().fetchrow, query, *args, **options)
+    def _take(self, holder: str) -> None:
+        self._in_use += 1
+        self._used[holder] += 1
 
-    async def fetchval(self, query: str, *args: Any, **options: Any) -> Any:
-        return await self._within(super().fetchval, query, *args, **options)
+    def _next(self) -> str | None:
+        """The first in turn that may use more; at most as many are passed over as there are connections."""
+        return next((holder for holder in self._waiting if self._may_use_more(holder)), None)
 
-    async def _within(self, run: Any, *args: Any, **options: Any) -> Any:
-        """Run it in the transaction there is, else in one of its own."""
-        # The first tells of a transaction that is about to begin, the second of one that is about to end.
-        if self._top_xact is not None or self.is_in_transaction():
-            return await run(*args, **options)
-        async with self.transaction():
-            return await run(*args, **options)
-
-
-class _BoundTransaction(Transaction):  # type: ignore[misc]
-    """A transaction that begins with the role and the tenant of its connection."""
-
-    async def start(self) -> None:
-        is_outermost = self._connection._top_xact is None
-        await super().start()
-        if is_outermost:
-            await self._connection.execute(_BIND_TRANSACTION.format(tenant=self._connection.tenant))
+    def _grant(self, holder: str) -> None:
+        waiters = self._waiting.pop(holder)
+        turn = next(iter(waiters))
+        del waiters[turn]
+        if waiters:
+            self._waiting[holder] = waiters
+        if not turn.done():
+            self._take(holder)
+            turn.set_result(None)
 
 
 class Database:
@@ -206,14 +225,12 @@ class Database:
         """Why PostgreSQL is away or cannot write, in a few words; None when it serves as it should."""
         try:
             async with asyncio.timeout(_READY_TIMEOUT), self.system() as connection:
-                if await connection.fetchval(_IS_READ_ONLY):
+                if await is_read_only(connection):
                     return reason_of(asyncpg.ReadOnlySQLTransactionError())
                 if self._trouble is not None:
                     if time.monotonic() < self._trouble_until:
                         return self._trouble
-                    async with connection.transaction():
-                        await connection.execute(_SPILL_EARLY)
-                        await connection.fetchval(_TAKES_SPACE)
+                    await require_disk_space(connection)
                     self._trouble = None
         except Unavailable as unavailable:
             return self._trouble or unavailable.detail

@@ -13,6 +13,12 @@ _SLOW = """
     SELECT pid FROM pg_stat_activity
     WHERE backend_type = 'client backend' AND state = 'active' AND query_start < clock_timestamp() - interval '1 second'
 """
+_IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
+# Sorting more than fits into memory takes space on the disk, and gives it back.
+_SPILL_EARLY = "SET LOCAL work_mem = '64kB'"
+_TAKES_SPACE = (
+    "SELECT count(*) FROM (SELECT md5(n::text) AS t FROM generate_series(1, 20000) AS n ORDER BY t) AS sorted"
+)
 
 #: the connection broke, or there never was one: what was sent may have been done
 AWAY = (
@@ -52,6 +58,18 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
 def reason_of(error: BaseException) -> str:
     """Why PostgreSQL cannot serve, without internal details."""
     return next(words for cls, words in _REASONS if isinstance(error, cls))
+
+
+async def is_read_only(connection: "asyncpg.Connection[asyncpg.Record]") -> bool:
+    """Whether the server takes no writes: it is a standby, or was set so."""
+    return bool(await connection.fetchval(_IS_READ_ONLY))
+
+
+async def require_disk_space(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Raise asyncpg.DiskFullError where the server's disk is full."""
+    async with connection.transaction():
+        await connection.execute(_SPILL_EARLY)
+        await connection.fetchval(_TAKES_SPACE)
 
 
 class Presence:

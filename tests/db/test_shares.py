@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.db.shares import ACTIVE, ConnectionShares
+from gateway.db.pool import ACTIVE, ConnectionShares
 
 
 async def started(shares: ConnectionShares, holders: Sequence[str]) -> "list[asyncio.Task[None]]":

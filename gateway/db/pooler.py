@@ -1,0 +1,81 @@
+"""Connections through a pooler in transaction mode: every transaction says anew who it is and whose rows it sees."""
+
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+from asyncpg.transaction import Transaction
+
+#: seconds after which PostgreSQL itself ends a statement; more than any store gives one, so that it ends only what a
+#: process that was cut off has left behind
+_STATEMENT_TIMEOUT = 65
+#: seconds after which PostgreSQL ends a transaction whose client is silent, because it may hold locks
+_IDLE_TIMEOUT = 60
+#: seconds between PostgreSQL's looks, during a statement, at whether its client is still connected
+_DISCONNECT_CHECK = 2
+
+SERVER_LIMITS = f"""
+    SET {{scope}} statement_timeout = '{_STATEMENT_TIMEOUT}s';
+    SET {{scope}} idle_in_transaction_session_timeout = '{_IDLE_TIMEOUT}s';
+    SET {{scope}} client_connection_check_interval = '{_DISCONNECT_CHECK}s';
+"""
+_BIND_TRANSACTION = (
+    f"{SERVER_LIMITS.format(scope='LOCAL')} SET LOCAL ROLE gateway_app; "
+    "SELECT set_config('gateway.tenant', '{tenant}', true)"
+)
+
+
+class TransactionConnection(asyncpg.Connection):  # type: ignore[misc]
+    """A connection through a pooler in transaction mode: between transactions its server may be another's.
+
+    So every statement is in a transaction, its own where there is none yet, and every transaction begins with role and
+    tenant, which end with it.
+    """
+
+    #: whose rows it sees
+    tenant = ""
+
+    def get_reset_query(self) -> str:
+        return ""
+
+    async def bind(self, tenant: str) -> None:
+        """See that tenant's rows from now on."""
+        if tenant != "*":
+            UUID(tenant)  # it becomes part of a statement
+        self.tenant = tenant
+
+    def transaction(self, **options: Any) -> Transaction:
+        return _BoundTransaction(self, **{"isolation": None, "readonly": False, "deferrable": False, **options})
+
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str:
+        return str(await self._within(super().execute, query, *args, timeout=timeout))
+
+    async def executemany(self, command: str, args: Any, *, timeout: float | None = None) -> None:
+        await self._within(super().executemany, command, args, timeout=timeout)
+
+    async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._within(super().fetch, query, *args, **options)
+
+    async def fetchrow(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._within(super().fetchrow, query, *args, **options)
+
+    async def fetchval(self, query: str, *args: Any, **options: Any) -> Any:
+        return await self._within(super().fetchval, query, *args, **options)
+
+    async def _within(self, run: Any, *args: Any, **options: Any) -> Any:
+        """Run it in the transaction there is, else in one of its own."""
+        # The first tells of a transaction that is about to begin, the second of one that is about to end.
+        if self._top_xact is not None or self.is_in_transaction():
+            return await run(*args, **options)
+        async with self.transaction():
+            return await run(*args, **options)
+
+
+class _BoundTransaction(Transaction):  # type: ignore[misc]
+    """A transaction that begins with the role and the tenant of its connection."""
+
+    async def start(self) -> None:
+        is_outermost = self._connection._top_xact is None
+        await super().start()
+        if is_outermost:
+            await self._connection.execute(_BIND_TRANSACTION.format(tenant=self._connection.tenant))
