@@ -191,7 +191,7 @@ class BatchRun:
     def _stops(self) -> bool:
         """Whether nothing more is sent in this attempt."""
         if self._run_context.stopping.is_set() and self._interruption is None:
-            self._interruption = Unavailable("its worker shuts down; another goes on")
+            self._interruption = Unavailable("its worker shuts down; another continues it")
         elif time.monotonic() > self._gives_back_at and self._interruption is None:
             self._interruption = Unavailable("it waits for its next turn")
         return self._is_ended or self._interruption is not None

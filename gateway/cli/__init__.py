@@ -30,7 +30,7 @@ SECTIONS = {
         Lazy("logs", "gateway.cli.logs:logs", "List or follow the HTTP requests to applications."),
         Lazy("grants", "gateway.cli.api:grants", "List and revoke what people allowed agents' hosts to do."),
         Lazy("api", "gateway.cli.api:api", "Send one request to the gateway: gateway api GET jobs"),
-        Lazy("login", "gateway.cli.profiles:login", "Sign in to a gateway and keep it as a profile."),
+        Lazy("login", "gateway.cli.profiles:login", "Sign in to a gateway and store it as a profile."),
         Lazy("logout", "gateway.cli.profiles:logout", "Forget a profile and end its sign-in."),
         Lazy("profiles", "gateway.cli.profiles:profiles", "List the profiles and choose the current one."),
         Lazy("token", "gateway.cli.api:token", "Print a bearer token."),

@@ -196,7 +196,7 @@ def disable_client(client_id: UUID) -> None:
 def add_person(login: str, organization_ids: tuple[UUID, ...], scopes: tuple[str, ...]) -> None:
     """Let a person sign in. LOGIN is their value of GATEWAY_OIDC_CLAIM at the provider, by default the email address.
 
-    The first who signs in with it has it from then on, whomever the provider gives it to later.
+    The first sign-in binds LOGIN to that account, even if the provider gives it to another person later.
     """
     login = _login(login)
     added = _with_people(lambda people: people.add(login, organization_ids, scopes))

@@ -20,8 +20,8 @@ _DATA_DIR = click.option(
 def backup(target: Path, data_dir: Path | None) -> None:
     """Back up the embedded PostgreSQL to TARGET while the gateway runs.
 
-    The encryption keys are not in it: keep encryption.keys of the data directory apart, because without it the
-    credentials in the dump cannot be read. With a PostgreSQL of yours use pg_dump.
+    The dump does not hold the encryption keys. Keep encryption.keys of the data directory in another place: without it
+    the credentials in the dump cannot be read. With a PostgreSQL of yours use pg_dump.
     """
     from gateway.embedded.backup import backup as write
 
@@ -34,7 +34,7 @@ def backup(target: Path, data_dir: Path | None) -> None:
 @_DATA_DIR
 @click.confirmation_option(prompt="What the data directory holds now is replaced. Go on?")
 def restore(dump: Path, data_dir: Path | None) -> None:
-    """Replace the embedded PostgreSQL's data by DUMP. Stop `gateway up` first."""
+    """Replace the embedded PostgreSQL's data with DUMP. Stop `gateway up` first."""
     from gateway.embedded.backup import restore as bring_back
 
     _done(lambda directory: asyncio.run(bring_back(directory, dump.absolute())), data_dir)

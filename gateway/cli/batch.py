@@ -24,7 +24,7 @@ An operation may have an id, which its result carries.
 
 @click.command(epilog=f"{_FILE_HELP}\n{EXIT_CODES}")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
-@connector_option("Connector, or its kind; not needed where the workspace has one connector.")
+@connector_option("Connector, or its kind; not needed if the workspace has one connector.")
 @click.option("--concurrency", type=click.IntRange(1, 100), metavar="N", help="Operations that run at a time.")
 @click.option("--stop-on-error", is_flag=True, help="After the first operation that does not succeed, send no more.")
 @click.option("--steps", is_flag=True, help='Run up to 20 operations in order; params may be {"$from": "<id>.<path>"}.')

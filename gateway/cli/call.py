@@ -25,7 +25,7 @@ from gateway.client import Answer, Connector, Gateway, Job
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("action", shell_complete=complete_action)
 @click.argument("params", nargs=-1, shell_complete=complete_param)
-@connector_option("Which connector, where the kind has several.")
+@connector_option()
 @click.option(
     "--select",
     "--fields",
@@ -164,4 +164,4 @@ def _tell_of_more(answer: Answer) -> None:
     if answer.incomplete is not None:
         note(answer.incomplete)
     elif answer.next is not None:
-        note("there are more: --all prints every page, --limit N so many records")
+        note("there are more records: --all prints every page, --limit N prints N records")

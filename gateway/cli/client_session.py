@@ -52,7 +52,7 @@ def chosen_profile() -> str | None:
     return None if ctx is None else ctx.meta.get(_PROFILE)
 
 
-def connector_option(meaning: str) -> Callable[[Command], Command]:
+def connector_option(meaning: str = "Connector to use, if the kind has several.") -> Callable[[Command], Command]:
     """`-c`, `--connector`: a name or an id, which shells complete."""
     return click.option("-c", "--connector", metavar="NAME|ID", shell_complete=complete_connector, help=meaning)
 

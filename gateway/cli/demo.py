@@ -51,7 +51,7 @@ class _Halfway(Exception):
 
 @click.command()
 def demo() -> None:
-    """Run the main job for real and print what was done: a minute, nothing to prepare.
+    """Run the main job for real and print each step. It takes a minute and needs no preparation.
 
     Starts a gateway with its own PostgreSQL, Redis and sandbox in a temporary folder, makes a connector, reads and
     writes tickets, updates 250 of them on a worker, downloads a file whole and again from the middle, and calls every

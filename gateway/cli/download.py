@@ -20,7 +20,7 @@ from gateway.client import Connector, Gateway
 @click.argument("kind", shell_complete=complete_kind)
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("params", nargs=-1, shell_complete=complete_param)
-@connector_option("Which connector, where the kind has several.")
+@connector_option()
 @click.option(
     "-o", "--output", "to", default=".", metavar="FILE", help="File or directory; - writes to stdout.  [default: .]"
 )

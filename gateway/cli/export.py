@@ -20,7 +20,7 @@ _FORMATS = ("ndjson", "csv")
 @click.argument("kind", shell_complete=complete_kind)
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("params", nargs=-1, shell_complete=complete_param)
-@connector_option("Which connector, where the kind has several.")
+@connector_option()
 @click.option("--action", default="list", show_default=True, help="list, api_search or context_store_search.")
 @click.option("-o", "--output", "to", type=click.Path(path_type=Path), metavar="FILE", help="File to write to.")
 @click.option(

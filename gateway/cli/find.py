@@ -76,7 +76,7 @@ async def _request(
     except (Unauthorized, Unavailable) as error:
         if connector is not None:
             raise
-        note(f"{error.detail}; searched are the specs that came with this command")
+        note(f"{error.detail}; searching the shipped specs instead")
         return _shipped(text, kind, effect, limit)
 
 

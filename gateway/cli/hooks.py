@@ -21,7 +21,9 @@ def hooks() -> None:
 @hooks.command()
 @click.argument("connector", shell_complete=complete_connector)
 @click.option(
-    "--secret", metavar="SECRET|@FILE", help="What the application signs its notices with; @- reads it from stdin."
+    "--secret",
+    metavar="SECRET|@FILE",
+    help="Secret with which the application signs its notices; @- reads it from stdin.",
 )
 @output_option
 @gateway_options

@@ -28,10 +28,10 @@ def _read_time(ctx: click.Context, param: click.Parameter, text: str | None) -> 
 
 
 @click.command(epilog=EXIT_CODES)
-@connector_option("Only what was done on this connector.")
-@click.option("--actor", metavar="CLIENT", help="Only what this client did: its id or its name.")
+@connector_option("Only actions on this connector.")
+@click.option("--actor", metavar="CLIENT", help="Only actions of this client: its id or its name.")
 @click.option("--operation", metavar="NAME", help="Only this operation or action, such as tickets.update.")
-@click.option("--target", metavar="ID", help="Only what was done to this record, job, workspace or client.")
+@click.option("--target", metavar="ID", help="Only actions on this record, job, workspace or client.")
 @click.option("--outcome", metavar="OUTCOME", help="Only succeeded, accepted, or an error code.")
 @click.option("--since", metavar="TIME", callback=_read_time, help="From this time on, such as 2026-01-31T09:00:00Z.")
 @click.option("--until", metavar="TIME", callback=_read_time, help="Before this time.")
@@ -73,7 +73,7 @@ def audit(
 @click.command(epilog=EXIT_CODES)
 @connector_option("Only requests of this connector.")
 @click.option("--job", "job_id", metavar="ID", help="Only requests of this job.")
-@click.option("--request-id", metavar="ID", help="Only what this request to the gateway sent.")
+@click.option("--request-id", metavar="ID", help="Only requests that this request to the gateway sent.")
 @click.option("--status", metavar="STATUS", help="Only this status: 404, 5xx, or failed.")
 @click.option("--since", metavar="TIME", callback=_read_time, help="From this time on, such as 2026-01-31T09:00:00Z.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of requests.")

@@ -26,8 +26,8 @@ from gateway.cli.shell_completion import complete_kind
 def mcp(**options: Any) -> None:
     """Speak the Model Context Protocol over stdio, for hosts such as editors and assistants.
 
-    Passes on to a gateway, or, with --in-process, calls the application from here with credentials of the
-    environment: SUPPORT_DESK_SUBDOMAIN, SUPPORT_DESK_EMAIL and SUPPORT_DESK_API_TOKEN for support-desk.
+    Forwards to a gateway. With --in-process it calls the application itself, with credentials from the environment:
+    SUPPORT_DESK_SUBDOMAIN, SUPPORT_DESK_EMAIL and SUPPORT_DESK_API_TOKEN for support-desk.
     """
     run(_serve(**options))
 

@@ -70,8 +70,8 @@ def up(
 ) -> None:
     """Run the whole gateway, with its own PostgreSQL and Redis.
 
-    Everything lives in the data directory; a second start goes on where the first one ended. Set
-    GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL to use servers of yours. Ctrl-C stops everything cleanly.
+    The data directory holds all data; the next start continues with it. Set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL
+    to use servers of yours. Ctrl-C stops everything cleanly.
     """
     from gateway.db.service_role import ensure_service_role
     from gateway.embedded import StartupError

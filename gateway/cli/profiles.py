@@ -51,7 +51,7 @@ def login(
     organization: str | None,
     no_browser: bool,
 ) -> None:
-    """Sign in to the gateway at URL and keep it as a profile, which later commands use.
+    """Sign in to the gateway at URL and store it as a profile, which later commands use.
 
     A browser opens for a person; a program signs in with --client-id. The profile is stored in the user's configuration
     folder, readable by this user only.

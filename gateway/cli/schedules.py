@@ -59,7 +59,7 @@ def show(schedule_id: str, output_format: str | None, **where: Any) -> None:
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("action", shell_complete=complete_action)
 @click.argument("params", nargs=-1, shell_complete=complete_param)
-@connector_option("Which connector, where the kind has several.")
+@connector_option()
 @click.option("--timezone", default="UTC", show_default=True, metavar="NAME", help="Time zone, such as Europe/Berlin.")
 @click.option("--file", type=click.Choice(["ndjson", "csv"]), help="Collect all pages into a file at each run.")
 @click.option("--select", "selected", multiple=True, metavar="FIELDS", help="Only these fields, such as id,user.name.")
@@ -68,14 +68,14 @@ def show(schedule_id: str, output_format: str | None, **where: Any) -> None:
     type=click.Choice(["skip", "queue"]),
     default="skip",
     show_default=True,
-    help="A slot that comes before the previous run has ended.",
+    help="Skip or queue a slot that comes before the previous run has ended.",
 )
 @click.option(
     "--catch-up",
     type=click.Choice(["one", "none"]),
     default="one",
     show_default=True,
-    help="Slots that came while no worker ran.",
+    help="Run one or none of the slots that came while no worker ran.",
 )
 @output_option
 @gateway_options
@@ -127,7 +127,7 @@ def create(
 @click.option("--name", metavar="TEXT", help="Another name.")
 @click.option("--cron", metavar="CRON", help="Another cron expression.")
 @click.option("--timezone", metavar="NAME", help="Another time zone.")
-@click.option("--enable/--disable", "enabled", default=None, help="Whether its slots are run.")
+@click.option("--enable/--disable", "enabled", default=None, help="Run its slots, or stop running them.")
 @output_option
 @gateway_options
 def update(

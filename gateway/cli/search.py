@@ -15,7 +15,7 @@ from gateway.cli.shell_completion import complete_entity, complete_field, comple
 @click.argument("kind", shell_complete=complete_kind)
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("conditions", nargs=-1, shell_complete=complete_field)
-@connector_option("Which connector, where the kind has several.")
+@connector_option()
 @click.option(
     "--filter", "filter_json", metavar="JSON", help="A filter in the query language, combined with the conditions."
 )

@@ -33,6 +33,15 @@ Examples:
   gateway specs import openapi.json --into specs --overlay parcels.overlay.yaml
 """
 
+into_option = click.option(
+    "--into",
+    "root",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    show_default="here",
+    help="The folder in which the kind's folder is written; name it in GATEWAY_SPECS.",
+)
+
 
 @click.command("import", epilog=EXAMPLES)
 @click.argument("source", metavar="FILE|URL")
@@ -47,14 +56,7 @@ Examples:
     help="OpenAPI Overlay with your corrections, applied before the document is read.",
 )
 @click.option("--server", metavar="URL", help="URL that every request begins with, if the document names none.")
-@click.option(
-    "--into",
-    "root",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    show_default="here",
-    help="The folder in which the kind's folder is written; name it in GATEWAY_SPECS.",
-)
+@into_option
 @click.option("--force", is_flag=True, help="Overwrite files that were changed by hand.")
 def import_spec(
     source: str,
@@ -65,7 +67,7 @@ def import_spec(
     root: Path,
     force: bool,
 ) -> None:
-    """Make a kind of an OpenAPI 3 or Swagger 2 document.
+    """Make a kind from an OpenAPI 3 or Swagger 2 document.
 
     Writes the specs and import-report.txt into a folder named like the kind. The report lists what was mapped, what was
     guessed and why, and what needs a person. Keep corrections in an overlay: importing a newer document applies them
@@ -112,11 +114,11 @@ def _print(imported: Imported, folder: Path, before: Kind | None) -> None:
 )
 @click.option("--include", metavar="GLOB", multiple=True, help="As with import, for a NEW that is a document.")
 @click.option("--server", metavar="URL", help="As with import, for a NEW that is a document.")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 if calls that worked may fail.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if working calls may fail.")
 def diff_specs(
     old: str, new: str, overlays: Sequence[Path], include: Sequence[str], server: str | None, exit_code: bool
 ) -> None:
-    """Show what differs between two versions of a kind, `!` where calls that worked may fail.
+    """Show the differences between two versions of a kind; `!` marks those that may make working calls fail.
 
     OLD and NEW are folders of kinds or names of loaded kinds; NEW may be an OpenAPI document, which is compared as an
     import would write it.

@@ -12,7 +12,7 @@ import click
 from gateway.cli.arguments import PARAMS_HELP, read_params
 from gateway.cli.output import Format, output_option, write
 from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, complete_param
-from gateway.cli.spec_import import diff_specs, import_spec
+from gateway.cli.spec_import import diff_specs, import_spec, into_option
 from gateway.kinds.catalog import Kind
 from gateway.kinds.describe import kind_summary, kind_view
 from gateway.kinds.editor_schema import editor_schema_text
@@ -92,14 +92,7 @@ def _shown(kind: Kind, entity: str | None, action: str | None) -> dict[str, Any]
 
 @specs.command("new")
 @click.argument("kind")
-@click.option(
-    "--into",
-    "root",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    show_default="here",
-    help="The folder in which the kind's folder is made; name it in GATEWAY_SPECS.",
-)
+@into_option
 def new_spec(kind: str, root: Path) -> None:
     """Make the folder of a new kind: a connector.yaml and one entity, ready to be changed and tried."""
     if not re.fullmatch(KIND_NAME, kind):

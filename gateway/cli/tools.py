@@ -62,7 +62,7 @@ async def _request(
     except (Unauthorized, Unavailable) as error:
         if connector is not None:
             raise
-        note(f"{error.detail}; shown are the specs that came with this command")
+        note(f"{error.detail}; showing the shipped specs instead")
         return _shipped(form, kind, effect, named)
 
 

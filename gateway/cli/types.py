@@ -73,7 +73,7 @@ async def _facts(kind: str | None, **where: Any) -> Any:
         async with open_gateway(**where) as gateway:
             return await gateway.types() if kind is None else await gateway.type(kind)
     except (Unauthorized, Unavailable) as error:
-        note(f"{error.detail}; shown are the specs that came with this command")
+        note(f"{error.detail}; showing the shipped specs instead")
         return _shipped(kind)
 
 

@@ -17,7 +17,7 @@ from gateway.cli.shell_completion import complete_entity, complete_kind, complet
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("params", nargs=-1, shell_complete=complete_param)
-@connector_option("Which connector, where the kind has several.")
+@connector_option()
 @click.option("--filename", metavar="NAME", help="Name of the file at the application.  [default: that of FILE]")
 @click.option("--content-type", metavar="TYPE", help="Type of the file, such as image/png.  [default: by its name]")
 @format_option

@@ -174,7 +174,9 @@ def replay(webhook_id: str, after: int, **where: Any) -> None:
 @click.argument("receiver")
 @types_option
 @connector_option("Only events of this connector.")
-@click.option("--secret", metavar="whsec_…", help="The secret to sign with; a new one is printed without it.")
+@click.option(
+    "--secret", metavar="whsec_…", help="Secret that signs the deliveries; by default a new one, which is printed."
+)
 @click.option("--after", type=click.IntRange(min=0), metavar="ID", help="Begin after this event, not now.")
 @gateway_options
 def listen(

@@ -38,7 +38,7 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str | Sequence[str])
             reason = error
         else:
             return msgspec.json.decode(body, type=_Delivered)
-    raise Unauthorized(f"the delivery's signature does not hold: {reason}")
+    raise Unauthorized(f"the delivery's signature is not valid: {reason}")
 
 
 class _Delivered(EventView, frozen=True):

@@ -102,7 +102,7 @@ def host_of(client_id: str, document: Any) -> Host:
     if not isinstance(document, dict) or document.get("client_id") != client_id:
         raise OAuthError("invalid_client", "the client's document is for another client_id")
     if document.get("token_endpoint_auth_method", "none") != "none":
-        raise OAuthError("invalid_client", "the client's document asks for a way of authentication other than none")
+        raise OAuthError("invalid_client", "token_endpoint_auth_method of the client's document must be none")
     return Host(client_id, _name(document), redirect_uris_of(document))
 
 

@@ -63,7 +63,7 @@ def resource_of(query: Mapping[str, str], resources: Collection[str]) -> str:
     if resource is None:
         return next(iter(resources))
     if resource.rstrip("/") not in resources:
-        raise OAuthError("invalid_target", "resource is none of this server's (RFC 8707)")
+        raise OAuthError("invalid_target", "resource is not a resource of this server (RFC 8707)")
     return resource.rstrip("/")
 
 

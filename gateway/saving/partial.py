@@ -46,7 +46,7 @@ class Partial:
             self.size = 0
         elif start != self.size or validator not in (None, self._validator):
             self.start_over()
-            raise Unavailable("the gateway continued another file than the one begun; starting over")
+            raise Unavailable("the file has changed since the download began; starting over")
         else:
             return
         self._validator = validator

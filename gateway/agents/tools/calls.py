@@ -98,7 +98,7 @@ class Calls:
             page_call = AgentCall(call.entry, call.connector, continued["next"], call.fields)
             page = await self._backend.execute(context.caller, page_call)
             if isinstance(page, JobSummary):
-                raise InvalidParams(f"a page takes long and goes on as job {page.id}; read page by page")
+                raise InvalidParams(f"a page takes long and continues as job {page.id}; read page by page")
             records += _records(page)
             continued, pages = answers.continuation(page), pages + 1
             await context.progress(pages, text=f"{len(records)} records read")

@@ -30,7 +30,9 @@ class RetryConfirmation:
         """The question to the person; the error for the model where the client cannot ask, or they said no."""
         if context.input_responses or not context.can("elicitation", "form"):
             extra = {"known": (job.error or {}).get("known")}
-            refusal = OutcomeUnknown("the write may have happened; it is not sent again unconfirmed", extra=extra)
+            refusal = OutcomeUnknown(
+                "the write may have happened; the gateway does not send it again without confirmation", extra=extra
+            )
             return answers.refused(refusal, advice=_ADVICE)
         message = (
             f"{job.kind}.{job.entity}.{job.action} was sent, and its answer was lost: it may have happened. "

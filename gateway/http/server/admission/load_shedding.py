@@ -115,7 +115,7 @@ class LoadShedding:
         self._limits = limits
         #: paths that are always admitted
         self._probes = probes
-        refusal = Unavailable("the gateway has more to do than it can; try again in a moment")
+        refusal = Unavailable("the gateway is overloaded; try again in a moment")
         body = problem_response(refusal, _REQUEST_ID).body
         assert isinstance(body, bytes)
         self._before_id, _, self._after_id = body.partition(_REQUEST_ID.encode())
