@@ -13,7 +13,7 @@ class Apps:
         self._session = session
 
     async def set(self, kind: str, client_id: str, client_secret: str) -> AppView:
-        """Let consent for this kind be asked in the name of this app from now on."""
+        """Use this app for consents of the kind from now on."""
         body = {"connector_type": kind, "configuration": {"client_id": client_id, "client_secret": client_secret}}
         return (await self._session.fetch(ApiRequest("PUT", _PATH, body=body))).into(AppView)
 
@@ -22,5 +22,5 @@ class Apps:
         return (await self._session.fetch(ApiRequest("GET", _PATH))).into(AppList).data
 
     async def delete(self, kind: str) -> None:
-        """Go back to the platform's app."""
+        """Use the platform's app again."""
         await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/connector_type/{kind}"))

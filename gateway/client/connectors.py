@@ -31,7 +31,7 @@ IfExists = Literal["create", "fail", "update"]
 
 
 class Consent:
-    """A consent that a person has yet to give, at `url`."""
+    """A consent that a person has not given yet, at `url`."""
 
     def __init__(self, connectors: "Connectors", session: Session, started: StartedConsentView) -> None:
         self._connectors = connectors
@@ -41,13 +41,13 @@ class Consent:
         self.expires_at: datetime = started.expires_at
 
     async def state(self) -> FlowView:
-        """How far it has come."""
+        """The state of the consent."""
         return (await self._session.fetch(ApiRequest("GET", f"{_PATH}/oauth/flows/{self.flow_id}"))).into(FlowView)
 
     async def wait(self, every: float = 1.0) -> Connector:
-        """The connector, once consent is given, looking again `every` so many seconds.
+        """Wait for the consent, asking every `every` seconds; returns the connector.
 
-        Raises ReauthorizationRequired when consent is refused or comes too late.
+        Raises ReauthorizationRequired if the consent is refused or expires.
         """
         while True:
             flow = await self.state()
@@ -57,10 +57,10 @@ class Consent:
                 case "pending":
                     await asyncio.sleep(every)
                 case _:
-                    raise ReauthorizationRequired(f"the consent has {_sunset(flow)}; start again")
+                    raise ReauthorizationRequired(f"the consent has {_outcome_of(flow)}; start again")
 
 
-def _sunset(flow: FlowView) -> str:
+def _outcome_of(flow: FlowView) -> str:
     reason = flow.error_description or flow.error
     return flow.status if reason is None else f"{flow.status}: {reason}"
 
@@ -108,7 +108,7 @@ class Connectors:
         scopes: Sequence[str] | None = None,
         connector: str | Connector | None = None,
     ) -> Consent:
-        """Ask for a person's consent (OAuth); with `connector`, for that one again, which keeps its id."""
+        """Begin a person's consent (OAuth); with `connector` it authorizes that connector again, which keeps its id."""
         renewed = None if connector is None else (await self.resolve(connector)).id
         members = {"name": name, "environment": environment, "scopes": scopes, "connector_id": renewed}
         body = {
@@ -155,7 +155,7 @@ class Connectors:
         return (await self._session.fetch(ApiRequest("GET", f"{_PATH}/{connector_id}"))).into(Connector)
 
     async def resolve(self, connector: str | Connector) -> Connector:
-        """The connector of an id, a name or a kind of which the workspace has one; raises NotFound and Conflict."""
+        """The connector with this id or name, or the only one of this kind; raises NotFound and Conflict."""
         if isinstance(connector, Connector):
             return connector
         if connector not in self._resolved:
@@ -164,7 +164,7 @@ class Connectors:
         return self._resolved[connector]
 
     def forget(self, connector: Connector) -> None:
-        """Look it up anew next time: it is not what it was."""
+        """Look the connector up again next time, because it has changed."""
         self._resolved = {name: each for name, each in self._resolved.items() if each.id != connector.id}
 
     async def check(self, connector: str | Connector) -> Health:
@@ -183,14 +183,14 @@ class Connectors:
         credentials: Mapping[str, Any] | None = None,
         status: str | None = None,
     ) -> Connector:
-        """A new name, new credentials under the same id, or `disabled` and `active` again."""
+        """Change the name, the credentials or the status (`disabled`, `active`); the id stays."""
         body = _without_none({"name": name, "credentials": credentials, "status": status})
         old = await self.resolve(connector)
         self.forget(old)
         return (await self._session.fetch(ApiRequest("PATCH", f"{_PATH}/{old.id}", body=body))).into(Connector)
 
     async def delete(self, connector: str | Connector) -> Job:
-        """Revoke and forget it; the job drops what belonged to it."""
+        """Delete the connector and revoke its grant; the job deletes its copy, results and credentials."""
         old = await self.resolve(connector)
         self.forget(old)
         deleted = (await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{old.id}"))).into(DeletionView)
@@ -206,7 +206,7 @@ class Connectors:
         return accepted(self._session, reply)
 
     async def copies(self, connector: str | Connector) -> dict[str, FreshnessView]:
-        """How many records of each entity the searchable copy holds, and how old they are."""
+        """The searchable copy of each entity: its number of records and its age."""
         reply = await self._session.fetch(await self._call("GET", connector, "/context-store"))
         return reply.into(ContextStoreView).entities
 

@@ -84,7 +84,7 @@ class Gateway:
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._session.close()
 
     async def execute(
@@ -128,7 +128,7 @@ class Gateway:
         wait: int | None = None,
         idempotency_key: str | None = None,
     ) -> Answer | Job:
-        """Run one operation: its answer, or the job that goes on when it takes more than `wait` seconds (at most 300).
+        """Run one operation: its answer, or the job that continues if it takes more than `wait` seconds (at most 300).
 
         Without `wait` the gateway's own budget holds.
         """
@@ -157,7 +157,7 @@ class Gateway:
         labels: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
-        """Have one operation run by the workers; the job is safe with the gateway when this returns."""
+        """Run one operation on the workers; the job is stored when this returns."""
         body = _body(entity, action, params, select_fields=select, exclude_fields=exclude, intent=intent, labels=labels)
         headers = {"Prefer": "respond-async", **_key(idempotency_key)}
         return accepted(self._session, await self._execute(connector, body, headers))
@@ -172,7 +172,7 @@ class Gateway:
         steps: bool = False,
         idempotency_key: str | None = None,
     ) -> Job:
-        """Have many operations run as one job, at most 100,000: each `{entity, action, params?, id?}`.
+        """Run many operations as one job, at most 100,000: each `{entity, action, params?, id?}`.
 
         All are checked first; InvalidParams names the faulty ones. `records()` of the job gives a result for each:
         `{index, id?, status, result?, error?}`. With `steps` at most 20 run in order, and a param may be
@@ -181,7 +181,7 @@ class Gateway:
         found = await self.connectors.resolve(connector)
         options: dict[str, Any] = {"concurrency": concurrency, "stop_on_error": True if stop_on_error else None}
         given = {name: value for name, value in options.items() if value is not None}
-        # Under the key a batch that was accepted before, and has ended, answers its result: its job is looked up.
+        # If a batch with this key was accepted before and has ended, the answer is its result: look up its job.
         headers = {"Prefer": "respond-async", **_key(idempotency_key)}
         path = f"{_CONNECTORS}/{found.id}/batch"
         if steps:
@@ -290,9 +290,9 @@ class Gateway:
         connector: str | Connector | None = None,
         follow: bool = True,
     ) -> AsyncGenerator[EventView, None]:
-        """Events after an id, from the oldest that is kept without one, in their order; they go on as events come.
+        """Events after an id, without one from the oldest that is kept, in their order; new events follow as they come.
 
-        Keep the id of the last event that was handled: with it as `after` none is missed and none repeated. `types` may
+        Keep the id of the last event that was handled: with it as `after` no event is missed or repeated. `types` may
         be groups: `job.*`. Without `follow` the events end with the newest. Raises CursorExpired where the events after
         `after` are deleted.
         """
@@ -326,7 +326,7 @@ class Gateway:
         sha256: str | None = None,
         on_progress: Progress | None = None,
     ) -> Downloaded:
-        """A file to `to`, or into it when that is a folder: resumed where a try stopped, in place when whole."""
+        """Save a file to `to`, or in it if that is a folder; resumes, and puts only a complete file in place."""
         resource = await self._file(connector, entity, params)
         return await save(ResourceSource(self._session, resource), to, sha256=sha256, on_progress=on_progress)
 
@@ -361,18 +361,18 @@ class Gateway:
     async def chunks(
         self, connector: str | Connector, entity: str, params: Mapping[str, Any]
     ) -> AsyncGenerator[bytes, None]:
-        """A file's bytes as they come, for callers with a place of their own for them."""
+        """A file's bytes as they come, for callers that store them themselves."""
         async with aclosing(chunks(self._session, await self._file(connector, entity, params))) as stream:
             async for chunk in stream:
                 yield chunk
 
     async def types(self) -> list[dict[str, Any]]:
-        """Every kind of application in brief."""
+        """A summary of every kind."""
         found = (await self._session.fetch(ApiRequest("GET", _TYPES))).into(dict[str, Any])
         return list(found["data"])
 
     async def type(self, kind: str) -> dict[str, Any]:
-        """A kind whole: how to authenticate, its entities and actions, the JSON Schema of their params."""
+        """A kind in full: how to authenticate, its entities and actions, the JSON Schema of their params."""
         if kind not in self._types:
             self._types[kind] = (await self._session.fetch(ApiRequest("GET", f"{_TYPES}/{kind}"))).into(dict[str, Any])
         return self._types[kind]

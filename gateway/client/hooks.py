@@ -16,8 +16,8 @@ class Hooks:
     async def create(self, connector: str | Connector, secret: str | None = None) -> HookView:
         """The connector's hook, created if there is none; its `url` is entered at the application.
 
-        `secret` is what the application signs its notices with; the one before it stays valid. Of an application that
-        sends its secret itself, it is accepted for the next hour. Raises InvalidParams for a kind without notices.
+        The application signs its notices with `secret`; the previous one stays valid. Of an application that sends its
+        secret itself, it is accepted for the next hour. Raises InvalidParams for a kind without notices.
         """
         body = {} if secret is None else {"secret": secret}
         call = ApiRequest("POST", await self._path(connector), body=body, is_read=True)

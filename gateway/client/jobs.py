@@ -1,4 +1,4 @@
-"""Long work: follow it, wait for it, read its result record by record, stop it, or try it again."""
+"""Jobs: follow one, wait for it, read its result record by record, cancel it, or retry it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -20,7 +20,7 @@ from gateway.saving.save import Downloaded, Progress, save
 
 #: seconds that the gateway is asked to hold a call: short enough for proxies between us
 _WAIT = 25
-#: breaks of a stream without an event between them, after which it counts as broken for good
+#: broken connections in a row without an event, after which a stream fails
 _BREAKS = 5
 _NDJSON = "application/x-ndjson"
 
@@ -28,7 +28,7 @@ Watcher = Callable[[JobView], object]
 
 
 class Job:
-    """One job; `view` is how it was when last seen."""
+    """One job; `view` is its state when it was last read."""
 
     def __init__(self, session: Session, view: JobView) -> None:
         self._session = session
@@ -55,7 +55,7 @@ class Job:
         return self
 
     async def wait(self, *, on_change: Watcher | None = None) -> Self:
-        """The job when it has ended, however it did; `on_change` sees it now and after each change."""
+        """Wait until the job has ended, with any status; `on_change` gets it now and after each change."""
         etag = None
         while True:
             if on_change is not None and etag is not None:
@@ -65,7 +65,7 @@ class Job:
             etag = await self._changed(etag)
 
     async def _changed(self, etag: str | None) -> str:
-        """Long-poll until the job is no longer as it was."""
+        """Long-poll until the job has changed."""
         while True:
             query = {"wait": _WAIT} if etag else {}
             headers = {"If-None-Match": etag} if etag else {}
@@ -75,7 +75,7 @@ class Job:
                 return reply.headers.get("ETag", '"0"')
 
     async def events(self, after: str = "0") -> AsyncGenerator[JobEvent, None]:
-        """What happens to the job, from the beginning to `done`; a broken stream goes on where it broke."""
+        """The job's events from the first to `done`; a broken stream resumes where it broke."""
         reader, breaks = EventReader(), 0
         reader.last_id = after
         while True:
@@ -139,19 +139,19 @@ class Job:
     async def download(
         self, to: str | PathLike[str], *, sha256: str | None = None, on_progress: Progress | None = None
     ) -> Downloaded:
-        """The file that the job stored, resumed where an earlier try stopped."""
+        """Save the file that the job stored; resumes an interrupted attempt."""
         await self.wait()
         with _named(self.id):
             source = ResourceSource(self._session, Resource(self._path("result")))
             return await save(source, to, sha256=sha256, on_progress=on_progress)
 
     async def cancel(self) -> Self:
-        """Ask for the end; work that was sent already runs to its true end."""
+        """Cancel the job; a request already sent to the application is allowed to finish."""
         self.view = (await self._session.fetch(ApiRequest("POST", self._path("cancel")))).into(JobView)
         return self
 
     async def retry(self, *, confirm: bool = False) -> "Job":
-        """The same work as a new job; `confirm` for a write that may have happened already."""
+        """Run the same work as a new job; with `confirm` also a write that may have happened."""
         reply = await self._session.fetch(ApiRequest("POST", self._path("retry"), body={"confirm": confirm}))
         return accepted(self._session, reply)
 

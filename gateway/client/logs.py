@@ -19,7 +19,7 @@ _REMEMBERED = 10_000
 
 
 class Logs:
-    """What happened: who did what (`audit`), and what went to applications (`requests`)."""
+    """The audit log (`audit`), and the requests to applications (`requests`)."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""From an answer that says no to the error that the gateway raised: the same class, code, faults and upstream."""
+"""Turns an error response into the error that the gateway raised: the same class, code, faults and upstream."""
 
 from collections.abc import Mapping
 from typing import Any

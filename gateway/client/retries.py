@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from gateway.errors import GatewayError, IdempotencyInFlight, RateLimited, Unavailable
 
-#: tries while our own first request is still being worked on, a second or so apart
+#: tries while the gateway still works on the first request, about a second apart
 _IN_FLIGHT_TRIES = 120
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How patient a client is."""
+    """How often a client repeats a call, and after which pauses."""
 
     #: further tries after the first
     retries: int = 4
@@ -21,7 +21,7 @@ class RetryPolicy:
     first_pause: float = 0.25
 
     def pause(self, error: GatewayError, tried: int, *, is_safe: bool) -> float | None:
-        """Seconds until the next try, or None when the error stands; `is_safe`: twice would be as once."""
+        """Seconds until the next try; None if the error is final. `is_safe`: sent twice it acts as once."""
         if isinstance(error, IdempotencyInFlight):
             return float(error.retry_after or 1) if tried <= _IN_FLIGHT_TRIES else None
         if tried > self.retries or not self._may_repeat(error, is_safe=is_safe):

@@ -52,7 +52,7 @@ class SyncApps(Synchronous[Apps]):
     """Own OAuth apps, one for each kind at most."""
 
     def set(self, kind: str, client_id: str, client_secret: str) -> AppView:
-        """Let consent for this kind be asked in the name of this app from now on."""
+        """Use this app for consents of the kind from now on."""
         return self._loop.run(self._target.set(kind, client_id, client_secret))
 
     def list(self) -> list[AppView]:
@@ -60,12 +60,12 @@ class SyncApps(Synchronous[Apps]):
         return self._loop.run(self._target.list())
 
     def delete(self, kind: str) -> None:
-        """Go back to the platform's app."""
+        """Use the platform's app again."""
         return self._loop.run(self._target.delete(kind))
 
 
 class SyncConsent(Synchronous[Consent]):
-    """A consent that a person has yet to give, at `url`."""
+    """A consent that a person has not given yet, at `url`."""
 
     @property
     def url(self) -> str:
@@ -80,13 +80,13 @@ class SyncConsent(Synchronous[Consent]):
         return self._target.expires_at
 
     def state(self) -> FlowView:
-        """How far it has come."""
+        """The state of the consent."""
         return self._loop.run(self._target.state())
 
     def wait(self, every: float = 1.0) -> Connector:
-        """The connector, once consent is given, looking again `every` so many seconds.
+        """Wait for the consent, asking every `every` seconds; returns the connector.
 
-        Raises ReauthorizationRequired when consent is refused or comes too late.
+        Raises ReauthorizationRequired if the consent is refused or expires.
         """
         return self._loop.run(self._target.wait(every))
 
@@ -125,7 +125,7 @@ class SyncConnectors(Synchronous[Connectors]):
         scopes: Sequence[str] | None = None,
         connector: str | Connector | None = None,
     ) -> SyncConsent:
-        """Ask for a person's consent (OAuth); with `connector`, for that one again, which keeps its id."""
+        """Begin a person's consent (OAuth); with `connector` it authorizes that connector again, which keeps its id."""
         return SyncConsent(
             self._loop.run(
                 self._target.connect(
@@ -163,11 +163,11 @@ class SyncConnectors(Synchronous[Connectors]):
         return self._loop.run(self._target.get(connector_id))
 
     def resolve(self, connector: str | Connector) -> Connector:
-        """The connector of an id, a name or a kind of which the workspace has one; raises NotFound and Conflict."""
+        """The connector with this id or name, or the only one of this kind; raises NotFound and Conflict."""
         return self._loop.run(self._target.resolve(connector))
 
     def forget(self, connector: Connector) -> None:
-        """Look it up anew next time: it is not what it was."""
+        """Look the connector up again next time, because it has changed."""
         return self._target.forget(connector)
 
     def check(self, connector: str | Connector) -> Health:
@@ -186,11 +186,11 @@ class SyncConnectors(Synchronous[Connectors]):
         credentials: Mapping[str, Any] | None = None,
         status: str | None = None,
     ) -> Connector:
-        """A new name, new credentials under the same id, or `disabled` and `active` again."""
+        """Change the name, the credentials or the status (`disabled`, `active`); the id stays."""
         return self._loop.run(self._target.update(connector, name=name, credentials=credentials, status=status))
 
     def delete(self, connector: str | Connector) -> SyncJob:
-        """Revoke and forget it; the job drops what belonged to it."""
+        """Delete the connector and revoke its grant; the job deletes its copy, results and credentials."""
         return SyncJob(self._loop.run(self._target.delete(connector)), self._loop)
 
     def sync(self, connector: str | Connector, entities: Sequence[str] | None = None, *, full: bool = False) -> SyncJob:
@@ -198,7 +198,7 @@ class SyncConnectors(Synchronous[Connectors]):
         return SyncJob(self._loop.run(self._target.sync(connector, entities, full=full)), self._loop)
 
     def copies(self, connector: str | Connector) -> dict[str, FreshnessView]:
-        """How many records of each entity the searchable copy holds, and how old they are."""
+        """The searchable copy of each entity: its number of records and its age."""
         return self._loop.run(self._target.copies(connector))
 
 
@@ -208,8 +208,8 @@ class SyncHooks(Synchronous[Hooks]):
     def create(self, connector: str | Connector, secret: str | None = None) -> HookView:
         """The connector's hook, created if there is none; its `url` is entered at the application.
 
-        `secret` is what the application signs its notices with; the one before it stays valid. Of an application that
-        sends its secret itself, it is accepted for the next hour. Raises InvalidParams for a kind without notices.
+        The application signs its notices with `secret`; the previous one stays valid. Of an application that sends its
+        secret itself, it is accepted for the next hour. Raises InvalidParams for a kind without notices.
         """
         return self._loop.run(self._target.create(connector, secret))
 
@@ -223,7 +223,7 @@ class SyncHooks(Synchronous[Hooks]):
 
 
 class SyncJob(Synchronous[Job]):
-    """One job; `view` is how it was when last seen."""
+    """One job; `view` is its state when it was last read."""
 
     @property
     def view(self) -> JobView:
@@ -247,12 +247,12 @@ class SyncJob(Synchronous[Job]):
         return self
 
     def wait(self, *, on_change: Watcher | None = None) -> Self:
-        """The job when it has ended, however it did; `on_change` sees it now and after each change."""
+        """Wait until the job has ended, with any status; `on_change` gets it now and after each change."""
         self._loop.run(self._target.wait(on_change=on_change))
         return self
 
     def events(self, after: str = "0") -> Iterator[JobEvent]:
-        """What happens to the job, from the beginning to `done`; a broken stream goes on where it broke."""
+        """The job's events from the first to `done`; a broken stream resumes where it broke."""
         return self._loop.iterate(self._target.events(after))
 
     def result(self, *, on_change: Watcher | None = None) -> Answer:
@@ -266,21 +266,21 @@ class SyncJob(Synchronous[Job]):
     def download(
         self, to: str | PathLike[str], *, sha256: str | None = None, on_progress: Progress | None = None
     ) -> Downloaded:
-        """The file that the job stored, resumed where an earlier try stopped."""
+        """Save the file that the job stored; resumes an interrupted attempt."""
         return self._loop.run(self._target.download(to, sha256=sha256, on_progress=on_progress))
 
     def cancel(self) -> Self:
-        """Ask for the end; work that was sent already runs to its true end."""
+        """Cancel the job; a request already sent to the application is allowed to finish."""
         self._loop.run(self._target.cancel())
         return self
 
     def retry(self, *, confirm: bool = False) -> SyncJob:
-        """The same work as a new job; `confirm` for a write that may have happened already."""
+        """Run the same work as a new job; with `confirm` also a write that may have happened."""
         return SyncJob(self._loop.run(self._target.retry(confirm=confirm)), self._loop)
 
 
 class SyncLogs(Synchronous[Logs]):
-    """What happened: who did what (`audit`), and what went to applications (`requests`)."""
+    """The audit log (`audit`), and the requests to applications (`requests`)."""
 
     def audit(
         self,
@@ -626,7 +626,7 @@ class SyncGateway(Synchronous[Gateway]):
         wait: int | None = None,
         idempotency_key: str | None = None,
     ) -> Answer | SyncJob:
-        """Run one operation: its answer, or the job that goes on when it takes more than `wait` seconds (at most 300).
+        """Run one operation: its answer, or the job that continues if it takes more than `wait` seconds (at most 300).
 
         Without `wait` the gateway's own budget holds.
         """
@@ -659,7 +659,7 @@ class SyncGateway(Synchronous[Gateway]):
         labels: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> SyncJob:
-        """Have one operation run by the workers; the job is safe with the gateway when this returns."""
+        """Run one operation on the workers; the job is stored when this returns."""
         return SyncJob(
             self._loop.run(
                 self._target.submit(
@@ -687,7 +687,7 @@ class SyncGateway(Synchronous[Gateway]):
         steps: bool = False,
         idempotency_key: str | None = None,
     ) -> SyncJob:
-        """Have many operations run as one job, at most 100,000: each `{entity, action, params?, id?}`.
+        """Run many operations as one job, at most 100,000: each `{entity, action, params?, id?}`.
 
         All are checked first; InvalidParams names the faulty ones. `records()` of the job gives a result for each:
         `{index, id?, status, result?, error?}`. With `steps` at most 20 run in order, and a param may be
@@ -796,9 +796,9 @@ class SyncGateway(Synchronous[Gateway]):
         connector: str | Connector | None = None,
         follow: bool = True,
     ) -> Iterator[EventView]:
-        """Events after an id, from the oldest that is kept without one, in their order; they go on as events come.
+        """Events after an id, without one from the oldest that is kept, in their order; new events follow as they come.
 
-        Keep the id of the last event that was handled: with it as `after` none is missed and none repeated. `types` may
+        Keep the id of the last event that was handled: with it as `after` no event is missed or repeated. `types` may
         be groups: `job.*`. Without `follow` the events end with the newest. Raises CursorExpired where the events after
         `after` are deleted.
         """
@@ -818,7 +818,7 @@ class SyncGateway(Synchronous[Gateway]):
         sha256: str | None = None,
         on_progress: Progress | None = None,
     ) -> Downloaded:
-        """A file to `to`, or into it when that is a folder: resumed where a try stopped, in place when whole."""
+        """Save a file to `to`, or in it if that is a folder; resumes, and puts only a complete file in place."""
         return self._loop.run(
             self._target.download(connector, entity, params, to, sha256=sha256, on_progress=on_progress)
         )
@@ -844,15 +844,15 @@ class SyncGateway(Synchronous[Gateway]):
         )
 
     def chunks(self, connector: str | Connector, entity: str, params: Mapping[str, Any]) -> Iterator[bytes]:
-        """A file's bytes as they come, for callers with a place of their own for them."""
+        """A file's bytes as they come, for callers that store them themselves."""
         return self._loop.iterate(self._target.chunks(connector, entity, params))
 
     def types(self) -> list[dict[str, Any]]:
-        """Every kind of application in brief."""
+        """A summary of every kind."""
         return self._loop.run(self._target.types())
 
     def type(self, kind: str) -> dict[str, Any]:
-        """A kind whole: how to authenticate, its entities and actions, the JSON Schema of their params."""
+        """A kind in full: how to authenticate, its entities and actions, the JSON Schema of their params."""
         return self._loop.run(self._target.type(kind))
 
     def find_operations(

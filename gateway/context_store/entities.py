@@ -33,7 +33,7 @@ FIND = f"SELECT {COLUMNS} FROM context_entities WHERE connector_id = $1 AND enti
 LIST = f"SELECT {COLUMNS} FROM context_entities WHERE connector_id = $1 ORDER BY entity"
 
 
-# A sweep that was interrupted goes on where it was, under its own generation; a new one begins the next.
+# An interrupted sweep continues where it stopped, under its own generation; a new one begins the next.
 BEGIN = """
     UPDATE context_entities
     SET status = 'syncing', started_at = now(),
@@ -123,12 +123,12 @@ async def begin(connection: Connection, entity: StoredEntity, *, full: bool) -> 
 
 
 async def checkpoint(connection: Connection, entity: StoredEntity, cursor: str | None) -> None:
-    """Keep where the next incremental read starts; call it in the transaction that wrote what came before."""
+    """Store where the next incremental read starts; call it in the transaction that wrote the records before that."""
     await connection.execute(CHECKPOINT, entity.id, cursor)
 
 
 async def checkpoint_sweep(connection: Connection, entity: StoredEntity, generation: int, cursor: str) -> None:
-    """Keep how far the sweep has come; nothing when another sweep has begun since."""
+    """Store the sweep's progress, unless another sweep has begun since."""
     await connection.execute(CHECKPOINT_SWEEP, entity.id, cursor, generation)
 
 
@@ -141,7 +141,7 @@ async def finish(
     full: bool,
     is_changed: bool = True,
 ) -> None:
-    """The run ended well: what the application held at `as_of` is in the store."""
+    """End a successful run: the store has what the application had at `as_of`."""
     await connection.execute(FINISH, entity.id, as_of, next_sync_at, full)
     if is_changed:
         await finalize(connection, entity)
@@ -150,7 +150,7 @@ async def finish(
 async def fail(
     connection: Connection, entity: StoredEntity, error: errors.GatewayError, next_sync_at: datetime | None
 ) -> None:
-    """The run ended badly; what was committed stays and the next run goes on from there."""
+    """End a failed run; committed records stay, and the next run continues from there."""
     document = msgspec.json.encode(errors.document(error)).decode()
     await connection.execute(FAIL, entity.id, document, next_sync_at)
 

@@ -1,7 +1,7 @@
 """Which fields of an entity are kept ready for fast search, chosen from their names and types, fixed at registration.
 
-All kinds share three sort-key columns (two for strings, one for numbers) and one word index. What is not kept ready is
-answered from the document: the same records, more slowly.
+All kinds share three sort-key columns (two for strings, one for numbers) and one word index. Conditions on other fields
+read the document: they find the same records, more slowly.
 """
 
 import re

@@ -107,14 +107,14 @@ REMOVE_SEEN = """
 REMOVE_PENDING = """
     DELETE FROM context_pending_words AS w USING context_entities AS e WHERE e.id = w.entity_id AND e.connector_id = $1
 """
-# Whoever writes locks the entity first: after this, what is written finds no entity, and what was is seen.
+# Every writer locks the entity first: later writes find no entity, and earlier ones are visible here.
 LOCK_ENTITIES = "SELECT id FROM context_entities WHERE connector_id = $1 ORDER BY id FOR UPDATE"
 REMOVE_ENTITIES = "DELETE FROM context_entities WHERE connector_id = $1"
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of the records that were handed over; those older than what is stored count as unchanged."""
+    """How many records a write changed; records older than the stored ones count as unchanged."""
 
     added: int = 0
     changed: int = 0
@@ -157,7 +157,7 @@ async def documents(
 async def mark_deleted(
     connection: Connection, entity: StoredEntity, ids: Sequence[str], *, observed_at: datetime | None = None
 ) -> int:
-    """Turn records into tombstones; how many were live."""
+    """Turn records into tombstones; returns how many were live."""
     async with connection.transaction():
         return await _tombstone(connection, entity, ids, observed_at or CLOCK.now())
 
@@ -204,7 +204,7 @@ async def delete_tombstones(connection: Connection, entity: StoredEntity, *, day
 
 
 async def remove(connection: Connection, connector_id: UUID) -> int:
-    """Drop all that is stored of a connector, in batches; how many records."""
+    """Delete everything that is stored of a connector, in batches; returns the number of records."""
     removed = await _until_none(connection, REMOVE_RECORDS, connector_id)
     await _until_none(connection, REMOVE_WORDS, connector_id)
     async with connection.transaction():

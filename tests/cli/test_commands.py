@@ -65,7 +65,7 @@ async def test_a_table_is_for_people(command):
     ended = await command("call", "support-desk", "tickets", "list", "-o", "table")
 
     assert "Ticket 1" in ended.out
-    assert "there are more: --all" in ended.err
+    assert "there are more records: --all" in ended.err
 
 
 async def test_a_connector_is_named_by_its_name(command):

@@ -130,7 +130,7 @@ class Calls:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the process stops: no job is waited for any more."""
+        """Whether the process stops: calls wait for no job any more."""
         return self._hosted().is_stopping
 
     async def described(

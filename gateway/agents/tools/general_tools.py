@@ -80,7 +80,7 @@ class GeneralTools:
         )
 
     async def describe(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """Everything there is to know before a call; of the query language once, as it is the same for all searches."""
+        """Describe an operation in full; the query language once, because it is the same for all searches."""
         if arguments["operation"] == QUERY_LANGUAGE:
             return structured(query_language())
         connectors = await self._backend.connectors(context.caller)

@@ -18,7 +18,7 @@ MAX_DEPTH = 10
 MAX_CONDITIONS = 200
 MAX_SORTS = 5
 MAX_PATHS = 200
-#: how alike a name is that may have been meant
+#: similarity from which a known name is suggested
 _LIKENESS = 0.6
 
 PARAMS = ("query", "limit", "cursor", "fields")
@@ -113,7 +113,7 @@ class _Reader:
         return All()
 
     def _unknown_operator(self, name: str, operand: Any, at: str) -> None:
-        """A field where an operator belongs is the usual slip: the message writes the filter as it should be."""
+        """The usual mistake is a field in place of an operator: the message shows the corrected filter."""
         declared = resolved(name, self._fields) if is_storable(name) else None
         field = (
             declared.name if declared else None if _holds_filters(operand) else nearest(name, self._fields, _LIKENESS)

@@ -25,7 +25,7 @@ def pattern_of(operator: Operator, value: str) -> str:
 
 
 def start_of(pattern: str) -> str:
-    """What every text begins with that is LIKE the pattern; nothing when it has no wildcard and means "contains"."""
+    """The literal beginning of every matching text; empty for a pattern without wildcards, which means "contains"."""
     if not _WILDCARD.search(pattern):
         return ""
     literal = _LITERAL.match(pattern)
@@ -33,7 +33,7 @@ def start_of(pattern: str) -> str:
 
 
 def words_within(operator: Operator, value: str) -> list[str]:
-    """What stands within words of every text that matches, each perhaps a part of its word; the longest first."""
+    """Parts of words that every matching text contains, the longest first."""
     literals = [value]
     if operator is Operator.LIKE:
         literals = [_ESCAPED.sub(r"\1", literal) for literal in _LITERALS.findall(value)]

@@ -50,9 +50,9 @@ class Plan:
     query: Query
     #: the column whose index gives the order; None without a sort: the order of the ids
     index_column: str | None
-    #: what the word index can be asked, unless that would find more than an index scan reads
+    #: the query of the word index; None if it would find more than an index scan reads
     words: TermQuery | None
-    #: as many ids at most are worth a bitmap scan
+    #: most ids for which a bitmap scan is worth it
     max_candidates: int
     #: whether Postgres' planner has to weigh one key column against another
     is_planners_choice: bool

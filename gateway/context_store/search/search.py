@@ -94,7 +94,7 @@ class ContextStore:
     async def _rows(
         self, connection: Connection, connector_id: UUID, name: str, query: Query, after: Position | None
     ) -> _PageRows:
-        """What matches; an entity that was registered anew since it was remembered is looked up again."""
+        """The matching rows; an entity that was registered again since it was remembered is looked up again."""
         recalled = self._recalled(connector_id, name)
         page_rows = recalled and await _read(connection, await _plan(connection, recalled, query), after)
         if page_rows:
