@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, cast
 
 import msgspec
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Handler
 
 from gateway.aio.remembered import Remembered
@@ -56,7 +56,7 @@ def create_app(settings: Settings) -> web.Application:
     app[IS_HTTPS] = settings.base_url.startswith("https://")
     app[PAGES] = Pages(Brand.of(settings))
     app[ROUTE_OF] = {
-        app.router.add_route(method, route.path, cast(Handler, route.handler)): route
+        app.router.add_route(method, route.path, cast(Handler, route.handler), expect_handler=_ask_for_body): route
         for route in ROUTES
         for method in (route.method, *(["HEAD"] if route.has_head else []))
     }
@@ -82,6 +82,13 @@ def create_app(settings: Settings) -> web.Application:
 
     app.cleanup_ctx.append(services)
     return app
+
+
+async def _ask_for_body(request: web.Request) -> None:
+    """Answer `Expect: 100-continue`; other expectations are ignored (RFC 9110 §10.1.1)."""
+    if request.version >= HttpVersion11 and request.headers["Expect"].lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # the head of the response is yet to come
 
 
 def _openapi(services: Services) -> StaticFile:

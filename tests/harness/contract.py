@@ -18,7 +18,7 @@ from tests.harness.catalog import shipped_catalog
 #: of the connection and the body, which OpenAPI leaves to HTTP, and what clients send by themselves
 OF_HTTP = {
     *("accept", "accept-encoding", "authorization", "connection", "content-encoding", "content-length", "content-type"),
-    *("cookie", "date", "host", "keep-alive", "server", "transfer-encoding", "user-agent"),
+    *("cookie", "date", "expect", "host", "keep-alive", "server", "transfer-encoding", "user-agent"),
 }
 #: headers whose names go on as the caller likes
 _OPEN_PREFIXES = ("mcp-param-",)

@@ -98,6 +98,15 @@ async def test_the_first_faults_are_told_in_the_detail(support_desk):
     assert document["detail"] == document["message"] == told
 
 
+@pytest.mark.parametrize(("path", "status"), [("/api/v1/workspaces", 200), ("/nowhere", 417)])
+async def test_an_expectation_that_nobody_knows_is_no_bug(api, caplog, path, status):
+    response = await api.call("GET", path, headers={"Expect": "the-unexpected"})
+
+    assert response.status == status
+    assert response.headers["X-Request-Id"]
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
 async def test_a_charset_that_nobody_knows_is_no_bug_and_no_pause(api, caplog):
     started = time.process_time()
 

@@ -106,17 +106,22 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
 
 async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:
     """What every response says, streams too; nothing of the software that made it."""
-    response.headers["X-Request-Id"] = request[REQUEST_ID]
+    # The HTTP library refuses an unknown expectation at an unknown path before the request has its id.
+    response.headers["X-Request-Id"] = request.get(REQUEST_ID) or _new_id()
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers.pop("Server", None)
     if not isinstance(response, web.Response):
         request[STREAM] = response
 
 
+def _new_id() -> str:
+    return f"{getrandbits(128):032x}"
+
+
 def _begin(request: web.Request, route: Route | None) -> AbstractContextManager[None]:
     """Give the request its id, which its log events, audit entries and trace name; returns the span of its handler."""
     given = request.headers.get("X-Request-Id", "")
-    request_id = given if given and _SAFE_ID.fullmatch(given) else f"{getrandbits(128):032x}"
+    request_id = given if given and _SAFE_ID.fullmatch(given) else _new_id()
     request[REQUEST_ID] = request_id
     entry = begin_request(request_id, None if route is None else route.audit)
     if entry is not None:
