@@ -105,6 +105,12 @@ class Caller(msgspec.Struct, frozen=True):
             allowed = ", ".join(sorted(self.client.workspaces or ()))
             raise InsufficientScope(f"the client is limited to the workspaces {allowed}; it has no {workspace_name!r}")
 
+    def require_whole_organization(self) -> None:
+        """Raise InsufficientScope unless the client may change what all workspaces share."""
+        if self.client.workspaces is not None:
+            allowed = ", ".join(sorted(self.client.workspaces))
+            raise InsufficientScope(f"the client is limited to the workspaces {allowed}; this belongs to all of them")
+
     def require(self, scope: Scope) -> None:
         """Raise InsufficientScope unless the client has the scope."""
         scopes = self.client.scopes

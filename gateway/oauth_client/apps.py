@@ -63,6 +63,7 @@ class RegisteredApps:
         sealed = self._vault.seal({"client_secret": client_secret.get_secret_value()}, binding(organization_id, kind))
         with self._audit.record("oauth_app.put", caller, target=kind, changed=("client_id", "client_secret")) as entry:
             entry.kind = kind
+            caller.require_whole_organization()
             async with self._database.tenant(organization_id) as connection:
                 row: Any = await connection.fetchrow(
                     _UPSERT, organization_id, kind, client_id, sealed.key_id, sealed.wrapped_key, sealed.sealed
@@ -79,6 +80,7 @@ class RegisteredApps:
         kind = self._catalog.kind(connector_type).name
         with self._audit.record("oauth_app.delete", caller, target=kind) as entry:
             entry.kind = kind
+            caller.require_whole_organization()
             async with self._database.tenant(caller.organization_id) as connection:
                 await connection.execute(_DELETE, caller.organization_id, kind)
 

@@ -143,6 +143,19 @@ async def test_nothing_is_created_in_another_workspace(setting: Setting, path: s
     assert "limited to the workspaces own" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("PUT", "/api/v1/oauth/credentials"), ("DELETE", "/api/v1/oauth/credentials/connector_type/team-chat")],
+)
+async def test_what_all_workspaces_share_is_not_changed(setting: Setting, method: str, path: str):
+    answer = await setting.confined.call(method, path, json=OAUTH_APP if method == "PUT" else None)
+
+    assert (answer.status, answer.json()["code"]) == (403, "insufficient_scope")
+    assert [app["connector_type"] for app in (await setting.whole.get("/api/v1/oauth/credentials")).json()["data"]] == [
+        "team-chat"
+    ]
+
+
 async def test_lists_show_its_own_workspaces_only(setting: Setting):
     connectors = (await setting.confined.get(CONNECTORS)).json()["data"]
     workspaces = (await setting.confined.get("/api/v1/workspaces")).json()["data"]

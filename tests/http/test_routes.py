@@ -250,3 +250,12 @@ async def test_links_do_not_follow_the_host_that_a_caller_names(api, support_des
     job = await support_desk.submit("tickets", "list", headers={"Host": "evil.example"})
 
     assert "evil.example" not in job["url"]
+
+
+async def test_a_client_that_may_write_sets_the_organizations_own_oauth_app(front):
+    app = {"connector_type": "team-chat", "configuration": {"client_id": "app", "client_secret": "secret"}}
+    async with front.api(scopes=[Scope.WRITE]) as writer:
+        written = await writer.call("PUT", "/api/v1/oauth/credentials", json=app)
+        deleted = await writer.call("DELETE", "/api/v1/oauth/credentials/connector_type/team-chat")
+
+    assert (written.status, deleted.status) == (200, 204)

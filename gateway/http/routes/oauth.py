@@ -5,7 +5,7 @@ from gateway.http.api import oauth, tokens
 from gateway.http.route import NO_STORE, PRIVATE, Route
 from gateway.identity.model import Scope
 
-READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
+READ, WRITE = Scope.READ, Scope.WRITE
 _CONNECTORS = "/api/v1/integrations/connectors"
 
 ROUTES: tuple[Route, ...] = (
@@ -133,7 +133,7 @@ ROUTES: tuple[Route, ...] = (
         "OAuth",
         body=oauth.PutOAuthApp,
         response=AppView,
-        scope=ADMIN,
+        scope=WRITE,
         audit="oauth_app.put",
         command="gateway apps set team-chat --client-id acme-agents",
         python='print(await gateway.apps.set("team-chat", "acme-agents", client_secret))',
@@ -156,7 +156,7 @@ ROUTES: tuple[Route, ...] = (
         "Use the platform's OAuth app again",
         "OAuth",
         answers={204: "The next consent uses the platform's app"},
-        scope=ADMIN,
+        scope=WRITE,
         audit="oauth_app.delete",
         command="gateway apps delete support-desk",
         python='await gateway.apps.delete("support-desk")',
