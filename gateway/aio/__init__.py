@@ -1,1 +1,1 @@
-"""What asyncio lacks: single flight, batching, supervised background loops and the end of background tasks."""
+"""Additions to asyncio: single flight, batching, supervised background loops and the end of background tasks."""

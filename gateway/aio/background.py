@@ -1,4 +1,4 @@
-"""Tasks that run beside everything else: waiting for them, and ending them."""
+"""Waits for background tasks, and ends them."""
 
 import asyncio
 from typing import Any
@@ -8,7 +8,7 @@ _TIMEOUT = 0.5
 
 
 async def done_within(task: "asyncio.Task[Any]", seconds: float) -> bool:
-    """Whether the task is done in time; it goes on where it is not. As `asyncio.wait` of one task, at half its cost."""
+    """Whether the task is done in time; otherwise it continues. As `asyncio.wait` of one task, at half its cost."""
     loop = asyncio.get_running_loop()
     woken = loop.create_future()
 

@@ -30,7 +30,7 @@ class Batcher(Generic[Item, Result]):
         self._running: set[asyncio.Task[None]] = set()
 
     async def __call__(self, item: Item) -> Result:
-        """The result of this item, which is run even when its caller goes away meanwhile."""
+        """The result of this item, which is run even if its caller is canceled meanwhile."""
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
         if len(self._running) < self._concurrency:

@@ -18,7 +18,7 @@ steady: Callable[[], float] = time.monotonic if _STEADY is None else partial(tim
 
 
 def offset_within(offset: float, low: float, high: float) -> float:
-    """The offset where a reading allows it, else the nearest that it allows: a slow answer moves no good clock."""
+    """The offset if a reading allows it, else the nearest one allowed: a slow answer does not move a good clock."""
     return min(max(offset, low), high)
 
 

@@ -1,4 +1,4 @@
-"""Telling a reader that a stream is alive while nothing happens."""
+"""Marks that tell a reader that an idle stream is alive."""
 
 import asyncio
 from collections.abc import AsyncGenerator

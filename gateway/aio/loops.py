@@ -12,7 +12,7 @@ from gateway.telemetry.metrics import BACKGROUND_FAILURES
 
 log = logging.getLogger(__name__)
 
-#: seconds between rounds after one that failed, at least: a loop that cannot work must not spin
+#: seconds between rounds after one that failed, at least, so that a loop that always fails does not spin
 _PAUSE = 0.5
 
 

@@ -18,18 +18,18 @@ _MMAP_THRESHOLD = 512 << 10
 
 
 def collect_rarely() -> None:
-    """Call it before much is loaded that stays: the collector would walk through it again and again."""
+    """Call it before loading data that stays: the collector would walk through the data again and again."""
     gc.set_threshold(*_COLLECTIONS)
 
 
 def tune_gc() -> None:
-    """The collector walks no more through what is there by now; call it when everything that stays has been loaded."""
+    """Keep the collector from walking through existing objects; call it when all data that stays is loaded."""
     gc.freeze()
     collect_rarely()
 
 
 def tune_malloc() -> None:
-    """Large blocks are given back when they are freed; where the C library is another one, nothing happens."""
+    """Return large blocks to the system when they are freed; with another C library it does nothing."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, _MMAP_THRESHOLD)

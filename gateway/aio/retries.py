@@ -1,4 +1,4 @@
-"""Trying again while a service that is needed is away."""
+"""Retries while a service is away."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,9 +15,9 @@ Written = TypeVar("Written")
 async def retry_until_available(
     write: Callable[[], Awaitable[Written]], on_away: Callable[[], None] = lambda: None, *, timeout: float = _TIMEOUT
 ) -> Written:
-    """Write it as soon as the service, such as PostgreSQL, is there: what is done is not forgotten because it is away.
+    """Write as soon as the service, such as PostgreSQL, is there, so that a result is not lost while it is away.
 
-    Only for what does no harm when it is written twice. Raises Unavailable after `timeout` seconds.
+    Only for writes that do no harm if they are repeated. Raises Unavailable after `timeout` seconds.
     """
     deadline = asyncio.get_running_loop().time() + timeout
     while True:

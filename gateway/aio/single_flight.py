@@ -1,4 +1,4 @@
-"""One look-up for all who ask for the same at the same time: an answer that expires must not set off a rush."""
+"""One look-up for all concurrent callers, so that an expired answer does not cause a rush of look-ups."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class SingleFlight(Generic[K, V]):
-    """Shares a look-up that is under way; it goes on when the one who set it off goes away."""
+    """Shares a look-up in progress; it continues if the caller that started it is canceled."""
 
     def __init__(self, look_up: Callable[[K], Coroutine[Any, Any, V]]) -> None:
         self._look_up = look_up
@@ -24,7 +24,7 @@ class SingleFlight(Generic[K, V]):
         return await asyncio.shield(task)
 
     def forget(self) -> None:
-        """The data changed: callers from now on do not share a look-up that began before."""
+        """Call it when the data changed: later callers do not share a look-up that began before."""
         self._under_way.clear()
 
     def _on_done(self, key: K, task: "asyncio.Task[V]") -> None:

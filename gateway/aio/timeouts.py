@@ -1,18 +1,18 @@
-"""Timeouts of many waits, looked at together by one timer.
+"""Timeouts of many waits, checked together by one timer.
 
-Timers of its own, moved with everything that arrives, take a twentieth of a small request's time.
+A timer for each wait, moved with all data that arrives, would take a twentieth of a small request's time.
 """
 
 import asyncio
 from time import monotonic
 from types import TracebackType
 
-#: seconds between two looks: a timeout comes late by as much
+#: seconds between two checks, by which a timeout may come late
 RESOLUTION = 0.1
 
 
 class Wait:
-    """Something that may take `total` seconds, and `idle` of them after a `touch`; its `expire` says what then."""
+    """A wait of at most `total` seconds, and `idle` seconds after a `touch`; then `expire` is called."""
 
     __slots__ = ("_ends_at", "_idle", "at")
 
@@ -23,15 +23,15 @@ class Wait:
         self.at = self._ends_at
 
     def touch(self) -> None:
-        """Somebody is waited for: the idle time begins anew."""
+        """Restart the idle time, because the peer is waited for."""
         self.at = min(self._ends_at, monotonic() + self._idle)
 
     def hold(self) -> None:
-        """Nobody is waited for: until the next touch only the whole time counts."""
+        """Suspend the idle time until the next touch; only the total time counts."""
         self.at = self._ends_at
 
     def expire(self) -> None:
-        """The time has come."""
+        """End the wait: its time is over."""
         raise NotImplementedError
 
 
@@ -43,7 +43,7 @@ class Timeouts:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, wait: Wait) -> None:
-        """It expires once, when its time has come, unless it is removed first."""
+        """Add a wait; it expires once, unless it is removed first."""
         self._waits.add(wait)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(RESOLUTION, self._look)
@@ -60,7 +60,7 @@ class Timeouts:
         self._timer = asyncio.get_running_loop().call_later(RESOLUTION, self._look) if is_needed else None
 
     def close(self) -> None:
-        """Nothing expires any more."""
+        """Stop the timer: no wait expires any more."""
         self._waits.clear()
         if self._timer is not None:
             self._timer.cancel()

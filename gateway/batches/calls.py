@@ -19,7 +19,7 @@ from gateway.upstream.run_context import InMemoryRunContext
 
 @dataclass(frozen=True, slots=True)
 class _Actor:
-    """Who sent a batch, for the audit log."""
+    """The sender of a batch, for the audit log."""
 
     organization_id: UUID
     client_id: UUID

@@ -1,4 +1,4 @@
-"""What of a batch is done and what is in flight: a small document however long the batch is. Pure."""
+"""The operations of a batch that are done and in flight, as a document that stays small for a long batch. Pure."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -91,7 +91,7 @@ class Journal:
         self._done.insert(place, (first, end))
 
     def gaps(self) -> Iterator[range]:
-        """What has not ended, in parts of at most `PART_LINES`."""
+        """The operations that have not ended, in parts of at most `PART_LINES`."""
         first = 0
         for done_from, done_to in [*self._done, (self.total, self.total)]:
             for start in range(first, done_from, PART_LINES):

@@ -170,7 +170,7 @@ class BatchRun:
             raise failures.exceptions[0] from None
 
     async def _pending(self) -> AsyncGenerator[list[Numbered], None]:
-        """What has not ended, grouped within each stored part."""
+        """The operations that have not ended, grouped within each stored part."""
         first = next((gap.start for gap in self._journal.gaps() if gap), self._options.total)
         async with aclosing(self._inputs.parts(self._job, self._options.total, first)) as parts:
             async for part in parts:

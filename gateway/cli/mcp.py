@@ -63,7 +63,7 @@ async def _bridge(
     workspace: str | None,
     organization: str | None,
 ) -> Any:
-    """What passes messages on to the gateway; with a workspace only its connectors can be seen and used."""
+    """Forwards messages to the gateway; with a workspace only its connectors can be seen and used."""
     from gateway.client.mcp import StdioBridge
     from gateway.client.retries import RetryPolicy
     from gateway.client.session import ApiRequest, Session

@@ -36,7 +36,7 @@ def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def _raise_file_limit() -> None:
-    """As many open files as the system allows: each connection takes one, and shells allow few unasked."""
+    """Raise the limit of open files to the system's maximum: each connection takes one, and shells allow few."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):  # some systems allow less than they say
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

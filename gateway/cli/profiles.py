@@ -105,7 +105,7 @@ async def _by_browser(url: str, *, no_browser: bool) -> Profile:
 
 
 async def _metadata(session: Session) -> dict[str, Any]:
-    """Where people sign in (RFC 8414); raises NotFound at what is no gateway."""
+    """The metadata of the authorization server (RFC 8414); raises NotFound if the URL is not a gateway's."""
     try:
         metadata = await session.issued(ApiRequest("GET", _METADATA))
     except (msgspec.DecodeError, NotFound) as error:

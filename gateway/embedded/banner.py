@@ -1,4 +1,4 @@
-"""What `gateway up` writes once everything answers: the screen, the ready file, the environment for a shell."""
+"""The output of `gateway up` once everything answers: the screen, the ready file, the environment for a shell."""
 
 import json
 import shlex

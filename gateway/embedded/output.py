@@ -1,4 +1,4 @@
-"""Where a child's output goes: a log file of its own, or a pipe whose lines we pass on."""
+"""The output of a child: a log file of its own, or a pipe whose lines are passed on."""
 
 import asyncio
 import os

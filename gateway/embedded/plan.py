@@ -1,4 +1,4 @@
-"""What `gateway up` starts: the operator's settings as child programs and their environment. Pure."""
+"""The programs that `gateway up` starts, with their environment, from the operator's settings. Pure."""
 
 import os
 import sys
@@ -44,7 +44,7 @@ class UpOptions:
 
     @property
     def environment_of_upstreams(self) -> dict[str, str]:
-        """Where the operator sends the requests of kinds, and their OAuth apps."""
+        """The settings that replace addresses of kinds, and those of their OAuth apps."""
         prefixes = ("GATEWAY_UPSTREAM_", "GATEWAY_OAUTH_")
         return {name: value for name, value in self.environment.items() if name.startswith(prefixes)}
 

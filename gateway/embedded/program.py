@@ -1,4 +1,4 @@
-"""A program to run as a child: what, as whom, how one sees that it is ready, and how it is asked to stop."""
+"""A program to run as a child: its command, its user, the check that it is ready, and the signal that stops it."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ class Program:
     role: str
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    #: whom it runs as; None is ourselves
+    #: the user it runs as; None is the user of this process
     service_user: ServiceUser | None = None
     #: opened before the change of user; it finds them as `service_user.paths_for` says
     directories: tuple[Path, ...] = ()

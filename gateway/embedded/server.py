@@ -118,7 +118,7 @@ def not_ready(program: Program, lines: list[str] | None = None) -> StartupError:
 
 
 def installed(package: str, programs: str) -> Installed:
-    """Where a wheel with a server lies; `programs` is the directory above its `bin`.
+    """The folder of a wheel with a server; `programs` is the directory above its `bin`.
 
     The package is not imported: an import may warn, and it makes directories.
     """

@@ -16,7 +16,7 @@ Signature = tuple[tuple[str, int, int], ...]
 
 
 def signature(folders: Sequence[Path]) -> Signature:
-    """What changes when a spec file is written, added or removed."""
+    """A value that changes when a spec file is written, added or removed."""
     found = []
     for folder in folders:
         for path in sorted(folder.rglob("*.yaml")):

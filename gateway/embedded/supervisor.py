@@ -31,7 +31,7 @@ class Supervisor:
     async def run(self, work: Coroutine[Any, Any, None]) -> None:
         """Do the work, then watch until SIGINT, SIGTERM or SIGHUP; all children are gone when this returns or raises.
 
-        A second signal does not wait for what children still have in hand.
+        On a second signal it does not wait for the children's work.
         """
         with self._listening():
             working = asyncio.create_task(work)

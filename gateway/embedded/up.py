@@ -41,7 +41,7 @@ READY_WITHIN = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FirstSteps:
-    """What happens to the database before anything uses it."""
+    """The steps on the database before any process uses it."""
 
     #: gets the URL of the role that owns it
     migrate: Callable[[str], Awaitable[None]]

@@ -22,7 +22,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def subject(self) -> str:
-        """What events are kept in order for: a job, a record, or the connector."""
+        """The subject whose events keep their order: a job, a record, or the connector."""
         job_id, record_id = self.data.get("job_id"), self.data.get("record_id")
         if job_id is not None:
             return f"job:{job_id}"

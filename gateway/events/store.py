@@ -158,7 +158,7 @@ class ClaimedWebhook(msgspec.Struct, frozen=True):
 
 
 class WebhookStore:
-    """What callers do with webhooks; `workspaces` are the only ones of the caller, None is all."""
+    """Webhooks and their deliveries; `workspaces` are the only ones of the caller, None is all."""
 
     def __init__(self, database: Database, vault: Vault) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""Where webhooks may be delivered to. Pure; the address is judged again when the connection is made."""
+"""The URLs to which webhooks may be delivered. Pure; the transport checks the address again when it connects."""
 
 from collections.abc import Collection
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""Where the records of an export come from: a list of the application, or the search of the copy."""
+"""The source of an export's records: a list of the application, or the search of the copy."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol

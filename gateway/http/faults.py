@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a request, in our words and with the value that was sent: pure."""
+"""Pydantic's faults of a request in the gateway's words, with the value that was sent: pure."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -21,7 +21,7 @@ class Readiness:
 
 
 def readiness(services: Services) -> Remembered[Readiness]:
-    """Looked at once a second at most: anybody may ask."""
+    """Checked once a second at most, because anyone may ask."""
 
     async def look() -> Readiness:
         trouble, redis, worker = await asyncio.gather(

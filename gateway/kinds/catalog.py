@@ -282,7 +282,7 @@ class Operation:
 
     @cached_property
     def file_description(self) -> "Operation | None":
-        """What reads the record of a download's file; None where the application tells nothing of it."""
+        """The operation that reads the record of a download's file; None if the application has none."""
         how = self.action.download
         request = None if how is None else how.metadata_request or (self.action.request if how.url else None)
         return None if request is None else self.changed(request=request, record=(), download=None)

@@ -1,4 +1,4 @@
-"""What of an application comes to an end, when, and what takes its place: pure."""
+"""Parts of an application that will be switched off, the date, and their replacement: pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time

@@ -67,7 +67,7 @@ class DueRuns:
         return len(due_slots)
 
     def _decided(self, due: DueSlot, now: datetime) -> tuple[SlotOutcome, NewJob | None]:
-        """What becomes of the slot, and the job where it is run."""
+        """The outcome of the slot, and its job if it is run."""
         schedule = due.schedule
         next_run_at = schedule.cron.next_after(max(now, due.slot))
         reason = reason_to_miss(due, now)

@@ -1,4 +1,4 @@
-"""What becomes of a slot that has come: pure."""
+"""Decides whether a slot that has come is run or missed: pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

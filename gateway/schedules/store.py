@@ -87,7 +87,7 @@ _MOVE_ON = f"""
 
 @dataclass(frozen=True, slots=True)
 class SlotOutcome:
-    """What became of a slot that came."""
+    """The outcome of a slot: run or missed."""
 
     due: DueSlot
     next_run_at: datetime

@@ -17,7 +17,7 @@ from gateway.upstream.upstreams import Upstreams
 
 @dataclass(frozen=True)
 class Engine(Stores):
-    """What calls applications."""
+    """The services that call applications."""
 
     upstreams: Upstreams
     oauth: OAuth

@@ -94,7 +94,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 @asynccontextmanager
 async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
-    """What only front ends need: authentication, consent pages, search."""
+    """Open the services that only front ends need: authentication, consent pages, search."""
     settings, database, audit = jobs.settings, jobs.database, jobs.audit
     attempts = Attempts.at(settings.redis_url)
     tokens = Tokens(jobs.identity, settings.token_seconds, attempts)

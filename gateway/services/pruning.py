@@ -1,4 +1,4 @@
-"""What every worker prunes: rows that no capability needs any more."""
+"""The prunings of every worker: deletions of rows that no capability needs any more."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial

@@ -103,7 +103,7 @@ def watch_restarts(services: Stores, on_restart: Callable[[], None]) -> None:
 
 
 async def announce_restart(services: Stores) -> None:
-    """Let front ends know that this process begins to work or to stop; without PostgreSQL they do not hear of it."""
+    """Notify front ends that this process begins to work or to stop; without PostgreSQL they get no notification."""
     with contextlib.suppress(Unavailable):
         await notify(services.database, RESTARTING, services.process)
 

@@ -53,7 +53,7 @@ CLOSING = 3.0
 
 @dataclass(frozen=True)
 class WorkerServices(Engine):
-    """What runs jobs. A front end has it too: it runs calls that carry an Idempotency-Key as jobs."""
+    """The services that run jobs; a front end has them too."""
 
     wakeup: Wakeup
     job_waiters: JobWaiters

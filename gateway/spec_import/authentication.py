@@ -150,7 +150,7 @@ def _scopes(document: Document, operations: Sequence[SourceOperation], needed: S
 
 
 def key_prefix(scheme: Node) -> str:
-    """What stands before a key, as descriptions show it: `Token token=<API_KEY>`, `Bearer {token}`."""
+    """The text before a key, as descriptions show it: `Token token=<API_KEY>`, `Bearer {token}`."""
     text = str(scheme.get("description") or "")
     if str(scheme.get("name", "")).lower() != "authorization":
         return ""

@@ -1,4 +1,4 @@
-"""What differs between two versions of a kind, for the people who call it. Pure."""
+"""The differences between two versions of a kind, for the people who call it. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What `connector.yaml` says of a document: server, hosts, authentication, failures. Pure."""
+"""The `connector.yaml` of a document: server, hosts, authentication, failures. Pure."""
 
 import re
 from collections import Counter
@@ -139,7 +139,7 @@ def _guess(reason: str, detail: str) -> Finding:
 
 
 def _failure(document: Document, operations: Sequence[SourceOperation]) -> dict[str, Any]:
-    """Where failures hold code, message and the request's id: the places that most of them have."""
+    """The paths of code, message and request id in failures: those that most of them have."""
     counts: dict[str, Counter[str]] = {"code": Counter(), "message": Counter(), "request_id": Counter()}
     seen: dict[int, dict[str, str]] = {}
     for schema in (each for operation in operations for each in operation.failures):

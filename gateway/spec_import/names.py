@@ -21,7 +21,7 @@ _TAKEN = {"connector": "connector_resources", "": "resources"}
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """What else a document has at and below a path."""
+    """The other operations of a document at and below a path."""
 
     #: path template without names of params → methods
     methods: dict[str, frozenset[str]]

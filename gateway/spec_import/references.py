@@ -35,7 +35,7 @@ class Document:
         return {}
 
     def at(self, reference: str) -> Any:
-        """What lies at a local reference (RFC 6901); None where nothing does."""
+        """The node at a local reference (RFC 6901); None if there is none."""
         if reference not in self._found:
             self._found[reference] = _at(self.root, reference)
         return self._found[reference]

@@ -38,7 +38,7 @@ _RESUMABLE = (MalformedRequest, Conflict, RateLimited, UpstreamError, Unavailabl
 
 @dataclass(frozen=True, slots=True)
 class UploadState:
-    """Where an upload stands."""
+    """The state of an upload."""
 
     upload: Upload
     #: bytes that the application has stored
@@ -113,7 +113,7 @@ class Uploads:
         return UploadState(upload, 0, how.multiple)
 
     async def state(self, caller: Caller, connector_id: UUID, upload_id: UUID) -> UploadState:
-        """Where the upload stands, as the application says; raises NotFound, UploadExpired and UpstreamError."""
+        """The state of the upload, as the application reports it; raises NotFound, UploadExpired and UpstreamError."""
         resumed = await self._resumed(caller, connector_id, upload_id)
         if resumed.upload.answer is not None:
             return resumed.state(_stored_answer(resumed.upload.answer))

@@ -1,4 +1,4 @@
-"""One request in hand: who asks, what their client can do, and the way to tell of progress."""
+"""One request: its caller, the capabilities of the client, and the way to report progress."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

@@ -72,7 +72,7 @@ class Tools(Protocol):
 
 
 class Resources(Protocol):
-    """What can be read by its URI."""
+    """The resources that a client can read by URI."""
 
     async def listed(self, context: Context) -> ListPage: ...
 

@@ -37,7 +37,7 @@ Answer = Callable[[Any, Send], Awaitable[Mapping[str, Any]]]
 
 
 class Writer(Protocol):
-    """Where lines go."""
+    """Writes lines."""
 
     def write(self, data: bytes) -> None: ...
 

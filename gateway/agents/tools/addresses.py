@@ -33,7 +33,7 @@ class ResultAddress:
 
 
 def resource_uri(result_id: str, offset: int | None = None, limit: int | None = None) -> str:
-    """Where a stored answer or a job's file is read."""
+    """The address at which a stored answer or a job's file is read."""
     query = "&".join(f"{name}={value}" for name, value in (("offset", offset), ("limit", limit)) if value is not None)
     return f"{RESULTS}{result_id}{'?' + query if query else ''}"
 

@@ -77,7 +77,7 @@ def linked(
 
 
 def long_batch(job: JobSummary, answer: OperationResult) -> Result:
-    """What became of a long batch: the counts, the operations that did not succeed, and a link to all results."""
+    """The outcome of a long batch: the counts, the operations that did not succeed, and a link to all results."""
     counts: dict[str, Any] = answer.decoded()
     results = counts.pop("results")
     others = [each for each in results if each["status"] != "succeeded"]

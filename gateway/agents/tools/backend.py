@@ -91,7 +91,7 @@ class FileUrl:
 
 
 class Backend(Protocol):
-    """Runs operations for a caller, whom it alone knows."""
+    """Runs operations for its caller; the tools do not know the caller."""
 
     @property
     def catalog(self) -> Catalog: ...

@@ -44,7 +44,7 @@ _POLL_INTERVAL = 1.0
 
 @dataclass(frozen=True)
 class HostedCaller:
-    """Who calls, and the request's part in the logs and the audit."""
+    """The caller, and the request's members for the logs and the audit."""
 
     caller: Caller
     request_id: str
@@ -59,7 +59,7 @@ class HostedCaller:
 
     @property
     def principal(self) -> str:
-        """What sealed states are bound to."""
+        """The identity that sealed states are bound to."""
         return f"{self.caller.client_id}:{self.caller.organization_id}"
 
 

@@ -103,7 +103,7 @@ class SynchronizationRun:
                     await entities.fail(connection, entity, gone, None)
 
     async def _one(self, resolved: ResolvedConnector, name: str, total: int) -> Report:
-        """What became of one entity; raises what concerns the whole job."""
+        """Synchronize one entity and report on it; raises errors that concern the whole job."""
         source, entity = sources.source_of(resolved.connector.kind, name), await self._claimed(resolved, name)
         if source is None or entity is None:
             return Report(name)

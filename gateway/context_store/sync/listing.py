@@ -71,7 +71,7 @@ class Listing:
     def _after_newest(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """The list goes on until it reaches what was read before."""
+        """Read pages until one has records that were read before."""
         is_old = checkpoint.since is not None and any(
             time is not None and time < checkpoint.since for time in map(self._time, page.records)
         )
@@ -80,7 +80,7 @@ class Listing:
     def _after_cursor(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """The application's cursor is kept, at the end of the list too."""
+        """Keep the application's cursor, at the end of the list too."""
         meta, (paging, since) = page.meta or {}, self._paging_and_since
         token = value_at(meta, paging.next)
         if token is None:
@@ -104,7 +104,7 @@ class Listing:
     def _after_window(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """A search reaches so many results only; then it is asked anew from the last time reported."""
+        """A search has a limited number of results; beyond them begin another at the last record's time."""
         token = self._token(page, params)
         if token is None or int(token) + int(self.constant_params.get("limit", 100)) <= _DEEPEST:
             return checkpoint.replace(token=token), token is not None
@@ -115,7 +115,7 @@ class Listing:
 
     @property
     def _paging_and_since(self) -> tuple[Paging, Incremental]:
-        """What tells where such a list goes on; the linter sees to it that both are there."""
+        """The specs of paging and of incremental reads; the linter requires both."""
         assert self.operation.paging is not None
         assert self.since is not None
         return self.operation.paging, self.since

@@ -1,4 +1,4 @@
-"""What lists leave out, and the store therefore keeps: members of records, and whole records."""
+"""Members of records, and whole records, that lists leave out, so that the store keeps them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ STORED = f"""
     SELECT r.id, {JSON_TEXT} AS document FROM context_records AS r
     WHERE entity_id = $1 AND id = ANY ($2::text[]) AND deleted_at IS NULL
 """
-# What the list cannot show counts as seen.
+# Records that the list cannot show count as seen.
 EXEMPT = """
     INSERT INTO context_marks (entity_id, organization_id, generation, id)
     SELECT $1, $2, $3, id FROM context_records AS r

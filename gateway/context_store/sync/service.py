@@ -49,7 +49,7 @@ class Synchronization:
     jobs: JobStore
     wakeup: Wakeup
     intervals: Intervals
-    #: whether copies are made and kept fresh unasked
+    #: whether copies are made and kept fresh without a request
     is_automatic: bool = True
 
     async def begin(self, record: ConnectorRecord, client_id: UUID | None = None) -> StoredJob | None:

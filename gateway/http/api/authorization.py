@@ -198,7 +198,7 @@ async def consent(request: web.Request) -> web.Response:
     if form.text("decision") != "allow" or not scopes:
         return _redirect(server.denied(authorization_request))
     assert form.organization_id is not None
-    # Who ticks some means those, though the box for all is ticked when the page opens.
+    # A person who ticks some workspaces means those, although the box for all is ticked when the page opens.
     chosen = tuple(form.all("workspace"))
     workspaces = chosen if chosen or form.text("all_workspaces") != "yes" else None
     caller = Caller(client, form.organization_id)
@@ -242,7 +242,7 @@ class _Form:
 
     @property
     def carried(self) -> dict[str, Any]:
-        """What another page needs to go on with the request in the browser that it is for."""
+        """The members with which another page continues the request, in the browser that it is for."""
         return {"request": asdict(self.authorization_request), "context": self._context.hex()}
 
     def text(self, name: str) -> str:
@@ -261,7 +261,7 @@ class _Form:
         return None if text is None else UUID(text)
 
     async def client(self) -> Client | None:
-        """Who signed in, unless disabled since."""
+        """The client that signed in, unless it was disabled since."""
         text = self._state.get("client_id")
         return None if text is None else await self.services.identity.enabled_client(UUID(text))
 

@@ -1,4 +1,4 @@
-"""What people let agents' hosts do, for those who administer an organization."""
+"""The grants of people to agents' hosts, for administrators of an organization."""
 
 from aiohttp import web
 from pydantic import Field

@@ -1,4 +1,4 @@
-"""What POST /mcp answers with: the protocol over the tools of this process."""
+"""The answers of POST /mcp: the protocol over the tools of this process."""
 
 import msgspec
 from aiohttp import web

@@ -12,7 +12,7 @@ _FOR_GOOD, _FOR_NOW = "public, max-age=31536000, immutable", "public, max-age=30
 
 
 async def favicon(request: web.Request) -> web.Response:
-    """GET /favicon.ico: the mark, for browsers and programs that ask for it unasked."""
+    """GET /favicon.ico: the icon, which browsers and programs request by themselves."""
     brand = request.app[PAGES].brand
     return await _served(request, brand.logo or static_files()["mark.svg"])
 

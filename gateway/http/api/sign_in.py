@@ -1,4 +1,4 @@
-"""Where the sign-in provider sends browsers back to."""
+"""The URL to which the sign-in provider redirects browsers."""
 
 import logging
 

@@ -140,7 +140,7 @@ async def _in_oauth_shape(answering: Awaitable[web.Response]) -> web.Response:
 
 
 def address_of(request: web.Request) -> str:
-    """Whoever connects, be it a proxy: what it says of others is not proven."""
+    """The address of the connection, perhaps a proxy's: the proxy's headers about its clients are not verified."""
     return request.remote or ""
 
 

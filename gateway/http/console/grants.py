@@ -1,4 +1,4 @@
-"""What people let agents' hosts do, in the console."""
+"""The grants of people to agents' hosts, in the console."""
 
 from aiohttp import web
 

@@ -1,4 +1,4 @@
-"""What to paste into an agent's host so that it uses the gateway over Streamable HTTP. Pure."""
+"""Configurations that connect an agent's host to the gateway over Streamable HTTP, for people to paste. Pure."""
 
 import json
 from dataclasses import dataclass

@@ -32,7 +32,7 @@ class ForeignForm(Forbidden):
 
 
 async def signed_in(request: web.Request) -> Caller:
-    """Who is signed in; raises SignInRequired."""
+    """The signed-in caller; raises SignInRequired."""
     token = SESSION_COOKIE.secret(request)
     caller = await request.app[SERVICES].console_sessions.caller(token) if token else None
     if token is None or caller is None:

@@ -68,7 +68,7 @@ async def leave_to_sign_in(request: web.Request) -> web.Response:
 async def console_signed_in_by_provider(
     request: web.Request, purpose: Mapping[str, Any], identified: Client | GatewayError
 ) -> web.Response:
-    """A session for whom the provider has named, or the page to sign in on with the reason why not."""
+    """A session for the person whom the provider names, or the sign-in page with the reason of the refusal."""
     if isinstance(identified, GatewayError):
         return _form(request, purpose["next"], identified)
     try:

@@ -15,7 +15,7 @@ _BEFORE, _AFTER = 60, 140
 
 @dataclass(frozen=True, slots=True)
 class SearchEntry:
-    """What can be found: a section, an operation, an error."""
+    """A search result: a section, an operation or an error."""
 
     address: str
     title: str

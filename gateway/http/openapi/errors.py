@@ -69,7 +69,7 @@ def statuses_of(route: Route) -> list[int]:
 
 
 def error_responses() -> dict[str, Any]:
-    """What any operation answers with a status, by the status."""
+    """The error responses of any operation, by status."""
     return {
         str(status): {"description": meaning, "headers": error_headers(status), "content": problems(status)}
         for status, meaning in MEANINGS.items()

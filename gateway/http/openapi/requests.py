@@ -95,7 +95,7 @@ def is_form(route: Route) -> bool:
 
 
 def request_body(route: Route, schemas: dict[str, Schema]) -> dict[str, Any] | None:
-    """What its body is; None for an operation without one."""
+    """The request body of an operation; None if it has none."""
     examples = _body_examples(route, schemas)
     shown = {"examples": examples} if examples else {}
     if route.form is not None:

@@ -85,6 +85,6 @@ def _field(
 
 
 def _suffix_of(server: str, name: str) -> str:
-    """What follows a variable in the server's host: `.zendesk.com` of `https://{subdomain}.zendesk.com/api/v2`."""
+    """The text after a variable in the server's host: `.zendesk.com` of `https://{subdomain}.zendesk.com/api/v2`."""
     found = re.match(rf"https?://{{{re.escape(name)}}}([^/{{]+)", server)
     return found[1] if found else ""

@@ -54,5 +54,5 @@ class Pages:
         return self._templates.get_template(template).render(**context)
 
     def headers(self, frame_ancestors: str = "'none'", form_target: str = "") -> Mapping[str, str]:
-        """What every page says beside its content."""
+        """The headers of every page."""
         return {**PRIVATE, "Content-Security-Policy": content_security_policy(frame_ancestors, form_target)}

@@ -53,7 +53,7 @@ _EXPECTED = {
 
 @dataclass(slots=True)
 class SpecReading:
-    """What could be read of a folder."""
+    """The parts of a folder that could be read."""
 
     #: None where even the rest is no spec
     spec: ConnectorSpec | None
@@ -120,7 +120,7 @@ def _is_missing(details: ErrorDetails) -> bool:
 
 
 def _place(details: ErrorDetails) -> Place:
-    """Where a member stands, without the parts that pydantic adds for keys and for the choices of a union."""
+    """The path of a member, without the parts that pydantic adds for keys and for the choices of a union."""
     place = [str(part) for part in details["loc"] if part != "[key]"]
     if place and re.fullmatch(r"str|int|(dict|tuple|list|literal|function-\w+)\[.*\]", place[-1]):
         place.pop()
