@@ -42,7 +42,7 @@ class FileChunkView(Struct, frozen=True):
 class ExecutionView(Struct, frozen=True):
     """The call itself."""
 
-    connector_instance_id: Annotated[str, member("The connector.", ID)]
+    connector_instance_id: Annotated[str | None, member("The connector; null for a job of none.", ID)]
     execution_time_ms: Annotated[int, member("Duration of the call in milliseconds.", 41)]
     request_id: Annotated[str, member("The request's id.", "5e1f0c3d")]
 

@@ -62,7 +62,7 @@ def envelope(
     return json_response(answer_of(request, connector_id, answer, took_ms), headers=headers)
 
 
-def answer_of(request: web.Request, connector_id: str, answer: OperationResult, took_ms: int) -> Answer:
+def answer_of(request: web.Request, connector_id: str | None, answer: OperationResult, took_ms: int) -> Answer:
     """The answer of an inline call; `next` is written, even as null, for lists and searches alone."""
     execution = ExecutionView(connector_id, took_ms, request[REQUEST_ID])
     if answer.is_page:

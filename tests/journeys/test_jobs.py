@@ -119,6 +119,17 @@ async def test_looking_again_costs_nothing_while_nothing_changed(api, support_de
     assert "Retry-After" not in first.headers
 
 
+async def test_the_result_of_a_job_without_a_connector_names_none(api):
+    await api.connector(workspace_name="ends soon")
+    [workspace] = (await api.get("/api/v1/workspaces?name_contains=ends soon")).json()["data"]
+
+    deleted = await api.call("DELETE", f"/api/v1/workspaces/{workspace['id']}")
+    result = await api.get(f"/api/v1/jobs/{deleted.json()['job_id']}/result?wait=20")
+
+    assert result.status == 200
+    assert result.json()["execution_metadata"]["connector_instance_id"] is None
+
+
 async def test_a_look_with_an_older_tag_returns_at_once(api, support_desk, fault):
     await fault(path_prefix="/api/v2/tickets/10.json", latency_ms=2000)
     job = await support_desk.submit("tickets", "get", {"ticket_id": 10})

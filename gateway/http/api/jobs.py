@@ -246,7 +246,8 @@ async def _document(request: web.Request, job: JobSummary, result: JobResult) ->
         yield chunk
     took = (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else 0.0
     answer = results.answer_of(result.head, NULL)
-    document = msgspec.json.encode(answer_of(request, str(job.connector_id), answer, round(took * 1000)))
+    connector_id = None if job.connector_id is None else str(job.connector_id)
+    document = msgspec.json.encode(answer_of(request, connector_id, answer, round(took * 1000)))
     yield document.removeprefix(_NULL_RESULT)
 
 
