@@ -1,4 +1,4 @@
-"""`gateway types`: the kinds, entities and actions there are, from the gateway or from the specs that we ship."""
+"""`gateway types`: the kinds, entities and actions, from the gateway or from the shipped specs."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

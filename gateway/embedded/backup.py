@@ -33,7 +33,7 @@ def backup(data_dir: Path, target: Path) -> None:
 
 
 def _create(partial: Path) -> None:
-    """An empty file of ours, mode 0600. What is there already, a link of another user's too, is never written to."""
+    """Create an empty file with mode 0600. An existing file, or another user's link, is never written to."""
     try:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     except FileExistsError as error:

@@ -12,7 +12,7 @@ from gateway.embedded.service_user import ServiceUser
 
 LOCK = "lock"
 
-#: names that show a directory to be ours, so that its mode may be set
+#: names that show that the gateway made a directory, so that its mode may be set
 OURS = frozenset({LOCK, "postgres", "redis", "encryption.keys", "first-client.json", "address", "env"})
 
 #: bytes in the path of a unix socket: sun_path of unix(7) on Linux is 108 with the final NUL, on BSD and macOS 104
@@ -33,7 +33,7 @@ def private_directory(directory: Path) -> None:
 
 
 def _accept_foreign(directory: Path) -> None:
-    """A directory in use for something else keeps its mode; our files in it are private by themselves."""
+    """A directory in use for something else keeps its mode; the gateway's files in it are private by themselves."""
     if directory.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise StartupError(
             f"{directory} holds other files, and other users may write to it. "
@@ -78,7 +78,7 @@ def _short_base() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     candidates = (*((runtime,) if runtime and os.geteuid() != 0 else ()), tempfile.gettempdir())
     fitting = (Path(base) for base in candidates if len(base) < LONGEST_SOCKET_PATH // 2 and os.path.isdir(base))
-    # what is made in it is private, and checked to be ours
+    # the gateway's files in it are private, and their owner is checked
     return next(fitting, Path("/tmp"))  # noqa: S108
 
 

@@ -1,7 +1,7 @@
 """Become another program that dies with its parent: `… PARENT SIGNAL UID:GID|- N DIRECTORY… PROGRAM [ARGUMENT…]`.
 
-Run as a file by a bare interpreter, so it imports nothing of ours. A launcher instead of `preexec_fn`, because that may
-deadlock in a process with threads.
+Run as a file by a bare interpreter, so it imports nothing of the gateway. A launcher instead of `preexec_fn`, because
+that may deadlock in a process with threads.
 """
 
 import ctypes

@@ -102,7 +102,7 @@ def workers(options: UpOptions, environment: Mapping[str, str]) -> list[Program]
 
 
 def sandbox_program(options: UpOptions, sandbox: Address) -> Program:
-    """The stand-in for all kinds. It needs the folders of specs alone, so it gets none of our secrets."""
+    """The stand-in for all kinds. It needs the folders of specs only, so it gets no secrets."""
     return Program(
         name="sandbox",
         role="sandbox",

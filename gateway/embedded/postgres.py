@@ -46,7 +46,7 @@ INITDB_OPTIONS = (
 
 
 class EmbeddedPostgres(LocalServer):
-    """A Postgres of our own on a directory; `url` names its superuser and the database `gateway`.
+    """A Postgres on a directory of the gateway; `url` names its superuser and the database `gateway`.
 
     The file system authenticates: a user who may enter the socket's directory (0700) may connect.
     """
@@ -105,7 +105,9 @@ class EmbeddedPostgres(LocalServer):
         )
 
     def end_stale_processes(self) -> None:
-        """End what an earlier run left at work here, then remove its lock files. We hold the lock: they are ours."""
+        """End the processes that an earlier run left here, then remove its lock files. They are the gateway's, because
+        this process holds the lock.
+        """
         postmaster = self._postmaster()
         # Only the postmaster takes SIGINT as a shutdown; to its children it means other things.
         end((one for one in processes_of(self.cluster, "postgres") if one.pid == postmaster), signal.SIGINT, 10.0)

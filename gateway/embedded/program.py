@@ -36,15 +36,16 @@ class Program:
     #: seconds between asking it to stop and ending it
     grace: float = 10.0
     hard_signal: signal.Signals = signal.SIGKILL
-    #: what it gets when we are gone without a word
+    #: the signal that it gets if its parent is killed
     orphan_signal: signal.Signals = signal.SIGKILL
 
     def command(self) -> tuple[str, ...]:
-        """The full command line: the program behind the launcher that ends it with us."""
+        """The full command line: the program behind the launcher that ends it with its parent."""
         user = f"{self.service_user.uid}:{self.service_user.gid}" if self.service_user else "-"
         directories = (str(len(self.directories)), *map(str, self.directories))
         launcher = (LAUNCHER, str(os.getpid()), str(int(self.orphan_signal)), user, *directories)
-        # -I and -S: the launcher needs no site packages, and none of ours may shadow the standard library
+        # -I and -S: the launcher needs no site packages, and none of the gateway's modules may shadow the standard
+        # library
         return (sys.executable, "-I", "-S", *launcher, *self.argv)
 
     def launch_options(self, output: int) -> dict[str, Any]:

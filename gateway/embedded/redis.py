@@ -18,7 +18,7 @@ DISABLED_COMMANDS = ("EVAL", "EVALSHA", "SCRIPT", "CONFIG", "DEBUG", "MODULE")
 
 
 class EmbeddedRedis(LocalServer):
-    """A Redis of our own on a directory; it keeps nothing on disk, since Postgres holds the truth."""
+    """A Redis on a directory of the gateway; it stores nothing on disk, because PostgreSQL holds the state."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory, PACKAGE)
@@ -34,7 +34,7 @@ class EmbeddedRedis(LocalServer):
         return f"unix://{quote(str(self.socket_path))}"
 
     def program(self) -> Program:
-        """The server process; it has nothing to save, so losing us ends it at once."""
+        """The server process; it has nothing to save, so it ends at once with its parent."""
         disabled = [word for command in DISABLED_COMMANDS for word in ("--rename-command", command, "")]
         (sockets,) = paths_for(self.service_user, (self.sockets,))
         return Program(
@@ -54,7 +54,7 @@ class EmbeddedRedis(LocalServer):
         )
 
     def end_stale_processes(self) -> None:
-        """End what an earlier run left at work here. We hold the lock: it is ours."""
+        """End the processes of an earlier run. They are the gateway's, because this process holds the lock."""
         end(processes_of(self.sockets, EXECUTABLE), signal.SIGKILL, 5.0)
         ensure_none(self.sockets, EXECUTABLE)
         self.socket_path.unlink(missing_ok=True)

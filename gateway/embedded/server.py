@@ -19,12 +19,12 @@ from gateway.embedded.service_user import Installed, programs_for, service_user_
 #: seconds a server may take to answer; recovery after a hard kill is part of it
 READY_WITHIN = 60.0
 
-#: nothing of our own environment is a server's business, secrets least of all
+#: a server gets nothing of this process's environment, which holds secrets
 SERVER_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 
 class LocalServer(ABC):
-    """A server of ours on one directory; either started here or handed to a supervisor as `program()`."""
+    """A server on one directory; either started here or handed to a supervisor as `program()`."""
 
     #: where its sockets lie; known once it is open
     sockets: Path

@@ -20,7 +20,7 @@ from pathlib import Path
 from gateway.embedded import StartupError
 from gateway.embedded.parent_death_signal import FIRST_DESCRIPTOR
 
-#: the user made on a machine where we are root
+#: the user that is created if the gateway runs as root
 USER_NAME = "pgserver"
 #: copies of server programs that are installed where that user cannot read them (FHS 3.0, /var/lib)
 PROGRAMS = Path("/var/lib/agent-connector-gateway/programs")

@@ -1,4 +1,4 @@
-"""Processes that an earlier run left behind in a directory of ours, and their end."""
+"""Ends processes that an earlier run left behind in a directory of the gateway."""
 
 import signal
 from collections.abc import Iterable

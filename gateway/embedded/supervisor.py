@@ -1,4 +1,4 @@
-"""Child processes kept alive while we live, and ended in order when we stop.
+"""Keeps child processes alive while this process runs, and ends them in order when it stops.
 
 Groups start one after the other and stop in the reverse order: what was started last depends on what came before it.
 """

@@ -70,7 +70,7 @@ class _Up:
         self._is_ready = False
 
     async def run(self) -> None:
-        """Take what must be ours alone, then start everything and watch it."""
+        """Take the locks, then start everything and watch it."""
         address = parse_address(self._options.bind)
         try:
             self._lock_directory()
@@ -91,7 +91,7 @@ class _Up:
         self._keys = None if self._options.brings_keys else ensure_keys(self._data_dir, data_exists=has_data)
 
     def _claim_ready_file(self) -> None:
-        """No ready file of an earlier run may say "ready" too early, nor one of ours outlive us."""
+        """Remove the ready file of an earlier run, which says "ready" too early, and this one's at its end."""
         if self._options.ready_file is None:
             return
         if not self._options.ready_file.parent.is_dir():
@@ -192,7 +192,7 @@ class _Up:
             logger.warning("the ready file could not be written: %s", error)
 
     def _pids(self) -> Mapping[str, Sequence[int] | int | None]:
-        """Process ids as the ready file names them; None for a store that is not ours."""
+        """Process ids as the ready file names them; None for a store that the gateway does not run."""
         pids = self._supervisor.pids
         return {
             "gateway": pids("gateway"),

@@ -114,7 +114,7 @@ class WebhookService:
         return await self._store.get(caller.organization_id, webhook_id, _workspaces(caller))
 
     async def find(self, caller: Caller, cursor: str | None, limit: int) -> WebhookPage:
-        """The newest first; raises InvalidParams for a cursor that is not ours."""
+        """The newest first; raises InvalidParams for a cursor that the gateway did not issue."""
         before = read_time_cursor(cursor)
         found = await self._store.find(caller.organization_id, _workspaces(caller), before, limit + 1)
         page, next_cursor = page_of(found, limit)

@@ -115,7 +115,7 @@ def _encoded(error: GatewayError, request_id: str) -> bytes:
 
 
 def from_http(error: web.HTTPException) -> GatewayError:
-    """aiohttp's own refusals (no such route, no such method, body too large) in our words."""
+    """aiohttp's own refusals (no such route, no such method, body too large) as errors of the gateway."""
     match error.status:
         case 404:
             return errors.NotFound("there is nothing at this path; /docs shows what there is")

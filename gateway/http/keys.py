@@ -35,7 +35,7 @@ LOAD_SHEDDING = web.AppKey("load_shedding", LoadShedding)
 EXPORTER = web.AppKey("exporter", PrometheusExporter)
 #: whether what the front end needs is there
 READINESS = web.AppKey("readiness", Remembered[Readiness])
-#: what links begin with; empty where no address of ours is known
+#: the beginning of links; empty if the gateway's address is not known
 LINK_BASE = web.AppKey("link_base", str)
 #: whether callers reach the front end by https
 IS_HTTPS = web.AppKey("is_https", bool)

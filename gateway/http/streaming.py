@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 _POLL_INTERVAL = 0.5
 #: seconds that a caller may leave the bytes for it untouched
 _TIMEOUT = 300.0
-#: a file is of others' making: a browser must neither guess its type nor run it under our name
+#: a file comes from an application: a browser must neither guess its type nor run it in the gateway's origin
 _SAFETY = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "Cache-Control": "private, no-cache, no-transform",

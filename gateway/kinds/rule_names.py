@@ -18,7 +18,7 @@ GROUP = "gateway.rules"
 
 @cache
 def brought_rules() -> Mapping[str, EntryPoint]:
-    """The rules of installed packages by name, not loaded yet; our own names cannot be replaced."""
+    """The rules of installed packages by name, not loaded yet; the gateway's own names cannot be replaced."""
     return {each.name: each for each in entry_points(group=GROUP) if each.name not in RULE_NAMES}
 
 

@@ -67,7 +67,7 @@ class ScheduleService:
     async def find(
         self, caller: Caller, cursor: str | None, limit: int, connector_id: UUID | None = None
     ) -> SchedulePage:
-        """The oldest first; raises InvalidParams for a cursor that is not ours."""
+        """The oldest first; raises InvalidParams for a cursor that the gateway did not issue."""
         after = read_time_cursor(cursor)
         page, next_cursor = page_of(await self.store.find(caller, after, limit + 1, connector_id), limit)
         return SchedulePage([schedule.view for schedule in page], next_cursor)

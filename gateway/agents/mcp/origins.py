@@ -5,7 +5,7 @@ from yarl import URL
 
 
 def is_origin_allowed(request: web.Request, allowed: frozenset[str]) -> bool:
-    """Whether a browser's page may call: none at all did, one of ours, or one that the operator allowed."""
+    """Whether the Origin is allowed: none (not a browser's page), the gateway's own, or one of the operator's."""
     origin = request.headers.get("Origin")
     return origin is None or origin in allowed
 

@@ -20,7 +20,7 @@ _POLL_INTERVAL = 30.0
 
 
 class TaskSubscriptions:
-    """`taskIds` of a `subscriptions/listen` request; lists of ours do not change while a server runs."""
+    """`taskIds` of a `subscriptions/listen` request; the gateway's lists do not change while a server runs."""
 
     capabilities: Mapping[str, Mapping[str, Any]] = {}
 

@@ -27,16 +27,16 @@ class AuditQuery(QueryString):
 
     EXAMPLE: ClassVar = {"limit": 20}
 
-    connector_id: UUID | None = Field(None, description="only what was done with this connector")
-    actor: str | None = Field(None, max_length=200, description="only what this client did: its id or its name")
+    connector_id: UUID | None = Field(None, description="only actions on this connector")
+    actor: str | None = Field(None, max_length=200, description="only actions of this client: its id or its name")
     operation: str | None = Field(
         None, max_length=200, description="only this operation or action, such as `tickets.update`"
     )
-    target: str | None = Field(None, max_length=200, description="only what was done to this record, job or workspace")
+    target: str | None = Field(None, max_length=200, description="only actions on this record, job or workspace")
     outcome: str | None = Field(
         None, max_length=100, description="only this outcome: `succeeded`, `accepted` or an error code"
     )
-    request_id: str | None = Field(None, max_length=128, description="only what this request did")
+    request_id: str | None = Field(None, max_length=128, description="only actions of this request")
     since: Moment | None = Field(None, description="only from this time on")
     until: Moment | None = Field(None, description="only before this time")
     limit: int = Field(100, ge=1, le=1000, description="how many a page holds")

@@ -75,7 +75,7 @@ class BatchBody(BatchOptionsBody):
     }
 
     operations: list[Annotated[dict[str, Any], WithJsonSchema(_OPERATION)]] = Field(
-        min_length=1, max_length=MAX_OPERATIONS, description="what to run; the result has them in this order"
+        min_length=1, max_length=MAX_OPERATIONS, description="the operations; the result has them in this order"
     )
     steps: bool | None = Field(
         None,

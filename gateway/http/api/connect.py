@@ -34,7 +34,7 @@ class CreateConnectSession(Body):
         None, max_length=2000, description="where the browser goes in the end; one of the client's"
     )
     expires_in: int = Field(
-        MAX_LINK_SECONDS, ge=1, le=MAX_LINK_SECONDS, description="seconds that the link is good for"
+        MAX_LINK_SECONDS, ge=1, le=MAX_LINK_SECONDS, description="seconds for which the link is valid"
     )
 
 

@@ -44,10 +44,12 @@ class CreateConnector(Body):
         }
     }
 
-    workspace_name: Name = Field(description="the workspace, which comes into being by being named")
+    workspace_name: Name = Field(description="the workspace; a new name creates it")
     connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
     name: Name | None = Field(None, description="display name; the kind's title when left out")
-    credentials: dict[str, Any] = Field(description="what the kind's authentication method takes; never comes back")
+    credentials: dict[str, Any] = Field(
+        description="the credential fields of the kind's authentication method; never returned"
+    )
     environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
     validate_: bool = Field(True, alias="validate", description="ask the application before the connector is stored")
     if_exists: Literal["create", "fail", "update"] = Field(

@@ -19,7 +19,7 @@ class SynchronizeBody(Body):
     EXAMPLES: ClassVar = {"tickets": {"entities": ["tickets"]}, "everything": {"full": True}}
 
     entities: list[EntityName] | None = Field(None, min_length=1, max_length=100, description="all when left out")
-    full: bool = Field(False, description="read everything, not only what changed; finds what is gone")
+    full: bool = Field(False, description="read all records, not only changed ones; detects deleted records")
 
 
 async def context_store_status(request: web.Request) -> ContextStoreView:

@@ -24,7 +24,7 @@ class CreateHook(Body):
     EXAMPLES: ClassVar = {"secret": {"secret": "8f742231b10e8888abcd99yyyzzz85a5"}, "handshake": {}}
 
     secret: Annotated[str, Field(min_length=1, max_length=500)] | None = Field(
-        None, description="what the application signs its notices with, where no handshake brings it"
+        None, description="the secret with which the application signs its notices, unless a handshake brings it"
     )
 
 

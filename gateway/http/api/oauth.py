@@ -53,7 +53,7 @@ class InitiateOAuth(Body):
     connector_id: Annotated[UUID, Field(strict=False)] | None = Field(
         None, description="the connector to authorize again, in place"
     )
-    state: str | None = Field(None, max_length=1000, description="comes back on redirect_url as it is")
+    state: str | None = Field(None, max_length=1000, description="returned unchanged on redirect_url")
 
 
 class AppConfiguration(Body):
@@ -62,7 +62,7 @@ class AppConfiguration(Body):
     client_id: Visible = Field(description="the app's id")
     client_secret: Annotated[
         SecretStr,
-        Field(min_length=1, max_length=1000, description="the app's secret; never comes back"),
+        Field(min_length=1, max_length=1000, description="the app's secret; never returned"),
         AfterValidator(_visible),
     ]
 
@@ -92,7 +92,7 @@ class CallbackQuery(BaseModel):
     code: str | None = Field(None, description="the authorization code (RFC 6749 §4.1.2)")
     state: str | None = Field(None, description="the consent that it is for")
     iss: str | None = Field(None, description="the authorization server (RFC 9207)")
-    error: str | None = Field(None, description="why there is no code")
+    error: str | None = Field(None, description="the reason why there is no code")
     error_description: str | None = Field(None, description="the reason in the application's words")
 
 

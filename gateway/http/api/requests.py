@@ -18,7 +18,9 @@ class RequestQuery(QueryString):
 
     connector_id: UUID | None = Field(None, description="only requests of this connector")
     job_id: UUID | None = Field(None, description="only requests of this job")
-    request_id: str | None = Field(None, max_length=128, description="only what this request to the gateway sent")
+    request_id: str | None = Field(
+        None, max_length=128, description="only requests that this request to the gateway sent"
+    )
     status: str | None = Field(
         None,
         pattern="^([1-5]xx|[1-5][0-9][0-9]|failed)$",

@@ -48,10 +48,12 @@ class TokenRequest(ClientCredentials):
     redirect_uri: str | None = Field(
         None, max_length=2000, description="of authorization_code: the redirect_uri of the authorization request"
     )
-    code_verifier: str = Field("", max_length=200, description="of authorization_code: what PKCE asks for (RFC 7636)")
+    code_verifier: str = Field(
+        "", max_length=200, description="of authorization_code: the code verifier of PKCE (RFC 7636)"
+    )
     refresh_token: str = Field("", max_length=_MAX_SECRET, description="of refresh_token: the token, good once")
     resource: str | None = Field(None, max_length=2000, description="the URL that the tokens are for (RFC 8707)")
-    scope: str = Field("", max_length=_MAX_SECRET, description="not needed: a token has what was granted")
+    scope: str = Field("", max_length=_MAX_SECRET, description="not needed: a token has the granted scopes")
 
 
 class RevokeToken(Form):

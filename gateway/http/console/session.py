@@ -26,7 +26,7 @@ class SignInRequired(GatewayError):
 
 
 class ForeignForm(Forbidden):
-    """A form that none of our pages can have sent."""
+    """A form that no page of the gateway can have sent."""
 
     code, title = "foreign_form", "This form cannot be accepted"
 
@@ -50,7 +50,7 @@ def sign_in_response(request: web.Request) -> web.Response:
 
 
 async def read_console_form(request: web.Request) -> dict[str, str]:
-    """The fields of a form of ours; raises ForeignForm for one that another page has sent."""
+    """The fields of a form of the console; raises ForeignForm for one that another page has sent."""
     fields = await read_form_fields(request)
     if not request.app[SERVICES].console_sessions.is_csrf_token(request[SESSION], fields.pop("csrf", "")):
         raise ForeignForm("the form is not of this session; go back, load the page again and send it once more")
