@@ -157,7 +157,7 @@ class InspectionView(Connector, frozen=True, kw_only=True):
 
 
 class IfExists(StrEnum):
-    """What becomes of a new connector whose name one in the workspace has: names need not be unique by themselves."""
+    """What to do if the workspace has a connector of the same name: names do not have to be unique."""
 
     #: it is another connector of that name
     CREATE = "create"
@@ -211,7 +211,9 @@ class ConnectLinkView(Struct, frozen=True):
     """A link at which a person connects an application."""
 
     id: Annotated[Id, member("The id to ask for the state of the link.")]
-    url: Annotated[Url, member("The page for the person; good once.", "https://gateway.example.com/connect/5e1f0c3d")]
+    url: Annotated[
+        Url, member("The page for the person; it can be used once.", "https://gateway.example.com/connect/5e1f0c3d")
+    ]
     expires_at: Annotated[Time, member("When the link ends.")]
 
 

@@ -1,4 +1,4 @@
-"""What there is to call: kinds with their entities and actions, operations, tools and documents for agents."""
+"""Discovery: kinds with their entities and actions, operations, tools and documents for agents."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from gateway.contract.members import ID, Id, PageOf, member
 
 
 class Effect(StrEnum):
-    """What running an operation twice would do; decides what a lost answer means."""
+    """The effect of running an operation twice; it decides what a lost answer means."""
 
     #: changes nothing: run again at will
     READ = "read"
@@ -85,7 +85,7 @@ class AuthMethodView(SunsetView, frozen=True, kw_only=True):
 
 
 class KindMembers(Struct, frozen=True, kw_only=True):
-    """What every view of a kind has."""
+    """The members of every view of a kind."""
 
     kind: Annotated[str, member("The kind.", "support-desk")]
     application: Annotated[str, member("The vendor's name for the application.", "Zendesk")]
@@ -201,8 +201,10 @@ class OperationMatches(Struct, frozen=True):
     """Operations; the best match first, without a query in a fixed order."""
 
     data: Annotated[list[OperationMatch], member("The operations that do the task.")]
-    closest: Annotated[list[OperationMatch], member("Where none does it, the operations that come closest.", [])]
-    message: Annotated[str | None, member("Where none does it, a sentence that says what is missing.", None)]
+    closest: Annotated[
+        list[OperationMatch], member("If no operation does the task, the operations that come closest.", [])
+    ]
+    message: Annotated[str | None, member("If no operation does the task, a sentence that says what is missing.", None)]
     took_ms: Annotated[int, member("Duration of the search in milliseconds.", 3)]
 
 

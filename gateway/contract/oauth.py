@@ -74,7 +74,7 @@ class AuthorizationRequest:
 
     @property
     def place(self) -> str:
-        """Where the redirect leads, in words for the person: a host, or the program behind a scheme."""
+        """The target of the redirect, in words for the person: a host, or the program behind a scheme."""
         url = URL(self.redirect_uri, encoded=True)
         return str(url.host) if url.scheme in ("http", "https") else f"the program behind {url.scheme}:"
 
@@ -161,7 +161,7 @@ class GrantView(Struct, frozen=True):
     """Access that a person gave to an agent's host."""
 
     id: Annotated[Id, member("The grant's id.")]
-    client_id: Annotated[Id, member("The client who gave the access.")]
+    client_id: Annotated[Id, member("The client that gave the access.")]
     client_name: Annotated[str, member("The client's name; of a person the sign-in name.", "ada@example.com")]
     host_id: Annotated[str, member("The host's client id.", "https://host.example.com/client.json")]
     host_name: Annotated[str, member("The host's name.", "An agent's host")]

@@ -9,7 +9,7 @@ from gateway.contract.members import Id, Time, member
 
 
 class UploadView(Struct, frozen=True):
-    """Where an upload stands."""
+    """The state of an upload."""
 
     id: Annotated[Id, member("The upload's id.")]
     connector_id: Annotated[Id, member("The connector.")]

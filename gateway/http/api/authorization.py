@@ -128,7 +128,9 @@ async def leave_to_sign_in(request: web.Request) -> web.Response:
 async def signed_in_by_provider(
     request: web.Request, purpose: Mapping[str, Any], identified: Client | GatewayError
 ) -> web.Response:
-    """Go on with a request that left for the provider: on to the consent, or the page to sign in on with the reason."""
+    """Continues a request after the sign-in at the provider: with the consent, or the sign-in page and the reason of a
+    refusal.
+    """
     form = _Form.of(request.app[SERVICES], purpose)
     if isinstance(identified, GatewayError):
         return _sign_in_page(request, form.authorization_request, form.sealed(), identified.detail)

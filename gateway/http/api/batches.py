@@ -97,7 +97,7 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
     """Runs up to 10,000 operations of one connector as one job, or up to 100,000 as `application/x-ndjson`, one
     operation a line (64 MiB). Every operation is checked before anything is sent; a 422 names each faulty line.
 
-    They run side by side, at most `concurrency` at a time and within the application's limits. The job's result is
+    They run concurrently, at most `concurrency` at a time and within the application's limits. The job's result is
     `{total, succeeded, failed, unknown, skipped, results: [{index, id?, status, result?, error?}]}` in the order sent;
     with `Accept: application/x-ndjson` it is one operation a line. Operations that fail do not fail the job. After a
     crash a finished operation is not sent again, a write that was in flight ends `unknown`, and the others are run.

@@ -42,7 +42,7 @@ def client_view(client: Client, callback_urls: Sequence[str] = ()) -> ClientView
 
 
 async def list_clients(request: web.Request) -> ClientList:
-    """Programs and people that may act for the organization; secrets never come back."""
+    """Programs and people that may act for the organization; secrets are never returned."""
     services, caller = request.app[SERVICES], request[CALLER]
     callback_urls = await services.webhooks.callback_urls(caller)
     return ClientList(

@@ -60,7 +60,7 @@ async def get_connect_session(request: web.Request) -> ConnectSessionView:
 
 
 async def show_connect_page(request: web.Request) -> web.Response:
-    """GET /connect/{token}: the applications to choose from, or the form of the one that was chosen."""
+    """GET /connect/{token}: the applications to choose from, or the form of the chosen one."""
     session = await _session(request)
     if session.status is not SessionStatus.PENDING:
         return _ended(request, session)
@@ -95,7 +95,7 @@ async def send_connect_form(request: web.Request) -> web.Response:
 
 
 async def finish_connect(request: web.Request) -> web.Response:
-    """GET /connect/return: where a consent that a link began comes back to."""
+    """GET /connect/return: the redirect URL of consents that a link began."""
     token = request.query.get("state", "")
     session, state = await request.app[SERVICES].connect_links.finish_consent(token)
     kind = request.app[SERVICES].catalog.kind(state.kind)

@@ -102,9 +102,9 @@ def _ending_headers(connector: Connector, catalog: Catalog) -> dict[str, str]:
 
 async def create_connector(request: web.Request) -> web.Response:
     """Creates a connector in a workspace; a new workspace name creates the workspace. The kind's variables, such as
-    `subdomain`, may be in `environment` or in `credentials`. Unless `validate` is false, the gateway first checks
-    the credentials with the application; if it refuses them, the answer is 422 `invalid_credentials` and names the
-    field. Credentials are sealed and never come back.
+    `subdomain`, may be in `environment` or in `credentials`. Unless `validate` is false, the gateway first checks the
+    credentials with the application; if it refuses them, the answer is 422 `invalid_credentials` and names the field.
+    Credentials are sealed and never returned.
     """
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
     connector_request = ConnectorRequest(

@@ -23,7 +23,7 @@ class DocsQuery(QueryString):
 
 
 async def list_connector_types(request: web.Request) -> KindPage:
-    """All kinds in brief: authentication methods, entities and actions."""
+    """A summary of all kinds: authentication methods, entities and actions."""
     catalog = request.app[SERVICES].catalog
     return KindPage([msgspec.convert(kind_summary(kind), KindSummaryView) for kind in catalog])
 

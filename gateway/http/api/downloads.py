@@ -42,7 +42,9 @@ class LinkQuery(QueryString):
 
 
 async def download(request: web.Request, call: OperationCall) -> web.StreamResponse:
-    """The file of a download action: its status is known, and can still be an error, before the first byte goes out."""
+    """The file of a download action. Its status is known before the first byte is sent, so that it can still be an
+    error.
+    """
     if call.token_hash is not None or wants_chunk(call.params):
         return await _chunk(request, call)
     return await _stream(request, replace(call, params=file_params(call.params)))

@@ -50,7 +50,7 @@ class EventQuery(EventStreamQuery):
 
 
 async def list_events(request: web.Request) -> EventPage:
-    """The events after `after`, in their order. An event is there once its change is true, and only then: a job's end,
+    """The events after `after`, in their order. An event is written in the same transaction as its change: a job's end,
     a connector's state, a record's write into the synchronized copy. Call again with `next_cursor` as `after`. Events
     are kept for a week by default; 410 `cursor_expired` says where the feed begins.
     """

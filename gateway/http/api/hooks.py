@@ -33,9 +33,9 @@ def _hook_response(hook: HookView) -> web.Response:
 
 
 async def create_hook(request: web.Request) -> web.Response:
-    """Answers the URL at which the application's webhooks are received, and stores the secret that they are signed
-    with. Notices bring synchronizations forward. Repeat the request to replace the secret, of which the previous one
-    stays valid, or to let handshakes bring secrets for another hour.
+    """Answers with the URL that receives the application's webhooks, and stores the secret that they are signed with.
+    Notices bring synchronizations forward. Repeat the request to replace the secret, of which the previous one stays
+    valid, or to let handshakes bring secrets for another hour.
     """
     body = await read_body(request, CreateHook) if request.body_exists else CreateHook(secret=None)
     hooks = request.app[SERVICES].inbound_webhooks
@@ -49,15 +49,15 @@ async def get_hook(request: web.Request) -> web.Response:
 
 
 async def delete_hook(request: web.Request) -> web.Response:
-    """Deletes the hook with its secrets: its URL takes nothing any more."""
+    """Deletes the hook with its secrets: its URL accepts no more notices."""
     await request.app[SERVICES].inbound_webhooks.delete(request[CALLER], path_id(request, "connector_id"))
     return web.Response(status=204)
 
 
 async def receive_notice(request: web.Request) -> web.Response:
-    """Receives a notice of an application. The signature or handshake is that of the application; whatever is not
-    signed, or too old, is answered 403. The answer comes once the notice is stored. The copies' next synchronizations
-    are brought forward; what the notice says is not believed.
+    """Receives a notice of an application. The signature or handshake is that of the application; a notice that is not
+    signed, or too old, is answered 403. The answer comes once the notice is stored. The gateway brings the copies' next
+    synchronizations forward and does not trust the notice's content.
     """
     services, started = request.app[SERVICES], time.perf_counter()
     try:

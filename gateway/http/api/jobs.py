@@ -205,7 +205,7 @@ async def retry_job(request: web.Request) -> web.Response:
 async def job_result(request: web.Request) -> web.StreamResponse:
     """The answer or the error of the inline call; 202 with the job while it has not ended, 410 after the result has
     expired. `Accept: application/x-ndjson` gives one record per line. The result of a download is the file, with
-    ranges. If the job ended early, the error's `result` is what was done before.
+    ranges. If the job ended early, the error's `result` has what was done before.
     """
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
     preferences = preferences_of(request)

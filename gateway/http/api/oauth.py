@@ -34,7 +34,7 @@ def _visible(secret: SecretStr) -> SecretStr:
 
 
 class InitiateOAuth(Body):
-    """A connector that is to come from a user's consent."""
+    """A connector that a user's consent creates."""
 
     EXAMPLES: ClassVar = {
         "consent": {
@@ -147,8 +147,8 @@ async def get_oauth_flow(request: web.Request) -> FlowView:
 
 
 async def put_oauth_app(request: web.Request) -> AppView:
-    """Sets the organization's own OAuth app for a kind; later consents show it. The secret is sealed and never comes
-    back.
+    """Sets the organization's own OAuth app for a kind; later consents show it. The secret is sealed and never
+    returned.
     """
     body, apps = await read_body(request, PutOAuthApp), request.app[SERVICES].oauth.apps
     app = body.configuration

@@ -25,7 +25,7 @@ async def static_file(request: web.Request) -> web.Response:
 
 
 async def connect_script(request: web.Request) -> web.Response:
-    """GET /connect.js: what opens a connect link from any page."""
+    """GET /connect.js: the script that opens a connect link from any page."""
     return await _served(request, static_files()["connect.js"])
 
 

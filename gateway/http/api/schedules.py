@@ -122,13 +122,13 @@ async def get_schedule(request: web.Request) -> ScheduleView:
 
 
 async def change_schedule(request: web.Request) -> ScheduleView:
-    """Changes members of a schedule. From now on it runs in the name of the client that changed it."""
+    """Changes members of a schedule. It then runs in the name of the client that changed it."""
     body, schedule_id = await read_body(request, ChangeSchedule), path_id(request, "schedule_id")
     return await request.app[SERVICES].schedules.change(request[CALLER], schedule_id, _sent(body))
 
 
 async def delete_schedule(request: web.Request) -> web.Response:
-    """Deletes a schedule. A run that has begun goes on."""
+    """Deletes a schedule. A run that has begun continues."""
     await request.app[SERVICES].schedules.delete(request[CALLER], path_id(request, "schedule_id"))
     return web.Response(status=204)
 

@@ -18,7 +18,7 @@ _STALE = "This sign-in is too old, was used already, or was begun in another bro
 
 
 async def finish_sign_in(request: web.Request) -> web.Response:
-    """GET /sign-in/callback: go on where the person left, as who they are."""
+    """GET /sign-in/callback: continues the page that the person left, signed in."""
     provider = request.app[SERVICES].sign_in_provider
     query, browser = list(request.query.items()), SIGN_IN_BROWSER.secret(request)
     pending = await provider.resume(query, browser) if browser else None

@@ -57,7 +57,7 @@ class TokenRequest(ClientCredentials):
 
 
 class RevokeToken(Form):
-    """The end of a token; id and secret of its client may come in the Authorization header instead."""
+    """The token to revoke; id and secret of its client may come in the Authorization header instead."""
 
     EXAMPLES: ClassVar = {"token": {"token": "2YotnFZFEjr1zCsicMWpAA", "client_id": ID, "client_secret": "…"}}
 

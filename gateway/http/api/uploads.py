@@ -47,7 +47,7 @@ async def upload(request: web.Request) -> web.Response:
     file takes its place. It is streamed and never in memory as a whole, up to `GATEWAY_MAX_UPLOAD_BYTES`.
 
     The answer is that of `execute`. If the response of the application is lost, the error says that the outcome is
-    unknown. An upload is not repeated by the gateway and takes no `Idempotency-Key`.
+    unknown. The gateway does not repeat an upload, and an upload takes no `Idempotency-Key`.
 
     With `Upload-Complete` the upload can be resumed if the application has upload sessions, such as Google Drive; for
     others the error is `not_resumable`. Send `Upload-Complete: ?0`, `Upload-Length` and no body: the answer is 201, and
@@ -84,8 +84,9 @@ async def upload(request: web.Request) -> web.Response:
 
 
 async def get_upload(request: web.Request) -> web.Response:
-    """Where an upload stands, as the application says: `offset` (and `Upload-Offset`) is the number of bytes that it
-    has stored. Once it is `complete`, `answer` is that of `execute`, even if the response to the last request was lost.
+    """The state of an upload, as the application reports it: `offset` (and `Upload-Offset`) is the number of bytes that
+    it has stored. Once it is `complete`, `answer` is that of `execute`, even if the response to the last request was
+    lost.
     """
     state = await request.app[SERVICES].uploads.state(request[CALLER], *_ids(request))
     headers = _headers(state.view, state.multiple, request.app[MAX_UPLOAD])
@@ -98,7 +99,7 @@ async def append(request: web.Request) -> web.Response:
     of `Upload-Limit`, and is answered with 204.
 
     If the connection breaks, get the upload and continue at its `Upload-Offset`. Of two requests at a time the later
-    one continues. Where the offset is another one, the error is `upload_offset_mismatch`.
+    one continues. If the offset is a different one, the error is `upload_offset_mismatch`.
     """
     length = request.content_length
     if length is None or request.content_type != PARTIAL_UPLOAD:

@@ -103,20 +103,20 @@ async def get_webhook(request: web.Request) -> WebhookView:
 
 
 async def change_webhook(request: web.Request) -> WebhookView:
-    """Changes a webhook. `status: active` enables it again: it continues after the last event that it took."""
+    """Changes a webhook. `status: active` enables it again: it continues after the last event that it received."""
     body, webhook_id = await read_body(request, ChangeWebhook), path_id(request, "webhook_id")
     change = {name: getattr(body, name) for name in body.model_fields_set}
     return await request.app[SERVICES].webhooks.change(request[CALLER], webhook_id, change)
 
 
 async def delete_webhook(request: web.Request) -> web.Response:
-    """Deletes a webhook with its deliveries; an attempt that is under way is not undone."""
+    """Deletes a webhook with its deliveries; an attempt in progress is not undone."""
     await request.app[SERVICES].webhooks.delete(request[CALLER], path_id(request, "webhook_id"))
     return web.Response(status=204)
 
 
 async def test_webhook(request: web.Request) -> WebhookTestView:
-    """Sends an event of the type `webhook.test` to the receiver, once, and answers what came of it."""
+    """Sends an event of the type `webhook.test` to the receiver, once, and answers with the result."""
     return await request.app[SERVICES].webhooks.test(request[CALLER], path_id(request, "webhook_id"))
 
 
