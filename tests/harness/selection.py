@@ -10,7 +10,20 @@ from gateway.aio.memory import collect_rarely, tune_gc
 
 TESTS = Path(__file__).parents[1]
 #: folders that start gateways and wait for them, those that take longest first: none of them is left for the end
-SLOWEST = ("faults", "packaging", "journeys", "sdk", "embedded", "deploy", "cli", "http", "sandbox", "jobs", "oauth")
+SLOWEST = (
+    "faults",
+    "packaging",
+    "journeys",
+    "sdk",
+    "embedded",
+    "deploy",
+    "cli",
+    "http",
+    "sandbox",
+    "audit",
+    "oauth_server",
+    "jobs",
+)
 #: folders whose tests start processes each in its own way
 _STARTING = {"faults", "packaging", "journeys", "sdk", "embedded", "deploy"}
 #: fixtures behind which a process runs
