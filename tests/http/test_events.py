@@ -163,6 +163,15 @@ async def test_a_webhook_that_is_wrong_is_refused(api, change):
     assert (await api.post(WEBHOOKS, {**WEBHOOK, **change})).status == 422
 
 
+async def test_a_webhook_for_a_connector_that_the_caller_does_not_see_is_refused(front, api, support_desk):
+    created = (await api.post(WEBHOOKS, WEBHOOK)).document(201)
+    async with front.api() as other:
+        for_others = await other.post(WEBHOOKS, {**WEBHOOK, "connector_id": support_desk.record["id"]})
+    for_none = await api.call("PATCH", f"{WEBHOOKS}/{created['id']}", json={"connector_id": str(uuid4())})
+
+    assert [answer.status for answer in (for_others, for_none)] == [404, 404]
+
+
 async def test_pages_of_webhooks_follow_the_cursor(api):
     ids = [(await api.post(WEBHOOKS, WEBHOOK)).document(201)["id"] for _ in range(3)]
 

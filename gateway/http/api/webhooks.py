@@ -86,9 +86,16 @@ async def create_webhook(request: web.Request) -> web.Response:
     is retried with back-off for three days.
     """
     body = await read_body(request, CreateWebhook)
+    await _require_connector(request, body.connector_id)
     webhook = await request.app[SERVICES].webhooks.create(request[CALLER], NewWebhook(**body.model_dump()))
     headers = {"Location": f"/api/v1/webhooks/{webhook.id}", "Cache-Control": "no-store"}
     return json_response(webhook, 201, headers)
+
+
+async def _require_connector(request: web.Request, connector_id: UUID | None) -> None:
+    """Raise NotFound for a connector that the caller does not see: its webhook would never send anything."""
+    if connector_id is not None:
+        await request.app[SERVICES].connectors.get(request[CALLER], connector_id)
 
 
 async def list_webhooks(request: web.Request) -> WebhookPage:
@@ -106,6 +113,7 @@ async def change_webhook(request: web.Request) -> WebhookView:
     """Changes a webhook. `status: active` enables it again: it continues after the last event that it received."""
     body, webhook_id = await read_body(request, ChangeWebhook), path_id(request, "webhook_id")
     change = {name: getattr(body, name) for name in body.model_fields_set}
+    await _require_connector(request, body.connector_id)
     return await request.app[SERVICES].webhooks.change(request[CALLER], webhook_id, change)
 
 
