@@ -9,20 +9,11 @@ import pytest
 from gateway.aio.memory import collect_rarely, tune_gc
 
 TESTS = Path(__file__).parents[1]
-#: folders that start gateways and wait for them, those that take longest first: none of them is left for the end
+#: folders and files that take long, those that take longest first: none of them is left for the end
 SLOWEST = (
-    "faults",
-    "packaging",
-    "journeys",
-    "sdk",
-    "embedded",
-    "deploy",
-    "cli",
-    "http",
-    "sandbox",
-    "audit",
-    "oauth_server",
-    "jobs",
+    *("faults", "packaging", "journeys", "sdk", "embedded", "deploy", "cli", "http", "sandbox", "audit"),
+    *("oauth_server", "operation_search", "test_in_process.py", "identity", "workers", "kinds", "test_names.py"),
+    *("oauth_client", "jobs", "test_layout.py"),
 )
 #: folders whose tests start processes each in its own way
 _STARTING = {"faults", "packaging", "journeys", "sdk", "embedded", "deploy"}
