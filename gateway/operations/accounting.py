@@ -50,8 +50,12 @@ def describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> N
 
 def target_of(operation: Operation, params: Mapping[str, Any]) -> str | None:
     """The record that a call names in its path, `42` or `42/7` where it names several; None for a list or a create."""
-    named = (params.get(each.name) for each in operation.placements if each.where == "path")
-    return "/".join(str(value) for value in named if value is not None)[:_MAX_LENGTH] or None
+    named = [
+        str(params[each.name])
+        for each in operation.placements
+        if each.where == "path" and params.get(each.name) is not None
+    ]
+    return "/".join(named)[:_MAX_LENGTH] or None
 
 
 def changed_members(operation: Operation, params: Mapping[str, Any]) -> list[str]:

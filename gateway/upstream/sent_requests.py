@@ -67,7 +67,6 @@ def note(
     path = request.logged_path or request.url.raw_path
     if scope.foreign_host is not None:
         path = f"//{scope.foreign_host}/…"
-    named = next((received.headers[name] for name in _REQUEST_ID_HEADERS if name in received.headers), None)
     sent = SentRequest(
         scope.connector_id,
         CLOCK.unix_time(),
@@ -80,8 +79,16 @@ def note(
         received.status or None,
         received.error,
         request.operation,
-        named and named[:_MAX_ID],
+        _request_id(received.headers),
         context.get("request_id"),
         context.get("job_id"),
     )
     observe(sent)
+
+
+def _request_id(headers: Mapping[str, str]) -> str | None:
+    """The application's own id of a request, cut to its limit."""
+    for name in _REQUEST_ID_HEADERS:
+        if name in headers:
+            return headers[name][:_MAX_ID]
+    return None

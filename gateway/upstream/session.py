@@ -271,8 +271,9 @@ def _authenticated(
     request: UpstreamRequest, credentials: Mapping[str, str]
 ) -> tuple[UpstreamRequest, Mapping[str, str]]:
     """The request with the credentials that belong in its query, and those that are headers."""
-    if any(name.startswith(QUERY_PREFIX) for name in credentials):
-        return with_query_credentials(request, credentials)
+    for name in credentials:
+        if name[0] == QUERY_PREFIX:
+            return with_query_credentials(request, credentials)
     return request, credentials
 
 

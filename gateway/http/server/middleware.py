@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 
-from gateway.audit.log import begin_request
+from gateway.audit.log import Entry, begin_request
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -60,15 +60,16 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     The Struct that a handler answers is sent as the JSON of a 200.
     """
     started = time.perf_counter()
-    app, route = request.app, request.app[ROUTE_OF].get(request.match_info.route)
-    span = _begin(request, route)
+    app = request.app
+    route = app[ROUTE_OF].get(request.match_info.route)
+    entry, span = _begin(request, route)
     release: Callable[[], None] | None = None
     response: web.StreamResponse | None = None
     outcome: str | None = None
     try:
         release = await _admit(request, route)
         if route is not None:
-            _permit(request, route)
+            _permit(request, route, entry)
         with span:
             try:
                 answered: web.StreamResponse | Struct = await handler(request)
@@ -94,9 +95,9 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     finally:
         if release is not None:
             release()
-        _record(request, response, outcome, time.perf_counter() - started)
+        _record(request, entry, response, outcome, time.perf_counter() - started)
     if not response.prepared:
-        if RATE_HEADERS in request:
+        if app[LIMITS].rates.is_limiting and RATE_HEADERS in request:
             response.headers.update(request[RATE_HEADERS])
         if app[IS_DRAINING].is_set():
             # The next request belongs on another connection, to a process that stays.
@@ -106,10 +107,11 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
 
 async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:
     """What every response says, streams too; nothing of the software that made it."""
+    headers = response.headers
     # The HTTP library refuses an unknown expectation at an unknown path before the request has its id.
-    response.headers["X-Request-Id"] = request.get(REQUEST_ID) or _new_id()
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers.pop("Server", None)
+    headers["X-Request-Id"] = request.get(REQUEST_ID) or _new_id()
+    headers["X-Content-Type-Options"] = "nosniff"
+    headers.pop("Server", None)
     if not isinstance(response, web.Response):
         request[STREAM] = response
 
@@ -118,15 +120,18 @@ def _new_id() -> str:
     return f"{getrandbits(128):032x}"
 
 
-def _begin(request: web.Request, route: Route | None) -> AbstractContextManager[None]:
-    """Give the request its id, which its log events, audit entries and trace name; returns the span of its handler."""
+def _begin(request: web.Request, route: Route | None) -> tuple[Entry | None, AbstractContextManager[None]]:
+    """Give the request its id, which its log events, audit entries and trace name.
+
+    Returns its audit entry, if it has one, and the span of its handler.
+    """
     given = request.headers.get("X-Request-Id", "")
     request_id = given if given and _SAFE_ID.fullmatch(given) else _new_id()
     request[REQUEST_ID] = request_id
     entry = begin_request(request_id, None if route is None else route.audit)
     if entry is not None:
         request[AUDIT] = entry
-    return tracing.begin_request(request_id, request.method, request.headers)
+    return entry, tracing.begin_request(request_id, request.method, request.headers)
 
 
 async def _admit(request: web.Request, route: Route | None) -> Callable[[], None] | None:
@@ -136,7 +141,8 @@ async def _admit(request: web.Request, route: Route | None) -> Callable[[], None
     """
     if "Content-Encoding" in request.headers:
         raise UnsupportedEncoding("bodies are taken as they are; send the request without Content-Encoding")
-    limits = request.app[LIMITS]
+    app = request.app
+    limits = app[LIMITS]
     # Said by the matched route alone, as another may match the path when it is decoded. Which methods a path takes
     # is no secret: the contract is public.
     is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
@@ -145,7 +151,7 @@ async def _admit(request: web.Request, route: Route | None) -> Callable[[], None
             return None
         limits.tokenless.acquire(request.remote)
         return partial(limits.tokenless.release, request.remote)
-    caller = await (signed_in(request) if route and route.is_console else _caller(request, request.app[SERVICES]))
+    caller = await (signed_in(request) if route and route.is_console else _caller(request, app[SERVICES]))
     request[CALLER] = caller
     if limits.rates.is_limiting:
         rates = limits.rates.try_acquire(caller)
@@ -156,9 +162,9 @@ async def _admit(request: web.Request, route: Route | None) -> Callable[[], None
     return partial(limits.requests.release, caller.organization_id)
 
 
-def _permit(request: web.Request, route: Route) -> None:
+def _permit(request: web.Request, route: Route, entry: Entry | None) -> None:
     """Complete the audit entry, so that a refusal is on record, and check the scope; raises InsufficientScope."""
-    caller, entry = request.get(CALLER), request.get(AUDIT)
+    caller = request.get(CALLER)
     if entry is not None:
         entry.connector_id = id_of(request.match_info.get("connector_id"))
         entry.target = request.match_info.get(_target_of(route.path))
@@ -232,28 +238,33 @@ def _is_within(path: str, resource: str, base_url: str) -> bool:
     return path == within or path.startswith(f"{within}/")
 
 
-def _record(request: web.Request, response: web.StreamResponse | None, outcome: str | None, seconds: float) -> None:
+def _record(
+    request: web.Request,
+    entry: Entry | None,
+    response: web.StreamResponse | None,
+    outcome: str | None,
+    seconds: float,
+) -> None:
     """Write the audit entry; count and log a request that was answered. `outcome` is the code of its error."""
     if outcome is None:
         outcome = "interrupted" if response is None else _outcome_of(response.status)
-    entry = request.get(AUDIT)
     if entry is not None and entry.end(outcome, request[REQUEST_ID], round(seconds * 1000)):
         request.app[SERVICES].audit.note(entry)
     if response is None:
         return
-    resource = request.match_info.route.resource
-    route = resource.canonical if resource else "none"
-    REQUESTS.add(request.method if resource else "none", route, str(response.status))
-    REQUEST_SECONDS.observe(seconds, route)
+    status, resource = response.status, request.match_info.route.resource
+    path = "none" if resource is None else resource.canonical
+    REQUESTS.add("none" if resource is None else request.method, path, str(status))
+    REQUEST_SECONDS.observe(seconds, path)
     if log.isEnabledFor(logging.INFO):
         fields = {
             "method": request.method,
-            "route": route,
-            "status": response.status,
+            "route": path,
+            "status": status,
             "took_ms": round(seconds * 1000, 1),
-            **_subject(request),
+            **_subject(request, entry),
         }
-        if response.status >= 400:
+        if status >= 400:
             fields["error"] = outcome
         log.info("request", extra=fields)
 
@@ -265,16 +276,16 @@ def _outcome_of(status: int) -> str:
     return "succeeded" if status < 400 else code_of(status)
 
 
-def _subject(request: web.Request) -> dict[str, str]:
+def _subject(request: web.Request, entry: Entry | None) -> dict[str, str]:
     """Who asked for what of which connector, as far as it is known; never params."""
-    caller, pending = request.get(CALLER), request.get(AUDIT)
+    caller = request.get(CALLER)
     context = {} if caller is None else {"client_id": str(caller.client_id)}
-    if pending is None or pending.connector_id is None:
+    if entry is None or entry.connector_id is None:
         return context
-    context["connector_id"] = str(pending.connector_id)
-    if pending.what is not None:
-        context["operation"] = pending.what
+    context["connector_id"] = str(entry.connector_id)
+    if entry.what is not None:
+        context["operation"] = entry.what
     if caller is not None:
-        kind = request.app[SERVICES].resolver.kind_of(caller.organization_id, pending.connector_id)
+        kind = request.app[SERVICES].resolver.kind_of(caller.organization_id, entry.connector_id)
         context |= {} if kind is None else {"kind": kind}
     return context
