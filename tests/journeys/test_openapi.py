@@ -217,7 +217,7 @@ async def test_no_request_that_the_document_allows_makes_a_5xx(running, stranger
         *("--exclude-path-regex", "/events$", "--seed", "7", "--no-color"),
     ]
 
-    environment = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.harness.line_bodies"}
+    environment = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.harness.schemathesis_hooks"}
     outcome = await asyncio.to_thread(
         subprocess.run, command, env=environment, capture_output=True, text=True, timeout=240, check=False
     )
