@@ -1,4 +1,4 @@
-"""How schemathesis sends requests: bodies that are no JSON as what it makes up, all for the token's own organization."""
+"""How schemathesis sends requests: bodies that are no JSON as what it makes up, all for the token's organization."""
 
 import schemathesis
 
