@@ -8,7 +8,7 @@ _TIMEOUT = 0.5
 
 
 async def done_within(task: "asyncio.Task[Any]", seconds: float) -> bool:
-    """Whether the task is done in time; otherwise it continues. As `asyncio.wait` of one task, at half its cost."""
+    """Whether the task is done in time; otherwise it continues. Like `asyncio.wait` of one task, at half its cost."""
     loop = asyncio.get_running_loop()
     woken = loop.create_future()
 
@@ -29,8 +29,8 @@ async def done_within(task: "asyncio.Task[Any]", seconds: float) -> bool:
 async def cancel_and_wait(*tasks: "asyncio.Task[Any]") -> None:
     """Cancel tasks until they have ended.
 
-    Once is not enough: libraries turn being canceled into errors of their own, which a task that must go on through
-    errors takes for one more of them.
+    One cancellation may not be enough: a library can turn it into an error of its own, and a task that continues
+    after errors then continues.
     """
     left = set(tasks)
     while left:

@@ -1,7 +1,7 @@
-"""The time of day of a process: PostgreSQL's, carried on by a clock that does not jump.
+"""The time of day in a process: read from PostgreSQL, and advanced by a clock that does not jump.
 
-All processes agree on it, and a machine whose own clock is wrong, or is set meanwhile, ends nothing early or late.
-Without a PostgreSQL it is the time at which the process started, carried on likewise.
+All processes agree on the time. A machine's clock that is wrong or is set meanwhile makes nothing end early or late.
+Without PostgreSQL, the time starts as the machine's at the start of the process, and advances in the same way.
 """
 
 import time
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
-# Where the system has it, a clock that goes on while the machine sleeps.
+# If the system has CLOCK_BOOTTIME, it is used: it also advances while the machine sleeps.
 _STEADY: int | None = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
@@ -44,5 +44,5 @@ class Clock:
         self.is_set = True
 
 
-#: of the process; `db` sets it
+#: the clock of the process; `db` sets it
 CLOCK = Clock()

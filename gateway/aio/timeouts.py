@@ -23,15 +23,15 @@ class Wait:
         self.at = self._ends_at
 
     def touch(self) -> None:
-        """Restart the idle time, because the peer is waited for."""
+        """Restart the idle time: the next data of the peer is due within it."""
         self.at = min(self._ends_at, monotonic() + self._idle)
 
     def hold(self) -> None:
-        """Suspend the idle time until the next touch; only the total time counts."""
+        """Suspend the idle time until the next `touch`; the total time continues."""
         self.at = self._ends_at
 
     def expire(self) -> None:
-        """End the wait: its time is over."""
+        """End the wait; `Timeouts` calls this method when the time is over."""
         raise NotImplementedError
 
 
@@ -60,7 +60,7 @@ class Timeouts:
         self._timer = asyncio.get_running_loop().call_later(RESOLUTION, self._look) if is_needed else None
 
     def close(self) -> None:
-        """Stop the timer: no wait expires any more."""
+        """Stop the timer; no wait expires after that."""
         self._waits.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -70,7 +70,7 @@ class Timeouts:
 class IdleTimeout(Wait):
     """`with` a block that takes at most `total` seconds, and `idle` without a `touch`; else TimeoutError.
 
-    As `asyncio.timeout`, which takes a fourteenth of a small request's time.
+    It replaces `asyncio.timeout`, which takes a fourteenth of a small request's time.
     """
 
     __slots__ = ("_cancelling", "_is_expired", "_task", "_timeouts")

@@ -21,10 +21,10 @@ _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 class BatchOperation(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One operation as a caller sends it."""
 
-    entity: Annotated[_Name, msgspec.Meta(description="what the operation is of, such as tickets")]
-    action: Annotated[_Name, msgspec.Meta(description="what to do, such as update")]
+    entity: Annotated[_Name, msgspec.Meta(description="the entity, such as tickets")]
+    action: Annotated[_Name, msgspec.Meta(description="the action, such as update")]
     id: Annotated[_Id | None, msgspec.Meta(description="the caller's own name for it, which its result carries")] = None
-    params: Annotated[dict[str, Any] | None, msgspec.Meta(description="what the operation takes")] = None
+    params: Annotated[dict[str, Any] | None, msgspec.Meta(description="the operation's params")] = None
 
     @classmethod
     def of(cls, document: object) -> "BatchOperation":

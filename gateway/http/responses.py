@@ -1,4 +1,4 @@
-"""JSON answers and envelopes of calls: what several handlers say alike."""
+"""JSON answers and envelopes of calls, which several handlers share."""
 
 import asyncio
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def html_response(html: str, headers: Mapping[str, str], status: int = 200) -> w
 
 
 async def file_response(request: web.Request, file: StaticFile, headers: Mapping[str, str]) -> web.Response:
-    """A file of ours, compressed for who takes gzip; each coding has an entity tag of its own (RFC 9110 §8.8.3)."""
+    """A static file, compressed if the client accepts gzip; each coding has its own entity tag (RFC 9110 §8.8.3)."""
     is_compressed = len(file.content) > _LARGE and _takes_gzip(request.headers.get("Accept-Encoding", ""))
     tag = f'"{file.digest}{"-gzip" if is_compressed else ""}"'
     headers = {**headers, "ETag": tag, "Vary": "Accept-Encoding"}

@@ -57,7 +57,7 @@ _CLAIM = f"""
     )
     {_TAKE}
 """
-# What lost two workers may be what kills them: it runs among few of its kind, and then alone among them.
+# A job that lost two workers may have caused it: it runs beside few such jobs, and after one more loss beside none.
 _CLAIM_POISON_CANDIDATES = f"""
     WITH chosen AS (
         SELECT id FROM jobs

@@ -64,12 +64,12 @@ _MARK_IN_FLIGHT = f"""
     FROM held WHERE jobs.id = held.id
     RETURNING jobs.id, jobs.cancel_requested
 """
-# What an earlier attempt sent, and whose answer was lost, stays sent.
+# A request of an earlier attempt whose answer was lost still counts as sent.
 _CLEAR_IN_FLIGHT = """
     UPDATE jobs SET in_flight_since = $3 WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING id
 """
-# Written twice, because the first answer was lost, it is there once: parts have numbers. Losses count against a job
-# only where it made no progress between them.
+# Repeating the statement after a lost answer stores each part once, because parts have numbers. Lost workers count
+# against a job only if it made no progress between the losses.
 _CHECKPOINT = """
     WITH saved AS (
         UPDATE jobs
@@ -85,7 +85,7 @@ _CHECKPOINT = """
     )
     SELECT id FROM saved
 """
-# An earlier attempt may have left some: this one's stand in their place.
+# A part replaces the one that an earlier attempt may have stored.
 _STORE_PART = """
     INSERT INTO job_results (job_id, organization_id, part, lines)
     SELECT id, organization_id, $3::integer, $4::text FROM jobs WHERE id = $1 AND fence = $2 AND status = 'running'
@@ -139,7 +139,7 @@ _HOLD = """
     SET held_until = CASE WHEN hold.held_until > now() THEN LEAST(hold.held_until, EXCLUDED.held_until)
                           ELSE EXCLUDED.held_until END
 """
-# What goes back counts as never taken.
+# A requeued job counts as never claimed.
 _REQUEUE = f"""
     UPDATE jobs
     SET status = CASE WHEN {_ENDS_CANCELED} THEN 'canceled' ELSE 'queued' END,
@@ -173,7 +173,7 @@ LeaseKey: TypeAlias = tuple[UUID, int]
 
 
 class LostLease(Exception):
-    """Somebody else holds the job now, or it has ended: stop, and write nothing more."""
+    """Another process holds the job now, or the job has ended: stop, and write nothing more."""
 
 
 class Leases:
@@ -187,13 +187,13 @@ class Leases:
         self._finishing: Batcher[tuple[StoredJob, JobOutcome], bool] = Batcher(self._finish_all)
 
     async def heartbeat(self, worker: str, held: Sequence[LeaseKey]) -> dict[LeaseKey, bool]:
-        """Extend these leases; those still ours, and whether a caller wants them canceled."""
+        """Extend these leases; returns those still held, each with whether a caller wants its job canceled."""
         async with self._database.system() as connection:
             rows = await connection.fetch(_HEARTBEAT, *_columns(held), worker)
         return {(row["id"], row["fence"]): row["cancel_requested"] for row in rows}
 
     async def restore(self, lost: Sequence[LeaseKey]) -> None:
-        """Take the loss of these jobs back: their worker lives, it was only marked dead."""
+        """Uncount the loss of these jobs: their worker was marked lost, but is alive."""
         async with self._database.system() as connection:
             await connection.execute(_RESTORE, *_columns(lost))
 

@@ -52,7 +52,7 @@ _LOST_TOO_MANY = f"""
 """
 _ENDS = "finished_at = now(), expires_at = now() + make_interval(secs => $6), lease_until = NULL, worker = NULL"
 
-# What is not run again: writes whose answer was lost, also those of callers who waited, and what lost too many workers.
+# Jobs that are not run again: writes whose answer was lost, inline ones included, and jobs that lost too many workers.
 _NOT_RUN_AGAIN = f"""
     SELECT {COLUMNS} FROM jobs
     WHERE {_LOST} AND effect <> 'read' AND in_flight_since IS NOT NULL AND (effect = 'write' OR is_inline)
@@ -65,7 +65,7 @@ _END = f"""
         worker_losses = worker_losses + 1
     WHERE id = $1
 """
-# What was run for a caller who waited, and did not go out, leaves no trace: with the row goes its idempotency key.
+# An inline call without a write in flight leaves no trace: deleting its row deletes its idempotency key too.
 _DELETE_LOST_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING id"
 # `sending_since` stays: if the outcome is never learned, the job says so. The previous worker may resume its lease.
 _REQUEUE_LOST = f"""
@@ -91,7 +91,7 @@ _A_WORKER_IS_THERE = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() 
 
 
 class Maintenance:
-    """What keeps the promise that an accepted job is never lost."""
+    """Ends or requeues the jobs of lost workers, so that an accepted job is never lost."""
 
     def __init__(
         self, database: Database, retention: int, sealing: JobSealing = NO_SEALING, *, timeout: float = LEASE
@@ -99,7 +99,7 @@ class Maintenance:
         self._database = database
         self._sealing = sealing
         self._retention = retention
-        #: seconds after an absence of PostgreSQL for which nothing counts as lost
+        #: seconds after an outage of PostgreSQL during which no job counts as lost
         self._timeout = timeout
         self._rounds_to_skip = 0
         self._reaped_at: datetime | None = None
@@ -123,7 +123,7 @@ class Maintenance:
         self._rounds_to_skip = round(self._timeout / INTERVAL)
 
     def _notice_freeze(self, now: datetime) -> None:
-        """What froze this process may have frozen others, who get the time to say that they are still there."""
+        """Skip rounds after a freeze of this process: others may have frozen too and need time to renew leases."""
         if self._reaped_at is not None and now - self._reaped_at > _FREEZE:
             self._rounds_to_skip = max(self._rounds_to_skip, _ROUNDS_AFTER_FREEZE + 1)
         self._reaped_at = now
@@ -133,7 +133,7 @@ class Maintenance:
         return not self._rounds_to_skip and not await connection.fetchval(_JUST_STARTED, self._timeout)
 
     async def _lost(self, connection: Connection, *lost: Any) -> int:
-        """What lost its worker, by the arguments of `_LOST`: how much of it goes back to the queue."""
+        """End or requeue the jobs that lost their worker, by the arguments of `_LOST`; returns the number requeued."""
         await self._end_lost(connection, *lost)
         for row in await connection.fetch(_DELETE_LOST_INLINE, *lost):
             log.warning(

@@ -149,7 +149,7 @@ def _type_of(annotation: Any) -> str:
     return next(_TYPES[each] for each in (annotation, *get_args(annotation)) if each in _TYPES)
 
 
-# What may be large is not in it: params, selection, state and result.
+# Without the members that may be large: params, selection, state and result.
 SUMMARY_COLUMNS = _selected(JobSummary)
 COLUMNS = _selected(StoredJob)
 #: column → its type, of what is accepted: the members of a `NewJob`

@@ -87,9 +87,9 @@ def _may_have_been_done(job: StoredJob, error: GatewayError, sent_at: datetime |
 
 
 def known_facts(job: StoredJob, sent_at: datetime | None, effects: Effects, *, is_sent: bool) -> dict[str, Any]:
-    """What is known of the write, and how to look it up.
+    """The facts known about the write, and how to look it up.
 
-    A process that was killed leaves the mark only, which is written before the first byte goes out: "maybe".
+    A killed process leaves only the mark that it wrote before the first byte was sent: the request was sent "maybe".
     """
     facts = {
         "request_id": job.request_id,

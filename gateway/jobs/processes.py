@@ -40,7 +40,7 @@ def has_ended(name: str) -> bool:
 
 @cache
 def _pid_namespace() -> str:
-    """What only processes that see the same pids have in common; empty where the system does not tell."""
+    """A digest shared only by processes that see the same pids; empty where the system does not provide it."""
     try:
         same = f"{_BOOT_ID.read_text()}{_PID_NAMESPACE.readlink()}"
     except OSError:

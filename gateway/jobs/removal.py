@@ -63,7 +63,7 @@ _DELETE_KEYS = "DELETE FROM idempotency_keys WHERE organization_id = $1 AND job_
 
 
 class JobRemoval:
-    """What becomes of a connector's jobs when it is deleted; `retention` is the seconds that their rows stay."""
+    """Cancels and empties the jobs of a deleted connector; `retention` is the seconds that their rows stay."""
 
     def __init__(self, database: Database, retention: int, sealing: JobSealing = NO_SEALING) -> None:
         self._database = database
@@ -71,7 +71,7 @@ class JobRemoval:
         self._sealing = sealing
 
     async def cancel(self, organization_id: UUID, connector_id: UUID) -> None:
-        """End what has not begun, and ask what runs to stop."""
+        """End queued jobs, and ask running jobs to stop."""
         async with self._database.tenant(organization_id) as connection:
             while await _rows(connection, _CANCEL, organization_id, connector_id, self._retention):
                 pass
@@ -82,7 +82,7 @@ class JobRemoval:
             return int(await connection.fetchval(_RUNNING, organization_id, connector_id))
 
     async def end_running(self, organization_id: UUID, connector_id: UUID) -> None:
-        """End what did not stop when it was asked to; its process writes nothing more."""
+        """End jobs that did not stop when asked; their processes write nothing more."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             for row in await connection.fetch(_RUN_ON, organization_id, connector_id):
                 job = job_of(row, self._sealing)

@@ -154,13 +154,13 @@ class Lease:
         self.database_away: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._leases = leases
         self._is_canceled = False
-        #: whether the work is over and its outcome is being written: from here on only the fence decides whose it is
+        #: whether the work is over and its outcome is being written: now only the fence decides who writes it
         self._is_finishing = False
-        #: the outcome once it is written; None where it is no longer ours to write
+        #: the outcome once it is written; None if this worker has lost the lease
         self.task: asyncio.Task[Outcome | None] = asyncio.create_task(self._run(work), name=f"job {job.id}")
 
     def cancel(self) -> None:
-        """Stop a read in progress; a write already sent runs to its true end, and nothing more is sent after it."""
+        """Stop a read in progress; a write already sent is allowed to finish, and nothing more is sent after it."""
         self.run_context.stop(is_canceled=True)
         if self.job.effect is Effect.READ and not (self._is_canceled or self._is_finishing):
             self._is_canceled = True

@@ -109,7 +109,7 @@ class JobSealing:
 
 
 def _associated_data(key: HasKey, field: str) -> bytes:
-    """What binds a sealed text to its field of this job."""
+    """The associated data that binds a sealed text to its field of this job."""
     return binding(key.organization_id, key.id).associated_data(field, with_context=False)
 
 

@@ -72,7 +72,7 @@ _IS_USED = """
         WHERE organization_id = $1 AND client_id = $2 AND connector_id = $3 AND key = $4 AND expires_at > now()
     )
 """
-# Who waits or streams when the organization is disabled looks here, and finds nothing more.
+# Waiting and streaming callers read the job here; once the organization is disabled, they find none.
 _GET = f"""
     SELECT {SUMMARY_COLUMNS} FROM jobs
     WHERE organization_id = $1 AND id = $2 AND NOT is_inline
@@ -157,9 +157,9 @@ class AcceptedJob:
 
 
 class JobStore:
-    """What callers do with jobs; `retention` is the seconds that a finished job's result is kept.
+    """Accepts, reads and cancels jobs for callers; `retention` is the seconds that a finished job's result is kept.
 
-    `timeout`: seconds for accepting a job, tries after a lost connection included; callers are refused within two.
+    `timeout`: seconds to accept a job, including retries after a lost connection; a caller is refused within two.
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class JobStore:
         return [accepted_job(rows[each.id], each) if each.id in rows else accepted[each.id] for each in new]
 
     async def get(self, organization_id: UUID, job_id: UUID) -> JobSummary:
-        """The job; raises NotFound, for another organization's just the same."""
+        """The job; raises NotFound, also for a job of another organization."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_GET, organization_id, job_id)
         if row is None:

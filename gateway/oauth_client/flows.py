@@ -163,13 +163,13 @@ class Flows:
         return flow.authorization_url if flow else None
 
     async def state(self, caller: Caller, flow_id: UUID) -> FlowState:
-        """Where a consent stands, as far as the caller sees its workspace; raises NotFound."""
+        """The state of a consent; raises NotFound, also if the caller does not see its workspace."""
         state = await self.state_of(caller.organization_id, flow_id)
         caller.require_workspace(state.workspace_name, "OAuth flow")
         return state
 
     async def state_of(self, organization_id: UUID, flow_id: UUID) -> FlowState:
-        """Where a consent stands; raises NotFound."""
+        """The state of a consent; raises NotFound."""
         return await self._store.state(organization_id, flow_id)
 
     async def abandon(self, organization_id: UUID, flow_id: UUID) -> None:
@@ -284,7 +284,7 @@ class Flows:
 
 
 def result_url(redirect_url: str, state: str | None, members: Mapping[str, str]) -> str:
-    """Where the browser lands: the caller's URL as it was written, with the members and its state in the query."""
+    """The URL that the browser returns to: the caller's URL as written, with the members and its state in the query."""
     joint = "" if redirect_url.endswith(("?", "&")) else "&" if "?" in redirect_url else "?"
     added = members if state is None else {**members, "state": state}
     return f"{redirect_url}{joint}{urlencode(added)}"

@@ -23,7 +23,7 @@ _OF_MANY = {"list": "List", "api_search": "Search", SEARCH_ACTION: "Search the c
 
 @dataclass(frozen=True, eq=False)
 class OperationEntry:
-    """What there is to know of an operation before it is called; equal only to itself: descriptions are cached."""
+    """An operation as it is described before a call; equal only to itself, because descriptions are cached."""
 
     kind: Kind
     entity_id: str

@@ -156,7 +156,7 @@ class Deletion:
             await step()
 
     def steps(self, organization_id: UUID, connector_id: UUID) -> Sequence[Step]:
-        """What removes a connector, in order: nothing writes any more, then nothing is left, then it is gone itself."""
+        """The steps that remove a connector, in order: stop its writes, remove its data, remove the connector."""
         whose = (organization_id, connector_id)
         return (
             partial(self._end_jobs, *whose),

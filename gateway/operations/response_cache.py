@@ -44,7 +44,7 @@ class Freshness:
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> "Freshness | None":
-        """What `Cache-Control` lines of a request say; None where they accept no remembered answer."""
+        """The `Cache-Control` lines of a request, parsed; None if they accept no remembered answer."""
         matches = (_DIRECTIVE.fullmatch(part.strip()) for line in lines for part in line.split(","))
         directives = {match[1].lower(): match[2] for match in matches if match is not None}
         age, only_if_cached = directives.get("max-age"), "only-if-cached" in directives
@@ -73,7 +73,7 @@ Key = tuple[UUID, bytes]
 
 
 def key_of(connector_id: UUID, call: PreparedCall) -> Key:
-    """What makes two calls of a connector the same."""
+    """The key that equal calls of a connector share."""
     operation = call.operation
     document = msgspec.json.encode([operation.entity_id, operation.action_id, call.params], order="deterministic")
     return connector_id, hashlib.sha256(document).digest()

@@ -23,7 +23,7 @@ Match: TypeAlias = tuple[str | None, ...]
 
 
 def group_of(call: PreparedCall) -> str | None:
-    """What calls have in common that one bulk request can stand for; None for a call that is sent by itself."""
+    """The key shared by calls that one bulk request can replace; None for a call that is sent by itself."""
     how, bulk = call.operation.action.bulk, call.operation.bulk
     if how is None or bulk is None or call.variant is not call.operation:
         return None

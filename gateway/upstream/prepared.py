@@ -29,7 +29,7 @@ class PreparedCall(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, operation: Operation, params: Mapping[str, Any], *, limit: int | None = None) -> "PreparedCall":
-        """A call of params that were validated before, or are ours."""
+        """A call with params that were validated before, or that the gateway itself made."""
         action = operation.action
         rule = rule_named(action.rule)
         effect = effect_of(operation, params) if action.write_if else action.effect

@@ -24,7 +24,7 @@ class PropertyNames:
 
     names: Mapping[str, str]
     _ours: Mapping[str, str] = field(init=False)
-    #: ours → theirs
+    #: prefix of callers' names → prefix of the application's names
     _prefixes: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -41,7 +41,7 @@ class PropertyNames:
         return name if found is None else self._prefixes[found] + name.removeprefix(found)
 
     def ours(self, name: str) -> str:
-        """The callers' name for a property; one that `theirs` could not lead back from stays as it is."""
+        """The callers' name for a property; a name that `theirs` could not map back stays as it is."""
         if name in self._ours:
             return self._ours[name]
         found = next((ours for ours, theirs in self._prefixes.items() if name.startswith(theirs)), None)

@@ -148,7 +148,7 @@ def _unwrapped(operation: Operation, raw: msgspec.Raw) -> msgspec.Raw:
 def _record_and_meta(
     response: UpstreamResponse, path: JsonPath, paging: Paging | None
 ) -> tuple[msgspec.Raw | None, dict[str, Any] | None]:
-    """What lies at the path, and the Meta, in one pass over the answer; bytes passed on are proven to be UTF-8."""
+    """The value at the path, and the Meta, in one pass over the answer; bytes passed on are checked to be UTF-8."""
     body = response.body
     if not body or body.isspace():
         return None, None

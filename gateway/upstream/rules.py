@@ -115,7 +115,7 @@ RULES: Mapping[str, Rule] = {
 
 @cache
 def rule_named(name: str | None) -> Rule:
-    """The rule that a spec names, ours or an installed package's; one for a long operation does nothing here.
+    """The rule that a spec names, built in or of an installed package; one for a long operation does nothing here.
 
     Raises InternalError for a name without a rule: the call would not do what its spec says.
     """

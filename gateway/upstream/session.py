@@ -90,7 +90,7 @@ class UpstreamSession:
 
     @cached_property
     def own_origins(self) -> frozenset[URL]:
-        """Where the credentials come from: the application's own host for this account, and the operator's override."""
+        """The origins that may get the credentials: the application's for this account, and the operator's override."""
         home = URL(base_address(self.spec, self.environment), encoded=True).origin()
         return frozenset({home} if self.override is None else {home, self.override.origin()})
 

@@ -96,7 +96,7 @@ def streamed(request: UpstreamRequest, file: SourceFile) -> UpstreamRequest:
 
 
 class _Framed:
-    """What lies before the file, the file, and what lies after it; can be read once."""
+    """The bytes before the file, the file, and the bytes after it; can be read once."""
 
     def __init__(self, before: bytes, file: SourceFile, after: bytes) -> None:
         self._before, self._file, self._after = before, file, after

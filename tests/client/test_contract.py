@@ -14,8 +14,8 @@ JOB = f"/api/v1/jobs/{JOB_ID}"
     ("answer", "fault"),
     [
         (web.json_response({"id": JOB_ID}), "is a required property"),
-        (web.json_response({}, status=418), "the status is not told"),
-        (web.Response(text="a job"), "the media type text/plain is not told"),
+        (web.json_response({}, status=418), "the status is not declared"),
+        (web.Response(text="a job"), "the media type text/plain is not declared"),
     ],
 )
 def test_an_answer_that_the_document_does_not_allow_is_a_breach(answer: web.Response, fault: str):
@@ -23,7 +23,7 @@ def test_an_answer_that_the_document_does_not_allow_is_a_breach(answer: web.Resp
 
 
 async def test_a_stub_that_answers_otherwise_fails_the_test(stub: Stub):
-    stub.breaches.append("GET /api/v1/jobs 200: the header X is not told")
+    stub.breaches.append("GET /api/v1/jobs 200: the header X is not declared")
 
     with pytest.raises(AssertionError):
         async with stub.serving():

@@ -59,7 +59,7 @@ def untold(
 
 
 def _operation(method: str, path: str) -> tuple[str, Mapping[str, Any] | None] | None:
-    """Its name, and what is told of it; None as what is told for a method that the path does not take."""
+    """Its name, and what is declared of it, which is None for a method that the path does not take."""
     for pattern, template in _patterns():
         if pattern.fullmatch(path):
             methods = document()["paths"][template]
@@ -80,17 +80,17 @@ def _response_faults(
 ) -> Iterator[str]:
     responses = document()["components"]["responses"] if operation is None else operation["responses"]
     if str(status) not in responses:
-        yield "the status is not told"
+        yield "the status is not declared"
         return
     response = _resolved(responses[str(status)])
     told = {name.lower() for name in response.get("headers", {})}
-    yield from (f"the header {name} is not told" for name in _names(headers) - told)
+    yield from (f"the header {name} is not declared" for name in _names(headers) - told)
     content = response.get("content", {})
     media_type = headers.get("Content-Type", "").partition(";")[0]
     if not body:
         return
     if media_type not in content and "*/*" not in content:
-        yield f"the media type {media_type} is not told"
+        yield f"the media type {media_type} is not declared"
     elif "json" in media_type and "schema" in content.get(media_type, {}) and "ndjson" not in media_type:
         yield from schema_faults(content[media_type]["schema"], json.loads(body))
 
@@ -103,13 +103,13 @@ def _request_faults(
     parameters = operation["parameters"]
     told = {each["name"].lower() for each in parameters if each["in"] == "header"}
     extra = {name for name in _names(sent) - told if not name.startswith(_OPEN_PREFIXES)}
-    yield from (f"the request's header {name} is not told" for name in extra)
+    yield from (f"the request's header {name} is not declared" for name in extra)
     in_query = {each["name"]: each["schema"] for each in parameters if each["in"] == "query"}
     if not any(schema.get("additionalProperties") is True for schema in in_query.values()):
-        yield from (f"?{name} is not told" for name, _ in parse_qsl(query, True) if name not in in_query)
+        yield from (f"?{name} is not declared" for name, _ in parse_qsl(query, True) if name not in in_query)
     content = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if body is not None and content is None:
-        yield "a JSON body is not told"
+        yield "a JSON body is not declared"
     elif body is not None:
         yield from (f"in the body {fault}" for fault in schema_faults(content["schema"], body))
 

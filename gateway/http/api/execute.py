@@ -66,9 +66,9 @@ class ExecuteBody(Body):
         "download": {"entity": "attachments", "action": "download", "params": {"attachment_id": 2}},
     }
 
-    entity: str = Field(max_length=100, description="what the operation is of, such as tickets")
-    action: str = Field(max_length=100, description="what to do, such as list; `search` stands for api_search")
-    params: dict[str, Any] | None = Field(None, description="what the operation takes; discovery has its schema")
+    entity: str = Field(max_length=100, description="the entity, such as tickets")
+    action: str = Field(max_length=100, description="the action, such as list; `search` stands for api_search")
+    params: dict[str, Any] | None = Field(None, description="the operation's params; discovery has their schema")
     select_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to keep")
     exclude_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to leave out")
     skip_truncation: bool | None = Field(None, description="false cuts long texts; they are whole by default")

@@ -42,8 +42,8 @@ class CreateSchedule(Body):
 
     name: Name = Field(description="display name")
     connector_id: UUID = Field(description="the connector", strict=False)
-    entity: str = Field(max_length=100, description="what the operation is of, such as tickets")
-    action: str = Field(max_length=100, description="what to do, such as list")
+    entity: str = Field(max_length=100, description="the entity, such as tickets")
+    action: str = Field(max_length=100, description="the action, such as list")
     params: dict[str, Any] = Field(default_factory=dict, description="the operation's params")
     select_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to keep")
     exclude_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to leave out")
@@ -63,8 +63,8 @@ class ChangeSchedule(Body):
 
     name: Name | None = Field(None, description="display name")
     connector_id: UUID | None = Field(None, description="another connector", strict=False)
-    entity: str | None = Field(None, max_length=100, description="what the operation is of")
-    action: str | None = Field(None, max_length=100, description="what to do")
+    entity: str | None = Field(None, max_length=100, description="the entity")
+    action: str | None = Field(None, max_length=100, description="the action")
     params: dict[str, Any] | None = Field(None, description="the operation's params, which replace the old ones")
     select_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to keep, or null")
     exclude_fields: list[Text] | None = Field(

@@ -1,6 +1,6 @@
-"""Connections are guarded: slow senders, too many connections and what is not plainly HTTP get no further.
+"""Guards connections: slow senders, too many connections and malformed HTTP are refused.
 
-aiohttp's parser refuses the forms that smuggle requests past proxies; here they are answered in our words.
+aiohttp's parser refuses the forms that smuggle requests past proxies; this module answers them as problem documents.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class ConnectionLimits:
 
     #: connections at a time
     connections: int = 10_000
-    #: seconds for the head of a request from its first byte on, the first one's from the connection on
+    #: seconds for the head of a request, from its first byte; for the first request, from the connection
     head: float = 10.0
     #: seconds for its body after that
     body: float = 30.0
@@ -78,7 +78,7 @@ class GuardedRunner(web.AppRunner):
 
 
 class _GuardedProtocol(RequestHandler):
-    """A connection whose sender must not dawdle."""
+    """A connection that is closed if its sender is too slow."""
 
     __slots__ = ("_body_limit", "_guard", "_head_limit", "_is_counted")
 
@@ -142,13 +142,13 @@ class _GuardedProtocol(RequestHandler):
             self.limit_body(body)
 
     def limit_body(self, body: StreamReader) -> None:
-        """From now on the body has its seconds to be complete."""
+        """Close the connection unless the body is complete within its seconds from now."""
         if self._body_limit is not None:
             self._body_limit.cancel()
         self._body_limit = self._loop.call_later(self._guard.limits.body, self._close_unless_complete, body)
 
     def pause_for(self, seconds: float) -> None:
-        """Read no further request of the connection for so long; what comes meanwhile waits with its sender."""
+        """Read nothing from the connection for `seconds`; the sender's further requests wait."""
         if self.transport is not None:
             self.transport.pause_reading()
             self._loop.call_later(seconds, self._resume)
@@ -164,7 +164,7 @@ class _GuardedProtocol(RequestHandler):
     def handle_error(
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Whatever goes wrong below the application leaves in the shape of every other error."""
+        """Answer an error below the application in the format of every other error."""
         stream = request.get(STREAM)
         if stream is not None:
             abort(request, stream)
@@ -181,21 +181,21 @@ class _GuardedProtocol(RequestHandler):
             error = InternalError()
             log.error("a request failed below the application", exc_info=exc)
         response = problem_response(error, token_hex(16))
-        response.headers["Server"] = "gateway"  # in place of aiohttp's own, which tells versions
+        response.headers["Server"] = "gateway"  # replaces aiohttp's own, which contains versions
         response.force_close()
         return response
 
 
 def extend_body_limit(request: BaseRequest) -> None:
-    """Give the sender of a long body its seconds again, because a good part of it has come."""
+    """Restart the time limit of a long body, because a good part of it has arrived."""
     if isinstance(request.protocol, _GuardedProtocol):
         request.protocol.limit_body(request.content)
 
 
 def pause_sender(request: BaseRequest, seconds: float) -> None:
-    """Take no further request from the sender of a refused one before it is to come again.
+    """Read no further request from the sender of a refused one until it may try again.
 
-    Who obeys `Retry-After` notices nothing.
+    A sender that obeys `Retry-After` is not affected.
     """
     protocol = request.protocol
     is_complete = not request.body_exists or request.content.is_eof()
@@ -204,7 +204,7 @@ def pause_sender(request: BaseRequest, seconds: float) -> None:
 
 
 def _raw(response: web.Response, reason: str) -> bytes:
-    """An answer for a connection that is not let in to have one of its own."""
+    """The bytes of a response to a connection that is refused before it has a handler."""
     assert isinstance(response.body, bytes)
     headers = {**response.headers, "Content-Length": str(len(response.body)), "Connection": "close"}
     lines = [f"HTTP/1.1 {response.status} {reason}", *(f"{name}: {value}" for name, value in headers.items()), "", ""]

@@ -106,7 +106,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
 
 
 async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """What every response says, streams too; nothing of the software that made it."""
+    """Set the headers of every response, streams included; no header names the software."""
     headers = response.headers
     # The HTTP library refuses an unknown expectation at an unknown path before the request has its id.
     headers["X-Request-Id"] = request.get(REQUEST_ID) or _new_id()
@@ -140,7 +140,7 @@ async def _admit(request: web.Request, route: Route | None) -> Callable[[], None
     Returns what releases the slot; None without one. Raises Unauthorized, RateLimited and Unavailable, among others.
     """
     if "Content-Encoding" in request.headers:
-        raise UnsupportedEncoding("bodies are taken as they are; send the request without Content-Encoding")
+        raise UnsupportedEncoding("encoded request bodies are not supported; send the request without Content-Encoding")
     app = request.app
     limits = app[LIMITS]
     # Said by the matched route alone, as another may match the path when it is decoded. Which methods a path takes

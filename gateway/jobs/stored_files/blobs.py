@@ -1,4 +1,4 @@
-"""Where stored files lie: a folder by default, an S3-compatible bucket by setting; nothing half-written is seen."""
+"""Storage of files: a folder by default, an S3-compatible bucket by setting. Half-written files are not visible."""
 
 import asyncio
 import contextlib

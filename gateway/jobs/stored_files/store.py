@@ -82,7 +82,7 @@ class StoredFiles:
 
 
 def _run_of(name: str) -> tuple[UUID, int] | None:
-    """The job and the fence in a blob's name; None for what is none of ours."""
+    """The job and the fence in a blob's name; None for a name that the gateway did not write."""
     job_id, _, fence = name.rpartition("/")[2].partition(".")
     try:
         return UUID(job_id), int(fence)

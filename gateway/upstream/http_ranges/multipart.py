@@ -28,7 +28,7 @@ class Multipart:
         return sum(segment.length if isinstance(segment, Slice) else len(segment) for segment in self.body())
 
     def body(self) -> Iterator[bytes | Slice]:
-        """What to send in order: framing as bytes, and slices of the file."""
+        """The body in order: framing as bytes, and slices of the file."""
         for index, part in enumerate(self.slices):
             yield self._head(part, lead="\r\n" if index else "")
             yield part

@@ -1,4 +1,4 @@
-"""What runs an action that takes long: its spec's `long_running`, or a rule of an installed package.
+"""The rule that runs a long action: its spec's `long_running`, or a rule of an installed package.
 
 The run context stores what was started, so that after a crash another worker resumes polling instead of starting it
 again.
@@ -37,7 +37,7 @@ _AS_DESCRIBED = LongRule(run_as_described, _preview)
 
 @cache
 def long_rule(rule: str | None, *, is_described: bool) -> LongRule | None:
-    """What runs an action that its spec describes as long, or whose `rule` is the long operation of an installed
+    """The rule for an action that its spec describes as long, or whose `rule` is the long operation of an installed
     package; None for an action of one request."""
     if is_described:
         return _AS_DESCRIBED

@@ -33,7 +33,7 @@ from gateway.upstream.requests import UpstreamRequest, relocated
 from gateway.upstream.responses import UpstreamResponse, value_at
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
-#: our words for RFC 6749 §2.3.1 → authlib's
+#: the spec language's words for RFC 6749 §2.3.1 → authlib's
 _STYLES = {"basic": "client_secret_basic", "body": "client_secret_post"}
 #: RFC 6749 §5.2: errors that refuse the app itself rather than its grant
 _APP_CODES = frozenset({"invalid_client", "unauthorized_client"})
@@ -72,7 +72,7 @@ def endpoint(template: str, environment: Mapping[str, str], override: URL | None
 
 
 def consent_url(oauth: OAuthEndpoints, address: URL, app: App, consent: ConsentParams) -> str:
-    """Where the user's browser is sent (RFC 6749 §4.1.1, RFC 7636 §4.3)."""
+    """The URL that the user's browser is sent to (RFC 6749 §4.1.1, RFC 7636 §4.3)."""
     members = {name: value for name, value in oauth.authorization_params.items() if value and name != "response_type"}
     if consent.verifier:
         members |= {
@@ -184,7 +184,7 @@ def read_tokens(
     """The tokens in an answer that came for a request sent at `now`; `secrets` never show in a reason."""
     oauth, document = spec.oauth_endpoints, _document(response.body)
     access = _member(oauth, document, "access_token")
-    # Where an application's answers say whether they are a success, its token endpoint's do too: 200 can be a no.
+    # If an application's answers have a success flag, its token endpoint's have it too: a 200 can be a failure.
     is_success = spec.failure.ok is None or value_at(document, (spec.failure.ok,)) is not False
     if 200 <= response.status < 300 and is_success and isinstance(access, str) and access.isprintable():
         return _tokens(spec, oauth, document, now)
