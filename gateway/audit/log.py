@@ -6,11 +6,12 @@ if no use case was called.
 """
 
 import time
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import TracebackType
 from typing import Protocol
 from uuid import UUID
 
@@ -112,6 +113,34 @@ def begin_request(request_id: str, what: str | None) -> Entry | None:
     return entry
 
 
+class _Recording:
+    """A block whose outcome completes an entry; a class, because a generator costs more."""
+
+    __slots__ = ("_entry", "_note", "_request_id", "_started")
+
+    def __init__(self, entry: Entry, note: Callable[[Entry], None] | None, request_id: str | None) -> None:
+        self._entry = entry
+        #: stores the entry at the end of the block; None where the middleware does so
+        self._note = note
+        self._request_id = request_id
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Entry:
+        return self._entry
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        entry = self._entry
+        if error is None:
+            entry.outcome = entry.outcome or "succeeded"
+        elif isinstance(error, GatewayError):
+            entry.outcome = error.code
+        took_ms = round((time.monotonic() - self._started) * 1000)
+        if self._note is not None and entry.end("interrupted", self._request_id, took_ms):
+            self._note(entry)
+
+
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
     """An entry as the log keeps it."""
@@ -157,7 +186,6 @@ class Audit:
         self._database = database
         self._writer = BatchWriter(database, _INSERT, "audit")
 
-    @contextmanager
     def record(
         self,
         what: str,
@@ -167,7 +195,7 @@ class Audit:
         target: str | None = None,
         changed: Iterable[str] = (),
         intent: str | None = None,
-    ) -> Iterator[Entry]:
+    ) -> AbstractContextManager[Entry]:
         """Record what the block does, with the outcome it has: `accepted` where the block says so, or an error's code.
 
         The first action of a request completes the entry that the request began; the middleware stores that one after
@@ -180,18 +208,7 @@ class Audit:
         entry.organization_id, entry.actor = caller.organization_id, caller.client_id
         entry.connector_id, entry.target = connector_id or entry.connector_id, target or entry.target
         entry.changed = sorted(changed) or None
-        started = time.monotonic()
-        try:
-            yield entry
-            entry.outcome = entry.outcome or "succeeded"
-        except GatewayError as error:
-            entry.outcome = error.code
-            raise
-        finally:
-            if offered is None and entry.end(
-                "interrupted", request.request_id, round((time.monotonic() - started) * 1000)
-            ):
-                self.note(entry)
+        return _Recording(entry, None if offered else self.note, request.request_id)
 
     def note(self, entry: Entry) -> None:
         """Take down an entry that has ended; it reaches PostgreSQL with the next batch."""

@@ -89,15 +89,17 @@ class Setting:
         counts["files"] = len([path for path in self.folder.rglob("*") if path.is_file()])
         return {name: int(str(count)) for name, count in counts.items() if count}
 
-    async def carry_out(self, job: StoredJob) -> None:
-        """What a worker does with a deletion's job that it has claimed."""
+    async def carry_out(self, job: StoredJob) -> JobRunContext:
+        """What a worker does with a deletion's job that it has claimed, up to the statement that ends it."""
         await self.world.sql("UPDATE jobs SET status = 'running', fence = 1 WHERE id = $1", job.id)
         job = replace(job, fence=1)
         run = {
             "delete_connector": self.deletion.run_delete_connector,
             "delete_workspace": self.deletion.run_delete_workspace,
         }
-        await run[job.task](job, JobRunContext(self.leases, job))
+        run_context = JobRunContext(self.leases, job)
+        await run[job.task](job, run_context)
+        return run_context
 
     @property
     def revoked(self) -> int:
@@ -249,11 +251,10 @@ async def test_a_deleted_workspace_takes_all_its_connectors_with_it(setting: Set
 
     job = await setting.deletion.delete_workspace(setting.world.caller, first.workspace_id)
     hidden = await setting.world.identity.workspaces(first.organization_id, None, None, 10)
-    await setting.carry_out(job)
+    run_context = await setting.carry_out(job)
 
-    ended = await setting.jobs.get(first.organization_id, job.id)
-    assert hidden == []
-    assert (job.workspace_name, ended.message) == ("w", "2 of 2 connectors deleted")
+    assert (hidden, job.workspace_name) == ([], "w")
+    assert run_context.reported == (2, 2, "2 of 2 connectors deleted")
     assert await setting.left(first.id) == await setting.left(second.id) == {}
     assert await setting.world.sql("SELECT count(*) FROM workspaces WHERE id = $1", first.workspace_id) == 0
     with pytest.raises(NotFound):

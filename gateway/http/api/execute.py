@@ -98,9 +98,10 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
     context_store_search` searches the synchronized copy (`SearchParams`). Reading needs the scope `read`, other
     operations `write`.
     """
-    body, services = await read_body(request, ExecuteBody), request.app[SERVICES]
+    body, app = await read_body(request, ExecuteBody), request.app
+    services = app[SERVICES]
     connector_id, headers = path_id(request, "connector_id"), call_headers(request)
-    call = _call(request, connector_id, body, headers)
+    call = _call(request, connector_id, body, headers, app[LINK_BASE])
     if body.callback_url is not None:
         call = replace(call, callback=await services.webhooks.callback(request[CALLER], body.callback_url))
     if body.dry_run:
@@ -120,7 +121,9 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
     return _answered(request, call, outcome, {**headers.preferences.applied, **outcome.sunset_headers})
 
 
-def _call(request: web.Request, connector_id: UUID, body: ExecuteBody, headers: CallHeaders) -> OperationCall:
+def _call(
+    request: web.Request, connector_id: UUID, body: ExecuteBody, headers: CallHeaders, base_url: str
+) -> OperationCall:
     cache_control = request.headers.getall("Cache-Control", ())
     return OperationCall(
         connector_id=connector_id,
@@ -135,7 +138,7 @@ def _call(request: web.Request, connector_id: UUID, body: ExecuteBody, headers: 
         respond_async=headers.preferences.respond_async,
         wait=headers.preferences.wait,
         request_id=request[REQUEST_ID],
-        base_url=request.app[LINK_BASE],
+        base_url=base_url,
         freshness=Freshness.of(cache_control) if cache_control else None,
         token_hash=headers.token_hash,
     )
