@@ -27,7 +27,7 @@ def doctor(output_format: str | None) -> None:
     results = run(lambda: _examined(settings, is_shown=format_of(output_format) is Format.TABLE))
     if format_of(output_format) is not Format.TABLE:
         write(
-            [{"status": each.status, "what": each.what, "said": each.said} for each in results],
+            [{"status": each.status, "what": each.what, "message": each.message} for each in results],
             format_of(output_format),
         )
     sys.exit(1 if any(each.status is CheckStatus.FAILED for each in results) else 0)
@@ -39,7 +39,7 @@ async def _examined(settings: Settings, *, is_shown: bool) -> list[CheckResult]:
         results.append(result)
         if is_shown:
             mark, color = _MARKS[result.status]
-            console.print(Text.assemble((mark, color), " ", (result.what, "bold"), ": ", result.said))
+            console.print(Text.assemble((mark, color), " ", (result.what, "bold"), ": ", result.message))
     return results
 
 

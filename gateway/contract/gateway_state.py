@@ -117,7 +117,7 @@ class UsagePointView(Struct, frozen=True):
     p95_ms: Annotated[float | None, member("The 95th percentile in milliseconds.", 210.5)]
 
 
-class InHandView(Struct, frozen=True):
+class WorkInProgressView(Struct, frozen=True):
     """Jobs that have not ended, and the synchronized copies."""
 
     queued: Annotated[int, member("Jobs that no worker has claimed.", 2)]
@@ -125,14 +125,14 @@ class InHandView(Struct, frozen=True):
     waiting: Annotated[int, member("Jobs that wait for their next attempt or for the application's limits.", 0)]
     copies: Annotated[int, member("Entities with a synchronized copy.", 9)]
     failed: Annotated[int, member("Entities whose last synchronization failed.", 0)]
-    stalest: Annotated[Time | None, member("When the oldest copy was synchronized.", TIME)]
+    oldest_synced_at: Annotated[Time | None, member("When the oldest copy was synchronized.", TIME)]
 
 
 class UsageView(Struct, frozen=True):
     """Calls over time, and the work in progress."""
 
     data: Annotated[list[UsagePointView], member("One point for each interval, the oldest first.")]
-    in_hand: Annotated[InHandView, member("The work in progress.")]
+    in_progress: Annotated[WorkInProgressView, member("The work in progress.")]
 
 
 class HealthCheckView(Struct, frozen=True):
@@ -140,7 +140,7 @@ class HealthCheckView(Struct, frozen=True):
 
     status: Annotated[Literal["passed", "warning", "failed"], member("`failed` keeps the gateway from working.")]
     what: Annotated[str, member("The part that was checked.", "PostgreSQL")]
-    said: Annotated[str, member("The finding, and how to fix it.", "answers")]
+    message: Annotated[str, member("The finding, and how to fix it.", "answers")]
 
 
 class HealthCheckList(ListOf[HealthCheckView], frozen=True):

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 #: the arq queue, and the channel that wakes workers at once instead of at their next poll
 QUEUE = "gateway:jobs"
-CHANNEL = "gateway:rung"
+CHANNEL = "gateway:jobs_ready"
 #: jobs that one wake-up stands for at most; so many a worker claims at a time
 BATCH = 20
 #: seconds until Redis counts as away, and for which nothing is then sent to it

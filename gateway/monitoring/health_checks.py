@@ -57,19 +57,19 @@ class CheckResult:
 
     status: CheckStatus
     what: str
-    said: str
+    message: str
 
 
-def passed(what: str, said: str) -> CheckResult:
-    return CheckResult(CheckStatus.PASSED, what, said)
+def passed(what: str, message: str) -> CheckResult:
+    return CheckResult(CheckStatus.PASSED, what, message)
 
 
-def warning(what: str, said: str) -> CheckResult:
-    return CheckResult(CheckStatus.WARNING, what, said)
+def warning(what: str, message: str) -> CheckResult:
+    return CheckResult(CheckStatus.WARNING, what, message)
 
 
-def failed(what: str, said: str) -> CheckResult:
-    return CheckResult(CheckStatus.FAILED, what, said)
+def failed(what: str, message: str) -> CheckResult:
+    return CheckResult(CheckStatus.FAILED, what, message)
 
 
 async def check_results(settings: Settings, environ: Mapping[str, str] = os.environ) -> AsyncIterator[CheckResult]:

@@ -6,13 +6,13 @@ Settings, folders, worker ids and totals are the operator's: `gateway doctor` an
 from collections.abc import Mapping, Sequence
 
 from gateway.monitoring.health_checks import CheckResult, failed, passed, warning
-from gateway.monitoring.statistics import InHand
+from gateway.monitoring.statistics import WorkInProgress
 
 #: parts that the front end needs: their name in the readiness check → their name for people
 NEEDED = {"postgres": "PostgreSQL", "redis": "Redis", "worker": "workers"}
 
 
-def organization_checks(is_there: Mapping[str, bool], in_hand: InHand) -> Sequence[CheckResult]:
+def organization_checks(is_there: Mapping[str, bool], in_progress: WorkInProgress) -> Sequence[CheckResult]:
     """Checks of what all organizations share, by whether it answers, and of the organization's own work. Pure."""
     shared = [
         passed(NEEDED[name], "answers")
@@ -20,11 +20,13 @@ def organization_checks(is_there: Mapping[str, bool], in_hand: InHand) -> Sequen
         else failed(NEEDED[name], "does not answer; the operator finds the cause with `gateway doctor`")
         for name, answers in is_there.items()
     ]
-    jobs = passed("jobs", f"{in_hand.queued} queued, {in_hand.running} running, {in_hand.waiting} waiting")
-    if in_hand.failed:
-        copies = warning("copies", f"the last synchronization of {in_hand.failed} of {in_hand.copies} entities failed")
+    jobs = passed("jobs", f"{in_progress.queued} queued, {in_progress.running} running, {in_progress.waiting} waiting")
+    if in_progress.failed:
+        copies = warning(
+            "copies", f"the last synchronization of {in_progress.failed} of {in_progress.copies} entities failed"
+        )
     else:
         copies = passed(
-            "copies", f"{in_hand.copies} {'entity is' if in_hand.copies == 1 else 'entities are'} synchronized"
+            "copies", f"{in_progress.copies} {'entity is' if in_progress.copies == 1 else 'entities are'} synchronized"
         )
     return [*shared, jobs, copies]

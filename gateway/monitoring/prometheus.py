@@ -114,7 +114,7 @@ def _shared(statistics: Statistics) -> Iterator[Metric]:
     for (kind, status), count in statistics.connectors.items():
         connectors.add_metric([kind, status], count)
     copied = ["kind", "entity"]
-    lag = GaugeMetricFamily("gateway_sync_lag_seconds", "Age of the stalest copy of an entity.", labels=copied)
+    lag = GaugeMetricFamily("gateway_sync_lag_seconds", "Age of the oldest copy of an entity.", labels=copied)
     failed = GaugeMetricFamily("gateway_sync_failed", "Copies whose last synchronization failed.", labels=copied)
     for copy in statistics.synchronization:
         lag.add_metric([copy.kind, copy.entity], copy.lag)

@@ -29,7 +29,7 @@ _CONNECTORS = """
     SELECT kind, status, count(*) AS connectors FROM connectors WHERE deleted_at IS NULL GROUP BY kind, status
     ORDER BY kind, status
 """
-# The lag of an entity is that of its stalest copy; what was never loaded counts since its connector was made.
+# The lag of an entity is that of its oldest copy; what was never loaded counts since its connector was made.
 _SYNC = """
     SELECT kind, entity, count(*) AS copies, sum(records)::bigint AS records,
            count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
@@ -47,7 +47,7 @@ _OWN_JOBS = """
 """
 _OWN_COPIES = """
     SELECT count(*) AS copies, count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
-           min(COALESCE(last_synced_at, connectors.created_at)) AS stalest
+           min(COALESCE(last_synced_at, connectors.created_at)) AS oldest_synced_at
     FROM context_entities JOIN connectors ON connectors.id = connector_id
     WHERE context_entities.organization_id = $1 AND deleted_at IS NULL AND connectors.status = 'active'
 """
@@ -101,8 +101,8 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
-class InHand:
-    """What one organization has in hand: its jobs that have not ended, and how its copies stand."""
+class WorkInProgress:
+    """The work in progress of one organization: its jobs that have not ended, and the state of its copies."""
 
     queued: int
     running: int
@@ -110,17 +110,17 @@ class InHand:
     #: entities of connectors that are copied, and those of them whose last synchronization failed
     copies: int
     failed: int
-    #: when the stalest copy was last synchronized, or its connector was created; None where nothing is copied
-    stalest: datetime | None
+    #: when the oldest copy was last synchronized, or its connector was created; None where nothing is copied
+    oldest_synced_at: datetime | None
 
 
-async def read_in_hand(database: Database, organization_id: UUID) -> InHand:
+async def read_work_in_progress(database: Database, organization_id: UUID) -> WorkInProgress:
     """The statistics of one organization as of now; raises Unavailable."""
     async with database.tenant(organization_id) as connection:
         jobs = {row["status"]: row["jobs"] for row in await connection.fetch(_OWN_JOBS, organization_id)}
         copies = await connection.fetchrow(_OWN_COPIES, organization_id)
     assert copies is not None
-    return InHand(*(jobs.get(status, 0) for status in ("queued", "running", "waiting")), **copies)
+    return WorkInProgress(*(jobs.get(status, 0) for status in ("queued", "running", "waiting")), **copies)
 
 
 async def read_own_copies(database: Database, organization_id: UUID) -> Sequence[SyncStatistics]:

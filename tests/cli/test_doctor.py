@@ -40,16 +40,16 @@ def test_a_setting_misspelt_is_found_with_the_nearest_one():
     [finding] = of_environment({"GATEWAY_DATABASE_URI": "CANARY"})
 
     assert finding.status is CheckStatus.WARNING
-    assert "did you mean GATEWAY_DATABASE_URL" in finding.said
-    assert "CANARY" not in finding.said
+    assert "did you mean GATEWAY_DATABASE_URL" in finding.message
+    assert "CANARY" not in finding.message
 
 
 def test_missing_keys_are_wrong_and_an_unknown_kind_is_odd():
     found = {each.what: each for each in of_settings(Settings(), {"GATEWAY_UPSTREAM_NO_SUCH": "http://127.0.0.1:1"})}
 
     assert found["encryption keys"].status is CheckStatus.FAILED
-    assert "gateway keys new" in found["encryption keys"].said
-    assert "no-such" in found["environment"].said
+    assert "gateway keys new" in found["encryption keys"].message
+    assert "no-such" in found["environment"].message
 
 
 def test_a_kind_with_errors_is_named_with_what_is_wrong(tmp_path: Path):
@@ -67,7 +67,7 @@ def test_an_upstream_that_cannot_be_read_is_wrong():
     found = {each.what: each for each in of_settings(Settings(), {"GATEWAY_UPSTREAM_TEAM_CHAT": "nonsense"})}
 
     assert found["upstreams"].status is CheckStatus.FAILED
-    assert found["upstreams"].said.startswith("GATEWAY_UPSTREAM_TEAM_CHAT: ")
+    assert found["upstreams"].message.startswith("GATEWAY_UPSTREAM_TEAM_CHAT: ")
 
 
 def test_links_that_would_name_the_bind_address_are_odd():
@@ -118,8 +118,8 @@ async def test_a_database_that_does_not_answer_is_told_without_its_password():
     [finding] = [each async for each in of_postgres(Settings(database_url="postgresql://u:CANARY@127.0.0.1:1/x"))]
 
     assert finding.status is CheckStatus.FAILED
-    assert "GATEWAY_DATABASE_URL" in finding.said
-    assert "CANARY" not in finding.said
+    assert "GATEWAY_DATABASE_URL" in finding.message
+    assert "CANARY" not in finding.message
 
 
 async def test_a_database_that_was_not_migrated_says_what_to_run(postgres_url: str):
@@ -128,7 +128,7 @@ async def test_a_database_that_was_not_migrated_says_what_to_run(postgres_url: s
 
     assert found["PostgreSQL"].status is CheckStatus.PASSED
     assert found["schema"].status is CheckStatus.FAILED
-    assert "gateway migrate" in found["schema"].said
+    assert "gateway migrate" in found["schema"].message
 
 
 async def test_a_gateway_without_workers_is_found(database_url: str):
@@ -150,7 +150,7 @@ async def test_connectors_that_rely_on_what_ends_are_found(database, database_ur
     store = ConnectorStore(database, vault)
     connector_id = (await store.create(organization.id, new)).id
 
-    found = [each.said async for each in of_sunsets(database, settings)]
+    found = [each.message async for each in of_sunsets(database, settings)]
     await store.delete(organization.id, connector_id)
 
     assert any("connectors of support-desk that rely on it: 1; API token ends on 2027-04-30" in said for said in found)
@@ -168,7 +168,7 @@ async def test_a_front_end_that_is_not_there_is_odd():
     finding = await of_front_end(Settings(bind="127.0.0.1:1"))
 
     assert finding.status is CheckStatus.WARNING
-    assert "gateway serve" in finding.said
+    assert "gateway serve" in finding.message
 
 
 def test_the_front_end_is_looked_for_where_gateway_up_listens_unless_a_setting_says_otherwise(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from gateway.db.pool import Connection, Database
 from gateway.identity.store import IdentityStore
 from gateway.jobs.model import JobFilter
 from gateway.jobs.store import JobStore
-from gateway.monitoring.statistics import read_in_hand
+from gateway.monitoring.statistics import read_work_in_progress
 from gateway.vault.vault import Vault
 
 #: rows of the organization, of each table, and those that one statement may read
@@ -133,7 +133,7 @@ async def test_usage(plans: Plans, organization_id: UUID, days: float, step: int
 
 
 async def test_what_an_organization_has_in_progress(plans: Plans, organization_id: UUID):
-    await read_in_hand(plans, organization_id)
+    await read_work_in_progress(plans, organization_id)
 
     assert max(plans.rows_read) <= MAX_READ
 

@@ -367,7 +367,7 @@ async def test_health_shows_an_organizations_own_work_and_nothing_of_others(
     checks = (await api.get("/api/v1/health/checks")).json()["data"]
     page = await browser.get("/console/health")
 
-    told = {each["what"]: (each["status"], each["said"]) for each in checks}
+    told = {each["what"]: (each["status"], each["message"]) for each in checks}
     assert set(told) == {"PostgreSQL", "Redis", "workers", "jobs", "copies"}
     assert told["PostgreSQL"] == ("passed", "answers")
     assert told["workers"][0] == "failed"  # none runs in this test

@@ -28,15 +28,15 @@ async def test_calls_and_errors_are_counted_with_their_duration(api: Api):
     assert len(points) in (61, 62)
 
 
-async def test_what_is_in_hand_is_told_of_the_own_organization_alone(api: Api, front: FrontEnd):
+async def test_work_in_progress_is_that_of_the_own_organization_alone(api: Api, front: FrontEnd):
     connector = await api.connector()
     await connector.submit("tickets", "list")
 
     async with front.api() as other:
-        theirs = (await other.get("/api/v1/usage")).json()["in_hand"]
-    ours = (await api.get("/api/v1/usage")).json()["in_hand"]
+        theirs = (await other.get("/api/v1/usage")).json()["in_progress"]
+    ours = (await api.get("/api/v1/usage")).json()["in_progress"]
 
-    assert theirs == {"queued": 0, "running": 0, "waiting": 0, "copies": 0, "failed": 0, "stalest": None}
+    assert theirs == {"queued": 0, "running": 0, "waiting": 0, "copies": 0, "failed": 0, "oldest_synced_at": None}
     assert ours["queued"] >= 1
     assert (ours["running"], ours["waiting"], ours["failed"]) == (0, 0, 0)
 

@@ -10,13 +10,20 @@ from pydantic import Field
 
 from gateway.aio.clock import CLOCK
 from gateway.audit.log import EntryFilter, StoredEntry
-from gateway.contract.gateway_state import ActorView, AuditEntryView, AuditPage, InHandView, UsagePointView, UsageView
+from gateway.contract.gateway_state import (
+    ActorView,
+    AuditEntryView,
+    AuditPage,
+    UsagePointView,
+    UsageView,
+    WorkInProgressView,
+)
 from gateway.errors import FieldError, InvalidParams
 from gateway.http.bodies import Moment, QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.model import Caller, id_of
 from gateway.kinds.catalog import Catalog
-from gateway.monitoring.statistics import read_in_hand
+from gateway.monitoring.statistics import read_work_in_progress
 
 #: points of a usage answer
 _MAX_POINTS = 2000
@@ -65,9 +72,9 @@ async def show_usage(request: web.Request) -> UsageView:
         raise InvalidParams(faults=[FieldError("/step", "step", "too_many", message)])
     organization_id = request[CALLER].organization_id
     points = await services.audit.usage(organization_id, since, query.step)
-    in_hand = await read_in_hand(services.database, organization_id)
+    in_progress = await read_work_in_progress(services.database, organization_id)
     view = [UsagePointView(point.at, point.calls, point.errors, point.p50_ms, point.p95_ms) for point in points]
-    return UsageView(view, InHandView(**asdict(in_hand)))
+    return UsageView(view, WorkInProgressView(**asdict(in_progress)))
 
 
 async def list_audit(request: web.Request) -> AuditPage:

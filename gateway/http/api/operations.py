@@ -8,7 +8,7 @@ from gateway.contract.gateway_state import AliveView, HealthCheckList, HealthChe
 from gateway.http.keys import CALLER, EXPORTER, IS_DRAINING, OPENAPI, READINESS, SERVICES
 from gateway.http.responses import file_response, json_response
 from gateway.monitoring.organization_health import organization_checks
-from gateway.monitoring.statistics import read_in_hand
+from gateway.monitoring.statistics import read_work_in_progress
 
 _ROOT = RootView(name="agent connector gateway", api="/api/v1", openapi="/openapi.json", docs="/docs")
 
@@ -52,6 +52,6 @@ async def list_health_checks(request: web.Request) -> HealthCheckList:
     """Whether PostgreSQL, Redis and workers answer, and how the organization's own jobs and copies stand; each check is
     `passed`, `warning` or `failed`. Settings and other organizations are in `gateway doctor` alone.
     """
-    in_hand = await read_in_hand(request.app[SERVICES].database, request[CALLER].organization_id)
-    checks = organization_checks((await request.app[READINESS]()).checks, in_hand)
+    in_progress = await read_work_in_progress(request.app[SERVICES].database, request[CALLER].organization_id)
+    checks = organization_checks((await request.app[READINESS]()).checks, in_progress)
     return HealthCheckList([HealthCheckView(**asdict(check)) for check in checks])

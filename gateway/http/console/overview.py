@@ -15,7 +15,7 @@ from gateway.http.console.page import connectors_by_id, console_page, see_other
 from gateway.http.keys import CALLER, READINESS, SERVICES
 from gateway.jobs.model import JobFilter
 from gateway.monitoring.organization_health import NEEDED, organization_checks
-from gateway.monitoring.statistics import read_in_hand, read_own_copies
+from gateway.monitoring.statistics import read_own_copies, read_work_in_progress
 
 #: connectors to authorize again, and webhooks that the gateway disabled, that are named
 _ATTENTION = 20
@@ -56,7 +56,7 @@ async def overview(request: web.Request) -> web.Response:
     span = request.query.get("span", "hour")
     back, step = _SPANS.get(span, _SPANS["hour"])
     usage = await services.audit.usage(caller.organization_id, CLOCK.now() - back, step)
-    in_hand = await read_in_hand(services.database, caller.organization_id)
+    in_progress = await read_work_in_progress(services.database, caller.organization_id)
     recent = await services.jobs.find(caller, JobFilter(), None, _RECENT)
     failed = await services.jobs.find(
         caller, JobFilter(["failed", "unknown"], created_after=CLOCK.now() - back), None, _RECENT
@@ -92,8 +92,8 @@ async def overview(request: web.Request) -> web.Response:
         failed=[job_view(request, job) for job in failed],
         requests=requests.data,
         jobs=[job_view(request, job) for job in recent],
-        in_hand=in_hand,
-        stalest=moment(in_hand.stalest),
+        in_progress=in_progress,
+        oldest_synced_at=moment(in_progress.oldest_synced_at),
         missing=[NEEDED[name] for name, answers in readiness.checks.items() if not answers],
         connectors=await connectors_by_id(request, (job.connector_id for job in (*failed, *recent))),
     )
@@ -117,14 +117,14 @@ async def _first_steps(request: web.Request, *, is_connected: bool) -> dict[str,
 async def health(request: web.Request) -> web.Response:
     """GET /console/health: what keeps the gateway from working for this organization, and its own jobs and copies."""
     services, organization_id = request.app[SERVICES], request[CALLER].organization_id
-    in_hand = await read_in_hand(services.database, organization_id)
+    in_progress = await read_work_in_progress(services.database, organization_id)
     readiness = await request.app[READINESS]()
     return console_page(
         request,
         "health.html",
         active="health",
-        checks=organization_checks(readiness.checks, in_hand),
-        in_hand=in_hand,
+        checks=organization_checks(readiness.checks, in_progress),
+        in_progress=in_progress,
         copies=[
             (copy, CLOCK.now() - timedelta(seconds=copy.lag))
             for copy in await read_own_copies(services.database, organization_id)
