@@ -1,9 +1,12 @@
 """How late the event loop is: what everything in the process waits for besides its own work."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+log = logging.getLogger(__name__)
 
 #: seconds between measurements
 INTERVAL = 0.05
@@ -51,5 +54,8 @@ class LoopLag:
     def _end_cycle(self, loop: asyncio.AbstractEventLoop, began: float) -> None:
         self.cycle = time.perf_counter() - began  # the loop's own clock may stand still within a cycle
         for listener in self._listeners:
-            listener(self.seconds)
+            try:
+                listener(self.seconds)
+            except Exception:
+                log.exception("a listener of the event loop's lag failed; going on")
         self._schedule(loop)
