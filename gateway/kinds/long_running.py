@@ -1,6 +1,7 @@
 """Models of operations that the application runs in the background or accepts in portions only."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field
@@ -57,12 +58,12 @@ class LongRunStatus(FollowUp):
     #: the path of the application's message, which explains a failure
     message: JsonPath | None = None
 
-    @property
+    @cached_property
     def ended(self) -> tuple[str | bool, ...]:
         """The states of an operation that has ended."""
         return (*self.succeeded, *self.failed)
 
-    @property
+    @cached_property
     def states(self) -> tuple[str | bool, ...]:
         """All states."""
         return (*self.open, *self.running, *self.ended)

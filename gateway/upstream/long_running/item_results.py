@@ -1,6 +1,6 @@
 """A line of the result for each item of a long operation: pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -57,7 +57,7 @@ class _ItemReport(msgspec.Struct, frozen=True):
         return [index for index in found if 0 <= index < count]
 
 
-def item_lines(how: ItemResults, items: Sequence[Any], answers: Sequence[Any], reason: str | None) -> list[Line]:
+def item_lines(how: ItemResults, items: Sequence[Any], answers: Iterable[Any], reason: str | None) -> list[Line]:
     """One line for each item of an ended portion, in the order asked for; `answers` are the application's entries.
 
     `reason` is why the application ended the portion as failed. Then only an item that is reported as done was done.
@@ -76,7 +76,7 @@ def item_lines(how: ItemResults, items: Sequence[Any], answers: Sequence[Any], r
     return [_line(how, item, reported.get(index), reason) for index, item in enumerate(items)]
 
 
-def entry_lines(how: ItemResults, answers: Sequence[Any], reason: str | None) -> list[Line]:
+def entry_lines(how: ItemResults, answers: Iterable[Any], reason: str | None) -> list[Line]:
     """One line for each entry, in the application's order: its entries name no item of the input."""
     return [_line(how, None, entry, reason) for entry in _entries(how, answers) if entry.is_object]
 
@@ -96,13 +96,15 @@ def unsent_lines(items: Sequence[Any]) -> list[Line]:
     return [{"id": _id_of(item), "success": False, "error": _UNSENT} for item in items]
 
 
-def entries_of(how: ItemResults, document: Any) -> list[Any]:
+def entries_of(how: ItemResults, document: Any) -> Iterator[Any]:
     """The application's entries in a response."""
-    found = (value_at(document, path) for path in how.path)
-    return [entry for entries in found if isinstance(entries, list) for entry in entries]
+    for path in how.path:
+        entries = value_at(document, path)
+        if isinstance(entries, list):
+            yield from entries
 
 
-def _entries(how: ItemResults, answers: Sequence[Any]) -> list[_ItemReport]:
+def _entries(how: ItemResults, answers: Iterable[Any]) -> list[_ItemReport]:
     return [
         _ItemReport(
             traces=[value_at(answer, path) for path in how.trace_path],

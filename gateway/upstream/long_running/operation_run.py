@@ -49,11 +49,11 @@ class OperationRun:
 
     async def poll(self, operation: Operation, params: Mapping[str, Any], status: LongRunStatus) -> AsyncIterator[Poll]:
         """Poll the state until it has ended."""
-        states, ended = status.states, status.ended
+        call = PreparedCall.of(operation, params)
         interval, failed_polls = min(_FIRST_INTERVAL, status.interval), 0
         while True:
             try:
-                answer = await self.ask(operation, params)
+                answer = await self.session.call(call)
             except UpstreamError as error:
                 failed_polls += 1
                 if not error.retryable or failed_polls > _MAX_FAILED_POLLS:
@@ -62,11 +62,12 @@ class OperationRun:
                 failed_polls = 0
                 document = answer.decoded()
                 state = value_at(document, status.path)
-                if state not in states:
+                if state not in status.states:
                     shown = (await self.session.secrets()).masked(repr(state))[:100]
                     raise UpstreamInvalidResponse(f"{self.call.operation}: the run has the unknown status {shown}")
-                yield Poll(answer, document, state, is_last=state in ended)
-                if state in ended:
+                is_last = state in status.ended
+                yield Poll(answer, document, state, is_last)
+                if is_last:
                     return
             await asyncio.sleep(interval)
             interval = min(interval * _INTERVAL_FACTOR, status.interval)
