@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gateway.jobs.claims import Claims, Shares
@@ -96,7 +96,7 @@ class Fetcher:
     async def _claim(self, *, is_background: bool) -> None:
         while (limit := min(self._room(is_background=is_background), BATCH)) > 0:
             claimed = await self._claims.claim(self._runner.worker, limit, self._shares, is_background=is_background)
-            self._start(claimed)
+            self._start(claimed, self.wake)
             if len(claimed) < limit:
                 return
 
@@ -118,8 +118,8 @@ class Fetcher:
         claimed = await self._claims.claim_poison_candidates(self._runner.worker, room, is_group=True)
         if not candidates and not claimed:
             claimed = await self._claims.claim_poison_candidates(self._runner.worker, 1, is_group=False)
-        self._start(claimed)
+        self._start(claimed, self.wake_for_all)
 
-    def _start(self, claimed: list[StoredJob]) -> None:
+    def _start(self, claimed: list[StoredJob], on_end: Callable[[], None]) -> None:
         for job in claimed:
-            self._runner.start(job, self._work[job.task], self.wake_for_all if job.is_poison_candidate else self.wake)
+            self._runner.start(job, self._work[job.task], on_end)
