@@ -164,11 +164,11 @@ async def get_job(request: web.Request) -> web.Response:
     seconds; with `If-None-Match` as soon as its ETag differs.
     """
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
-    preferences, job_id = preferences_of(request), path_id(request, "job_id")
+    preferences, known = preferences_of(request), request.headers.get("If-None-Match")
     wait = query.wait if query.wait is not None else preferences.wait
-    known = request.headers.get("If-None-Match")
+    known_version = whole_number(known.strip().removeprefix("W/").strip('"')) if known else None
+    job_id = path_id(request, "job_id")
     if wait:
-        known_version = whole_number((known or "").strip().removeprefix("W/").strip('"'))
         job = await services.jobs.changed(caller, job_id, known_version, wait)
     else:
         job = await services.jobs.get(caller, job_id)
@@ -176,7 +176,7 @@ async def get_job(request: web.Request) -> web.Response:
     headers = {"ETag": etag, **preferences.applied}
     if not view.done:
         headers["Retry-After"] = str(_RETRY_AFTER)
-    if is_not_modified(known, etag):
+    if known and is_not_modified(known, etag):
         return web.Response(status=304, headers=headers)
     return json_response(view, headers=headers)
 

@@ -22,6 +22,8 @@ from gateway.upstream.upstreams import Upstreams
 _TIMEOUT = 20.0
 # Only statuses decide about a retry; `read_tokens` interprets the body.
 _BY_STATUS = Failure()
+#: token requests authenticate the client themselves
+_NO_CREDENTIALS = StaticAuthorizer({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,7 @@ class TokenClient:
         return messages.endpoint(template, self.environment, self.upstreams.overrides.get(self.spec.kind))
 
     def _session(self, failure: Failure) -> UpstreamSession:
-        """A session without credentials: token requests authenticate the client themselves."""
-        return self.upstreams.session(self.spec, self.environment, StaticAuthorizer({}), self.scope, failure=failure)
+        return self.upstreams.session(self.spec, self.environment, _NO_CREDENTIALS, self.scope, failure=failure)
 
     async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> TokenSet | TokenError:
         session = self._session(_BY_STATUS)
