@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
+from gateway.aio.retries import retry_until_available
 from gateway.connectors.model import ConnectorRecord, Secret
 from gateway.connectors.store import ConnectorStore
 from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
@@ -45,8 +46,8 @@ log = logging.getLogger(__name__)
 
 #: seconds between polls of a renewal in another process, and seconds until the wait times out
 _POLL_INTERVAL, _TIMEOUT = 0.1, 30.0
-#: seconds for which saving new tokens is retried while PostgreSQL is unavailable, and seconds between tries
-_SAVE_TIMEOUT, _RETRY = 30.0, 0.5
+#: seconds for which saving new tokens is retried while PostgreSQL is unavailable
+_SAVE_TIMEOUT = 30.0
 
 
 class Renewals:
@@ -153,15 +154,12 @@ class Renewals:
         spec, override = self._catalog.kind(record.kind).spec, self._upstreams.overrides.get(record.kind)
         environment = with_token_variables(spec, record.environment, tokens, override)
         credentials = credentials_of(app, tokens, stale.values)
-        deadline = asyncio.get_running_loop().time() + _SAVE_TIMEOUT
-        while True:
-            try:
-                return await self._persistence.save(lease, credentials, environment, tokens.expires_at)
-            except Unavailable:
-                if asyncio.get_running_loop().time() > deadline:
-                    log.error("new tokens were lost: PostgreSQL is away", extra={"connector_id": str(record.id)})
-                    raise
-            await asyncio.sleep(_RETRY)
+        save = partial(self._persistence.save, lease, credentials, environment, tokens.expires_at)
+        try:
+            return await retry_until_available(save, timeout=_SAVE_TIMEOUT)
+        except Unavailable:
+            log.error("new tokens were lost: PostgreSQL is away", extra={"connector_id": str(record.id)})
+            raise
 
     async def _mark_needs_reauth(self, lease: RenewalLease, error: TokenError, method: AuthMethod) -> Secret:
         """Mark the connector `needs_reauth`, unless newer credentials were stored meanwhile: then return those."""
