@@ -1,14 +1,16 @@
-"""Connectors and their credentials as the rest of the gateway knows them."""
+"""Connectors and their credentials as the other packages use them."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import TypedDict
+from typing import Any, TypedDict
 from uuid import UUID
 
 from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import Conflict, Unavailable
-from gateway.vault.vault import Sealed
+from gateway.vault.vault import Binding, Sealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +90,32 @@ def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:
         f"the workspace has a connector {name!r} already: {', '.join(ids)}; change that one, or choose another name",
         extra={"connector_id": ids[0]},
     )
+
+
+_MEMBERS = tuple(each.name for each in fields(ConnectorRecord))
+
+
+def sealed_in(row: Any) -> Sealed:
+    return Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
+
+
+def binding(organization_id: UUID, connector_id: UUID, kind: str, environment: Mapping[str, str]) -> Binding:
+    """The associated data of sealed credentials. Kind and variables are part of it: they decide the receiving host."""
+    canonical = json.dumps([kind, dict(environment)], sort_keys=True, separators=(",", ":"))
+    return Binding(organization_id, connector_id, context=hashlib.sha256(canonical.encode()).hexdigest())
+
+
+def binding_of(organization_id: UUID, connector_id: UUID, row: Any) -> Binding:
+    return binding(organization_id, connector_id, row["kind"], json.loads(row["environment"]))
+
+
+def with_secret(row: Any) -> tuple[ConnectorRecord, SealedSecret | None]:
+    secret = SealedSecret(sealed_in(row), row["expires_at"], row["version"]) if row["key_id"] is not None else None
+    return record_in(row), secret
+
+
+def record_in(row: Any) -> ConnectorRecord:
+    members = {name: row[name] for name in _MEMBERS}
+    members["environment"] = json.loads(members["environment"])
+    members["status"] = ConnectorStatus(members["status"])
+    return ConnectorRecord(**members)

@@ -13,9 +13,13 @@ from gateway.connectors.model import (
     NewConnector,
     SealedSecret,
     Secret,
+    binding,
+    binding_of,
     name_taken,
+    record_in,
+    sealed_in,
+    with_secret,
 )
-from gateway.connectors.rows import binding, binding_of, record_in, sealed_in, with_secret
 from gateway.contract.connectors import ConnectorStatus
 from gateway.db.pool import Connection, Database
 from gateway.errors import NotFound
@@ -176,7 +180,10 @@ class ConnectorStore:
             new.auth_method,
             json.dumps(environment),
         )
-        await self.seal_within(connection, organization_id, connector_id, new.credentials, new.expires_at)
+        sealed = self._vault.seal(new.credentials, binding(organization_id, connector_id, new.kind, environment))
+        await connection.execute(
+            _SEAL, connector_id, organization_id, sealed.key_id, sealed.wrapped_key, sealed.sealed, new.expires_at
+        )
         return ConnectorRecord(
             connector_id,
             organization_id,

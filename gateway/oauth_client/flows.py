@@ -34,8 +34,7 @@ from gateway.identity.tokens import hashed
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.oauth_client import consent_request
 from gateway.oauth_client.apps import RegisteredApps
-from gateway.oauth_client.model import Flow
-from gateway.oauth_client.store import FlowState, FlowStore
+from gateway.oauth_client.store import Flow, FlowState, FlowStore
 from gateway.upstream.auth import StaticAuthorizer, headers_for
 from gateway.upstream.oauth_tokens.client import TokenClient
 from gateway.upstream.oauth_tokens.messages import (

@@ -1,7 +1,8 @@
 """Consents in PostgreSQL: a state is stored as its hash and is valid once."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,6 @@ from gateway.contract.oauth import CONSENT_SECONDS, FlowStatus, FlowView
 from gateway.db.pool import Connection, Database
 from gateway.db.pruning import prune
 from gateway.errors import NotFound
-from gateway.oauth_client.model import Flow
 from gateway.vault.vault import Binding, Sealed, Vault
 
 _INSERT = f"""
@@ -70,6 +70,29 @@ _PRUNE = """
     )
     DELETE FROM oauth_flows USING ended WHERE oauth_flows.id = ended.id
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A consent, with the values that the authorization response must match."""
+
+    id: UUID
+    organization_id: UUID
+    client_id: UUID
+    workspace_id: UUID
+    kind: str
+    name: str | None
+    redirect_url: str
+    environment: Mapping[str, str]
+    app_client_id: str
+    #: the PKCE code verifier; None if the application does not support PKCE
+    verifier: str | None = field(repr=False)
+    #: the application's consent page
+    authorization_url: str = field(repr=False)
+    #: the caller's `state`, which the final redirect carries
+    state: str | None = field(repr=False)
+    #: the connector that is authorized again, in place
+    reauthorizes: UUID | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import json
 
-from gateway.connectors.rows import binding
+from gateway.connectors.model import binding
 from gateway.events import store as webhooks
 from gateway.inbound_webhooks import store as inbound_webhooks
 from gateway.jobs import sealing
