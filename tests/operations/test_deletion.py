@@ -35,6 +35,11 @@ from tests.oauth_client.conftest import World, catalog, opening, server, world  
 RETENTION = 3600
 STEPS = 6
 CANARY = "CANARY-of-the-application"
+#: columns of a job that stay with its row: words of the gateway and of the kind, ids, and the name of the workspace
+STAYING = {
+    "action", "effect", "entity", "key_id", "kind", "request_id", "status", "task", "traceparent", "worker",
+    "workspace_name", "wrapped_key",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -239,6 +244,22 @@ async def test_a_result_of_a_deleted_connector_has_expired(setting: Setting) -> 
         results.require_result(ended, await setting.jobs.head(ended))
 
 
+async def test_every_other_column_of_a_deleted_connectors_job_is_emptied(setting: Setting) -> None:
+    job = await setting.running(await setting.connector())
+    document = f'{{"detail": "{CANARY}"}}'
+    async with setting.world.database.tenant(job.organization_id) as connection:
+        types: dict[str, str] = dict(await connection.fetch(_COLUMNS))
+        filled = ", ".join(f"{name} = '{document}'::{of}" for name, of in types.items() if name not in STAYING)
+        await connection.execute(f"UPDATE jobs SET {filled} WHERE id = $1", job.id)
+
+    await JobRemoval(setting.world.database, RETENTION).empty(job.organization_id, [job.id])
+
+    async with setting.world.database.tenant(job.organization_id) as connection:
+        row = await connection.fetchrow("SELECT * FROM jobs WHERE id = $1", job.id)
+    assert types.keys() > STAYING
+    assert [name for name, value in dict(row).items() if CANARY in str(value)] == []
+
+
 async def test_a_deletion_cannot_be_canceled(setting: Setting) -> None:
     record = await setting.connector()
     job = await setting.deletion.delete_connector(setting.world.caller, record.id)
@@ -302,6 +323,13 @@ async def test_a_strangers_connector_and_workspace_are_not_there(setting: Settin
         await setting.deletion.delete_connector(caller, record.id)
     with pytest.raises(NotFound):
         await setting.deletion.delete_workspace(caller, record.workspace_id)
+
+
+#: the columns of jobs that may hold what an application or a caller sent, with their types
+_COLUMNS = """
+    SELECT column_name, data_type FROM information_schema.columns
+    WHERE table_name = 'jobs' AND data_type IN ('text', 'jsonb', 'bytea', 'ARRAY')
+"""
 
 
 @asynccontextmanager
