@@ -94,8 +94,7 @@ class Actor(Protocol):
     def client_id(self) -> UUID: ...
 
 
-@dataclass(slots=True)
-class _RequestAudit:
+class _RequestAudit(msgspec.Struct):
     """The members that all entries of a request have in common."""
 
     request_id: str | None = None
@@ -113,32 +112,31 @@ def begin_request(request_id: str, what: str | None) -> Entry | None:
     return entry
 
 
-class _Recording:
+class _Recording(msgspec.Struct, frozen=True):
     """A block whose outcome completes an entry; a class, because a generator costs more."""
 
-    __slots__ = ("_entry", "_note", "_request_id", "_started")
-
-    def __init__(self, entry: Entry, note: Callable[[Entry], None] | None, request_id: str | None) -> None:
-        self._entry = entry
-        #: stores the entry at the end of the block; None where the middleware does so
-        self._note = note
-        self._request_id = request_id
-        self._started = time.monotonic()
+    entry: Entry
+    #: stores the entry at the end of the block; None where the middleware does so
+    note: Callable[[Entry], None] | None
+    request_id: str | None
+    #: by the monotonic clock
+    started: float = msgspec.field(default_factory=time.monotonic)
 
     def __enter__(self) -> Entry:
-        return self._entry
+        return self.entry
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        entry = self._entry
+        entry = self.entry
         if error is None:
             entry.outcome = entry.outcome or "succeeded"
         elif isinstance(error, GatewayError):
             entry.outcome = error.code
-        took_ms = round((time.monotonic() - self._started) * 1000)
-        if self._note is not None and entry.end("interrupted", self._request_id, took_ms):
-            self._note(entry)
+        if self.note is None:
+            return
+        if entry.end("interrupted", self.request_id, round((time.monotonic() - self.started) * 1000)):
+            self.note(entry)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,11 @@ class Operation:
         )
 
     @cached_property
+    def path_params(self) -> tuple[str, ...]:
+        """The params that its path holds."""
+        return tuple(placement.name for placement in self.placements if placement.where == "path")
+
+    @cached_property
     def texts(self) -> Mapping[str, str]:
         """The texts that are sent in the place of params."""
         return {placement.name: placement.text for placement in self.placements if placement.text is not None}

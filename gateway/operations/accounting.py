@@ -50,17 +50,13 @@ def describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> N
 
 def target_of(operation: Operation, params: Mapping[str, Any]) -> str | None:
     """The record that a call names in its path, `42` or `42/7` where it names several; None for a list or a create."""
-    named = [
-        str(params[each.name])
-        for each in operation.placements
-        if each.where == "path" and params.get(each.name) is not None
-    ]
+    named = [str(params[name]) for name in operation.path_params if params.get(name) is not None]
     return "/".join(named)[:_MAX_LENGTH] or None
 
 
 def changed_members(operation: Operation, params: Mapping[str, Any]) -> list[str]:
     """The dotted names of what a call writes, one level into objects: `ticket.status`, `ticket.priority`."""
-    in_path = {each.name for each in operation.placements if each.where == "path"}
+    in_path = operation.path_params
     names = sorted({name[:_MAX_LENGTH] for name in _names(params) if name.partition(".")[0] not in in_path})
     return names[:_MAX_MEMBERS]
 
@@ -82,26 +78,22 @@ def created_id(result: msgspec.Raw) -> str | None:
     return None if record.id is None else str(record.id)[:_MAX_LENGTH]
 
 
-class Accounted:
+class Accounted(msgspec.Struct):
     """A block that runs one operation: counts it by its outcome and its seconds, and explains refused credentials.
 
     The outcome is the code of the GatewayError that leaves the block, `interrupted` for any other exception, and
     otherwise `outcome`, which the block may change.
     """
 
-    __slots__ = ("_operation", "_resolved", "_started", "is_counted", "outcome")
-
-    def __init__(self, resolved: ResolvedConnector, operation: Operation, *, started: float | None = None) -> None:
-        self._resolved = resolved
-        self._operation = operation
-        #: of the monotonic clock, where the operation began before the block
-        self._started = started
-        self.outcome = "succeeded"
-        #: false where the operation has not ended, so that another block will count it
-        self.is_counted = True
+    resolved: ResolvedConnector
+    operation: Operation
+    #: by the monotonic clock; earlier where the operation began before the block
+    started: float = msgspec.field(default_factory=time.monotonic)
+    outcome: str = "succeeded"
+    #: false where the operation has not ended, so that another block will count it
+    is_counted: bool = True
 
     def __enter__(self) -> "Accounted":
-        self._started = self._started or time.monotonic()
         return self
 
     def __exit__(
@@ -109,12 +101,11 @@ class Accounted:
     ) -> None:
         if isinstance(error, GatewayError):
             self.outcome = error.code
-            explain_refusal(error, self._operation.spec, self._resolved.record.auth_method)
+            explain_refusal(error, self.operation.spec, self.resolved.record.auth_method)
         elif error is not None:
             self.outcome = "interrupted"
         if not self.is_counted:
             return
-        operation, kind = self._operation, self._operation.spec.kind
+        operation, kind = self.operation, self.operation.spec.kind
         EXECUTES.add(kind, operation.entity_id, operation.action_id, self.outcome)
-        assert self._started is not None
-        EXECUTE_SECONDS.observe(time.monotonic() - self._started, kind)
+        EXECUTE_SECONDS.observe(time.monotonic() - self.started, kind)

@@ -67,7 +67,7 @@ def copy_updates_of(operation: Operation) -> Sequence[CopyUpdate]:
         return ()
     if operation.action_id != "delete":
         return (CopyUpdate(entity=operation.entity_id),)
-    in_path = [placement.name for placement in operation.placements if placement.where == "path"]
+    in_path = operation.path_params
     return (CopyUpdate(entity=operation.entity_id, deleted_id=f"{{{in_path[-1]}}}"),) if in_path else ()
 
 
