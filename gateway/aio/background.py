@@ -1,29 +1,10 @@
-"""Waits for background tasks, and ends them."""
+"""Ends background tasks."""
 
 import asyncio
 from typing import Any
 
 #: seconds that a cancelled task may take to end before it is cancelled again
 _TIMEOUT = 0.5
-
-
-async def done_within(task: "asyncio.Task[Any]", seconds: float) -> bool:
-    """Whether the task is done in time; otherwise it continues. Like `asyncio.wait` of one task, at half its cost."""
-    loop = asyncio.get_running_loop()
-    woken = loop.create_future()
-
-    def wake(_: object = None) -> None:
-        if not woken.done():
-            woken.set_result(None)
-
-    timer = loop.call_later(seconds, wake)
-    task.add_done_callback(wake)
-    try:
-        await woken
-    finally:
-        timer.cancel()
-        task.remove_done_callback(wake)
-    return task.done()
 
 
 async def cancel_and_wait(*tasks: "asyncio.Task[Any]") -> None:

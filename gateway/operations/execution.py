@@ -10,7 +10,7 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
-from gateway.aio.background import done_within
+from gateway.aio.timeouts import run_for
 from gateway.audit.log import Audit, Entry
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.kinds import Effect
@@ -206,13 +206,8 @@ class Execution:
         started = time.monotonic()
         if prepared.engine_call.effect is not Effect.READ:
             return Done(await self._run(prepared), _milliseconds(started))
-        reading = asyncio.create_task(self._run(prepared))
-        try:
-            is_done = await done_within(reading, self._inline_budget)
-        except asyncio.CancelledError:
-            reading.cancel()
-            raise
-        if is_done:
+        reading = await run_for(lambda: self._run(prepared), self._inline_budget)
+        if reading.done():
             return Done(reading.result(), _milliseconds(started))
         try:
             return await self._promoted(prepared, reading)

@@ -1,4 +1,4 @@
-"""Timeouts that are looked at together: each ends its own wait, in time, and none after its end."""
+"""Timeouts: each ends its own wait, in time, and none after its end; work that takes longer continues."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from gateway.aio.timeouts import RESOLUTION, IdleTimeout, Timeouts, Wait
+from gateway.aio.timeouts import RESOLUTION, IdleTimeout, Timeouts, Wait, run_for
 from tests.harness.waiting import eventually
 
 
@@ -132,3 +132,49 @@ async def test_the_timer_rests_when_nothing_waits(timeouts):
         pass
 
     await eventually(lambda: timeouts._timer is None, within=20 * RESOLUTION)
+
+
+async def found() -> str:
+    return "found"
+
+
+async def test_work_that_ends_in_time_is_done():
+    task = await run_for(found, 60)
+
+    assert task.done()
+    assert task.result() == "found"
+
+
+async def test_work_that_failed_is_done_as_well():
+    async def work() -> None:
+        raise ValueError
+
+    task = await run_for(work, 60)
+
+    assert isinstance(task.exception(), ValueError)
+
+
+async def test_work_that_takes_longer_continues():
+    enough = asyncio.Event()
+
+    task = await run_for(enough.wait, 0)
+
+    assert not task.done()
+    enough.set()
+    assert await task
+
+
+async def test_work_whose_caller_is_cancelled_is_cancelled():
+    is_cancelled = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            is_cancelled.set()
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await run_for(work, 60)
+
+    await is_cancelled.wait()
