@@ -11,12 +11,14 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import web
+from aiohttp.hdrs import AUTHORIZATION
+from multidict import istr
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound, Unauthorized
+from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound
 from gateway.http.faults import sentence
 from gateway.identity.model import id_of
-from gateway.identity.tokens import hashed
+from gateway.identity.tokens import bearer_token, hashed
 from gateway.kinds.suggestions import did_you_mean
 
 _DECODER = msgspec.json.Decoder()
@@ -28,6 +30,8 @@ _MAX_FIELDS = 100
 
 #: seconds that `Prefer: wait` may ask for
 MAX_WAIT = 300
+#: headers that calls are asked for; an `istr` is looked up as it is, any other text in lower case
+_PREFER, _IDEMPOTENCY_KEY, _SDK = istr("Prefer"), istr("Idempotency-Key"), istr("X-ADP-Agent-SDK")
 _PREFERENCE = re.compile(r"""([A-Za-z-]+)\s*(?:=\s*"?([^";,\s]*)"?)?""")
 
 M = TypeVar("M", bound=BaseModel)
@@ -60,16 +64,6 @@ class Form(BaseModel):
 
     #: forms that the OpenAPI document shows, by name
     EXAMPLES: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-
-
-def bearer_token(request: web.Request) -> str:
-    """The token of `Authorization: Bearer` (RFC 6750 §2.1); raises Unauthorized without one."""
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise Unauthorized("a bearer token is needed: Authorization: Bearer <token>")
-    if not token.isascii():
-        raise Unauthorized("the token is unknown, expired or revoked; get a new one")
-    return token.strip()
 
 
 async def read_body(request: web.Request, model: type[M]) -> M:
@@ -251,9 +245,9 @@ _NO_PREFERENCES = Preferences()
 
 def preferences_of(request: web.Request) -> Preferences:
     """The preferences of a request that we know; others are ignored, as RFC 7240 has it."""
-    if "Prefer" not in request.headers:
+    if _PREFER not in request.headers:
         return _NO_PREFERENCES
-    sent = _PREFERENCE.findall(",".join(request.headers.getall("Prefer")))
+    sent = _PREFERENCE.findall(",".join(request.headers.getall(_PREFER)))
     preferences = {name.lower(): value for name, value in sent}
     wait = _wait(preferences["wait"]) if "wait" in preferences else None
     if "respond-async" in preferences:
@@ -270,7 +264,7 @@ def _wait(text: str) -> int:
 
 def is_sdk(request: web.Request) -> bool:
     """A caller that cannot follow a job: it gets a chain of redirects to the result instead."""
-    return "X-ADP-Agent-SDK" in request.headers
+    return _SDK in request.headers
 
 
 class CallHeaders(msgspec.Struct, frozen=True):
@@ -285,8 +279,8 @@ class CallHeaders(msgspec.Struct, frozen=True):
 
 def call_headers(request: web.Request) -> CallHeaders:
     """The options of a call that its headers carry; raises MalformedRequest."""
-    key = request.headers.get("Idempotency-Key")
+    key = request.headers.get(_IDEMPOTENCY_KEY)
     if key is not None and not (1 <= len(key) <= 255 and key.isascii() and key.isprintable() and " " not in key):
         raise MalformedRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
-    token_hash = hashed(bearer_token(request)) if is_sdk(request) else None
+    token_hash = hashed(bearer_token(request.headers.get(AUTHORIZATION))) if is_sdk(request) else None
     return CallHeaders(preferences_of(request), key, token_hash)

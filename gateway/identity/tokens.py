@@ -26,6 +26,16 @@ def hashed(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
+def bearer_token(authorization: str | None) -> str:
+    """The token of an `Authorization: Bearer` header (RFC 6750 §2.1); raises Unauthorized without one."""
+    scheme, _, token = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise Unauthorized("a bearer token is needed: Authorization: Bearer <token>")
+    if not token.isascii():
+        raise Unauthorized("the token is unknown, expired or revoked; get a new one")
+    return token.strip()
+
+
 def new_secret() -> str:
     return secrets.token_urlsafe(32)
 

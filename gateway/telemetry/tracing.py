@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from multidict import istr
+
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
@@ -18,6 +20,8 @@ _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-
 #: characters of a tracestate that is passed on; the standard asks for at least 512
 _STATE_LIMIT = 512
 
+#: an `istr` is looked up as it is, any other text in lower case
+_PARENT = istr("traceparent")
 _NOTHING: Mapping[str, str] = {}
 #: the headers that carry the current context on, when there are no spans of ours
 _CARRIED: ContextVar[Mapping[str, str]] = ContextVar("trace_context", default=_NOTHING)
@@ -81,7 +85,7 @@ def log_fields() -> Mapping[str, str]:
 
 def continued(headers: Mapping[str, str]) -> str | None:
     """From here on the context of this task is the one in these headers, or none; returns the trace id for the logs."""
-    parent = headers.get("traceparent")
+    parent = headers.get(_PARENT)
     if parent is None or not _TRACEPARENT.fullmatch(parent):
         # One that is malformed counts as none, as the standard has it.
         _CARRIED.set(_NOTHING)

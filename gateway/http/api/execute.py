@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from aiohttp import web
+from aiohttp.hdrs import CACHE_CONTROL
 from msgspec.structs import replace
 from pydantic import Field
 
@@ -124,7 +125,7 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
 def _call(
     request: web.Request, connector_id: UUID, body: ExecuteBody, headers: CallHeaders, base_url: str
 ) -> OperationCall:
-    cache_control = request.headers.getall("Cache-Control", ())
+    cache_control = request.headers.getall(CACHE_CONTROL, ())
     return OperationCall(
         connector_id=connector_id,
         entity=body.entity,

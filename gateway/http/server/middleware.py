@@ -3,14 +3,16 @@
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Hashable
 from contextlib import AbstractContextManager
-from functools import cache, partial
+from functools import cache
 from random import getrandbits
 
 from aiohttp import web
+from aiohttp.hdrs import AUTHORIZATION, CONTENT_ENCODING, SERVER
 from aiohttp.typedefs import Handler
 from msgspec import Struct
+from multidict import istr
 
 from gateway.audit.log import Entry, begin_request
 from gateway.errors import (
@@ -21,7 +23,7 @@ from gateway.errors import (
     UnsupportedEncoding,
 )
 from gateway.http.api.jobs import follower
-from gateway.http.bodies import UnknownId, bearer_token
+from gateway.http.bodies import UnknownId
 from gateway.http.console.session import SignInRequired, sign_in_response, signed_in
 from gateway.http.errors import code_of, from_http, problem_response
 from gateway.http.keys import (
@@ -38,9 +40,11 @@ from gateway.http.keys import (
 )
 from gateway.http.responses import html_response, json_response
 from gateway.http.route import Route
+from gateway.http.server.admission.load_shedding import FairSlots
 from gateway.http.streaming import abort
 from gateway.http.unknown_ids import explained
 from gateway.identity.model import Caller, id_of
+from gateway.identity.tokens import bearer_token
 from gateway.services.front_end import Services
 from gateway.telemetry import tracing
 from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS
@@ -48,6 +52,8 @@ from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS
 log = logging.getLogger("gateway.access")
 bugs = logging.getLogger(__name__)
 
+#: headers of every request and response; an `istr` is looked up as it is, any other text in lower case
+_REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organization-Id"), istr("X-Content-Type-Options")
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: variables of paths that say what is done to what, besides connectors
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
@@ -63,19 +69,20 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     app = request.app
     route = app[ROUTE_OF].get(request.match_info.route)
     entry, span = _begin(request, route)
-    release: Callable[[], None] | None = None
+    slot: tuple[FairSlots, Hashable] | None = None
     response: web.StreamResponse | None = None
     outcome: str | None = None
     try:
-        release = await _admit(request, route)
+        caller = await _authenticated(request, app, route)
+        slot = _taken_slot(request, app, route, caller)
         if route is not None:
-            _permit(request, route, entry)
+            _permit(request, route, entry, caller)
         with span:
             try:
                 answered: web.StreamResponse | Struct = await handler(request)
             except UnknownId as error:
                 raise await explained(request, error) from error
-        response = answered if isinstance(answered, web.StreamResponse) else json_response(answered)
+        response = json_response(answered) if isinstance(answered, Struct) else answered
     except SignInRequired:
         outcome = "sign_in_required"
         response = sign_in_response(request)
@@ -93,9 +100,10 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         bugs.exception("a request failed by a bug")
         response = _failed(request, route, InternalError())
     finally:
-        if release is not None:
-            release()
-        _record(request, entry, response, outcome, time.perf_counter() - started)
+        if slot is not None:
+            slots, holder = slot
+            slots.release(holder)
+        _record(request, app, entry, response, outcome, time.perf_counter() - started)
     if not response.prepared:
         if app[LIMITS].rates.is_limiting and RATE_HEADERS in request:
             response.headers.update(request[RATE_HEADERS])
@@ -109,15 +117,15 @@ async def set_common_headers(request: web.Request, response: web.StreamResponse)
     """Set the headers of every response, streams included; no header names the software."""
     headers = response.headers
     # The HTTP library refuses an unknown expectation at an unknown path before the request has its id.
-    headers["X-Request-Id"] = request.get(REQUEST_ID) or _new_id()
-    headers["X-Content-Type-Options"] = "nosniff"
-    headers.pop("Server", None)
+    headers[_REQUEST_ID] = request.get(REQUEST_ID) or _new_id()
+    headers[_NO_SNIFF] = "nosniff"
+    headers.pop(SERVER, None)
     if not isinstance(response, web.Response):
         request[STREAM] = response
 
 
 def _new_id() -> str:
-    return f"{getrandbits(128):032x}"
+    return getrandbits(128).to_bytes(16).hex()
 
 
 def _begin(request: web.Request, route: Route | None) -> tuple[Entry | None, AbstractContextManager[None]]:
@@ -125,7 +133,7 @@ def _begin(request: web.Request, route: Route | None) -> tuple[Entry | None, Abs
 
     Returns its audit entry, if it has one, and the span of its handler.
     """
-    given = request.headers.get("X-Request-Id", "")
+    given = request.headers.get(_REQUEST_ID, "")
     request_id = given if given and _SAFE_ID.fullmatch(given) else _new_id()
     request[REQUEST_ID] = request_id
     entry = begin_request(request_id, None if route is None else route.audit)
@@ -134,37 +142,43 @@ def _begin(request: web.Request, route: Route | None) -> tuple[Entry | None, Abs
     return entry, tracing.begin_request(request_id, request.method, request.headers)
 
 
-async def _admit(request: web.Request, route: Route | None) -> Callable[[], None] | None:
-    """Authenticate the caller, and take a slot of its organization, or of the address of a request without a token.
-
-    Returns what releases the slot; None without one. Raises Unauthorized, RateLimited and Unavailable, among others.
-    """
-    if "Content-Encoding" in request.headers:
+async def _authenticated(request: web.Request, app: web.Application, route: Route | None) -> Caller | None:
+    """Who calls; None for a request that needs no token. Raises Unauthorized, among others."""
+    if CONTENT_ENCODING in request.headers:
         raise UnsupportedEncoding("encoded request bodies are not supported; send the request without Content-Encoding")
-    app = request.app
-    limits = app[LIMITS]
     # Said by the matched route alone, as another may match the path when it is decoded. Which methods a path takes
     # is no secret: the contract is public.
-    is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
-    if is_open:
+    if route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed):
+        return None
+    caller = await (signed_in(request) if route and route.is_console else _caller(request, app[SERVICES]))
+    request[CALLER] = caller
+    return caller
+
+
+def _taken_slot(
+    request: web.Request, app: web.Application, route: Route | None, caller: Caller | None
+) -> tuple[FairSlots, Hashable] | None:
+    """A slot of the caller's organization, or of the address of a request without a token; None for probes.
+
+    Raises RateLimited and Unavailable.
+    """
+    limits = app[LIMITS]
+    if caller is None:
         if route is None or route.is_probe:
             return None
         limits.tokenless.acquire(request.remote)
-        return partial(limits.tokenless.release, request.remote)
-    caller = await (signed_in(request) if route and route.is_console else _caller(request, app[SERVICES]))
-    request[CALLER] = caller
+        return limits.tokenless, request.remote
     if limits.rates.is_limiting:
         rates = limits.rates.try_acquire(caller)
         request[RATE_HEADERS] = rates.headers
         if rates.refusal is not None:
             raise rates.refusal
     limits.requests.acquire(caller.organization_id)
-    return partial(limits.requests.release, caller.organization_id)
+    return limits.requests, caller.organization_id
 
 
-def _permit(request: web.Request, route: Route, entry: Entry | None) -> None:
+def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Caller | None) -> None:
     """Complete the audit entry, so that a refusal is on record, and check the scope; raises InsufficientScope."""
-    caller = request.get(CALLER)
     if entry is not None:
         entry.connector_id = id_of(request.match_info.get("connector_id"))
         entry.target = request.match_info.get(_target_of(route.path))
@@ -218,7 +232,7 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
 
 async def _caller(request: web.Request, services: Services) -> Caller:
     """Who calls, for which organization; the same refusal for every token that is not good."""
-    token = bearer_token(request)
+    token = bearer_token(request.headers.get(AUTHORIZATION))
     if request.query_string and "access_token" in request.query:
         raise MalformedRequest("a token does not belong in a query string; send it in the Authorization header")
     try:
@@ -230,7 +244,7 @@ async def _caller(request: web.Request, services: Services) -> Caller:
         return caller
     if client.resource is not None and not _is_within(request.path, client.resource, services.settings.base_url):
         raise Unauthorized("the token is for another resource (RFC 8707)")
-    return client.caller(request.headers.get("X-Organization-Id"))
+    return client.caller(request.headers.get(_ORGANIZATION))
 
 
 def _is_within(path: str, resource: str, base_url: str) -> bool:
@@ -240,6 +254,7 @@ def _is_within(path: str, resource: str, base_url: str) -> bool:
 
 def _record(
     request: web.Request,
+    app: web.Application,
     entry: Entry | None,
     response: web.StreamResponse | None,
     outcome: str | None,
@@ -249,7 +264,7 @@ def _record(
     if outcome is None:
         outcome = "interrupted" if response is None else _outcome_of(response.status)
     if entry is not None and entry.end(outcome, request[REQUEST_ID], round(seconds * 1000)):
-        request.app[SERVICES].audit.note(entry)
+        app[SERVICES].audit.note(entry)
     if response is None:
         return
     status, resource = response.status, request.match_info.route.resource

@@ -1,6 +1,6 @@
-"""Load shedding: counts the requests in progress and refuses the excess with 503, before any work is done for them."""
+"""Counts the requests in progress, of each holder and all of them, and refuses the excess with 503."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
 from math import inf
 from random import getrandbits
@@ -11,7 +11,6 @@ from aiohttp.web_request import BaseRequest
 
 from gateway.errors import Unavailable
 from gateway.http.errors import PROBLEM, problem_response
-from gateway.http.server.admission.fair_slots import FairSlots
 from gateway.http.server.admission.gradient import GradientLimit
 from gateway.http.server.admission.refusals import Refusals
 from gateway.http.server.admission.token_buckets import Rates
@@ -32,6 +31,37 @@ _WARM_UP = 60
 #: seconds for which a sender that ignores refusals is not read; short, because the sender may be a proxy
 _PAUSE = 1.0
 _REQUEST_ID = "0" * 32
+
+
+class FairSlots:
+    """Slots of which a holder gets at most half of what the others leave, so that a new holder finds some free."""
+
+    def __init__(self, total: int, name: str, what: str, *, retry_after: int = 1) -> None:
+        self._total = total
+        self._name = name
+        #: what a slot is for, in the plural, for the error
+        self._what = what
+        #: seconds
+        self._retry_after = retry_after
+        self._held: dict[Hashable, int] = {}
+        self.in_use = 0
+
+    def acquire(self, holder: Hashable) -> None:
+        """Take a slot for the holder until `release`; raises Unavailable."""
+        held = self._held.get(holder, 0)
+        free = self._total - (self.in_use - held)
+        if self.in_use >= self._total or held >= max(1, free // 2):
+            REFUSED.add(self._name)
+            who = f"all {self._total} slots" if self.in_use >= self._total else f"{held} of {self._total} slots"
+            raise Unavailable(f"{who} for {self._what} are taken; try again in a moment", retry_after=self._retry_after)
+        self._held[holder] = held + 1
+        self.in_use += 1
+
+    def release(self, holder: Hashable) -> None:
+        self.in_use -= 1
+        held = self._held.pop(holder) - 1
+        if held:
+            self._held[holder] = held
 
 
 class Limits:
@@ -109,7 +139,7 @@ class Limits:
 
 
 class LoadShedding:
-    """Counts the requests in progress and refuses the excess."""
+    """Counts the requests in progress and refuses the excess before any work is done for them."""
 
     def __init__(self, limits: Limits, probes: Collection[str]) -> None:
         self._limits = limits
