@@ -6,7 +6,7 @@ if no use case was called.
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -191,7 +191,7 @@ class Audit:
         *,
         connector_id: UUID | None = None,
         target: str | None = None,
-        changed: Iterable[str] = (),
+        changed: Collection[str] = (),
         intent: str | None = None,
     ) -> AbstractContextManager[Entry]:
         """Record what the block does, with the outcome it has: `accepted` where the block says so, or an error's code.
@@ -205,7 +205,7 @@ class Audit:
         entry.what, entry.intent = what, intent
         entry.organization_id, entry.actor = caller.organization_id, caller.client_id
         entry.connector_id, entry.target = connector_id or entry.connector_id, target or entry.target
-        entry.changed = sorted(changed) or None
+        entry.changed = sorted(changed) if changed else None
         return _Recording(entry, None if offered else self.note, request.request_id)
 
     def note(self, entry: Entry) -> None:

@@ -20,6 +20,12 @@ def id_of(text: str | None) -> UUID | None:
         return None
 
 
+@lru_cache(maxsize=1024)
+def id_text(id_: UUID) -> str:
+    """The text of an id, remembered because `UUID` takes a microsecond to write it."""
+    return str(id_)
+
+
 class Scope(StrEnum):
     """A permission of a client."""
 

@@ -21,6 +21,8 @@ _DEPTH = 64
 COMMA_SEPARATED = "comma-separated"
 #: numbers as callers write them in text, and the most characters of one
 _INTEGER, _DECIMAL, _MAX_DIGITS = re.compile(r"[0-9]+"), re.compile(r"-?[0-9]+\.[0-9]+"), 19
+#: values that are read by their schema; a union such as `str | list` would be made anew at each look
+_TEXTS_AND_NESTED, _NESTED = (str, list, dict), (list, dict)
 #: what a format looks like
 _FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026-01-31"}
 
@@ -94,7 +96,7 @@ def _read(operation: Operation, schema: Mapping[str, Any], value: Any) -> Any:
 
     `"35436"` names the same ticket as 35436; where the application takes a comma-separated text, `[1, 2]` is `"1,2"`.
     """
-    if not isinstance(value, str | list | dict):
+    if not isinstance(value, _TEXTS_AND_NESTED):
         return value
     if "$ref" in schema:
         schema = operation.resolved(schema)
@@ -266,7 +268,7 @@ def _unsafe_values(operation: Operation, value: Any, place: tuple[str, ...] = ()
     elif isinstance(value, float):
         if not math.isfinite(value):
             yield _field_error(operation, list(place), "number", f"{'.'.join(place)} is not a finite number")
-    elif isinstance(value, dict | list):
+    elif isinstance(value, _NESTED):
         if len(place) > _DEPTH:
             yield _field_error(
                 operation, list(place[:3]), "depth", f"{place[0]} is nested more than {_DEPTH} levels deep"
@@ -275,7 +277,8 @@ def _unsafe_values(operation: Operation, value: Any, place: tuple[str, ...] = ()
         members = value.items() if isinstance(value, dict) else enumerate(value)
         for key, member in members:
             for each in (key, member):
-                if not isinstance(each, int):
+                is_plain_text = isinstance(each, str) and each.isascii() and "\x00" not in each
+                if not is_plain_text and not isinstance(each, int):
                     yield from _unsafe_values(operation, each, (*place, str(key)))
 
 

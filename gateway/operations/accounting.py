@@ -50,6 +50,8 @@ def describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> N
 
 def target_of(operation: Operation, params: Mapping[str, Any]) -> str | None:
     """The record that a call names in its path, `42` or `42/7` where it names several; None for a list or a create."""
+    if not operation.path_params:
+        return None
     named = [str(params[name]) for name in operation.path_params if params.get(name) is not None]
     return "/".join(named)[:_MAX_LENGTH] or None
 

@@ -14,6 +14,7 @@ from gateway.http.bodies import QueryString, path_id, read_query
 from gateway.http.keys import CALLER, LIMITS, SERVICES
 from gateway.http.responses import envelope
 from gateway.http.streaming import caller_present, send
+from gateway.identity.model import id_text
 from gateway.jobs.model import JobSummary
 from gateway.jobs.stored_files.blobs import read_all
 from gateway.jobs.stored_files.model import StoredFile
@@ -114,4 +115,4 @@ async def _chunk(request: web.Request, call: OperationCall) -> web.Response:
         document = empty_chunk(chunk_request)
     answer = OperationResult(msgspec.Raw(msgspec.json.encode(document)))
     took_ms = round((time.monotonic() - started) * 1000)
-    return envelope(request, str(call.connector_id), answer, took_ms)
+    return envelope(request, id_text(call.connector_id), answer, took_ms)

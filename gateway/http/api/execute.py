@@ -21,6 +21,7 @@ from gateway.http.bodies import (
 )
 from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.http.responses import envelope
+from gateway.identity.model import id_text
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.response_cache import Freshness
@@ -115,7 +116,7 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
         return _answered(request, call, exported, {**headers.preferences.applied})
     if body.action == SEARCH_ACTION:
         done = await services.copy_search.search(request[CALLER], call)
-        return envelope(request, str(call.connector_id), done.answer, done.took_ms)
+        return envelope(request, id_text(call.connector_id), done.answer, done.took_ms)
     if body.action == DOWNLOAD and (call.token_hash is not None or not call.respond_async):
         return await download(request, call)
     outcome = await services.execution.execute(request[CALLER], call)
@@ -156,4 +157,4 @@ def _answered(
         return accepted_response(request, outcome.job, headers)
     if outcome.cache is not None:
         headers |= {"Age": str(int(outcome.age)), "Cache-Status": f"gateway; {outcome.cache}"}
-    return envelope(request, str(call.connector_id), outcome.answer, outcome.took_ms, headers)
+    return envelope(request, id_text(call.connector_id), outcome.answer, outcome.took_ms, headers)

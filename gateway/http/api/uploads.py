@@ -17,6 +17,7 @@ from gateway.errors import BodyTooLarge, MalformedRequest
 from gateway.http.bodies import path_id, read_query, whole_number
 from gateway.http.keys import CALLER, LIMITS, MAX_UPLOAD, REQUEST_ID, SERVICES
 from gateway.http.responses import answer_of, envelope, json_response
+from gateway.identity.model import id_text
 from gateway.operations.call import OperationCall
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile
@@ -80,7 +81,7 @@ async def upload(request: web.Request) -> web.Response:
         if "Upload-Complete" in request.headers:
             return await _begun(request, call, file, length)
         done = await request.app[SERVICES].execution.upload(request[CALLER], call, file)
-    return envelope(request, str(call.connector_id), done.answer, done.took_ms, dict(done.sunset_headers))
+    return envelope(request, id_text(call.connector_id), done.answer, done.took_ms, dict(done.sunset_headers))
 
 
 async def get_upload(request: web.Request) -> web.Response:

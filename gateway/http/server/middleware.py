@@ -43,7 +43,7 @@ from gateway.http.route import Route
 from gateway.http.server.admission.load_shedding import FairSlots
 from gateway.http.streaming import abort
 from gateway.http.unknown_ids import explained
-from gateway.identity.model import Caller, id_of
+from gateway.identity.model import Caller, id_of, id_text
 from gateway.identity.tokens import bearer_token
 from gateway.services.front_end import Services
 from gateway.telemetry import tracing
@@ -297,7 +297,7 @@ def _subject(request: web.Request, entry: Entry | None) -> dict[str, str]:
     context = {} if caller is None else {"client_id": str(caller.client_id)}
     if entry is None or entry.connector_id is None:
         return context
-    context["connector_id"] = str(entry.connector_id)
+    context["connector_id"] = id_text(entry.connector_id)
     if entry.what is not None:
         context["operation"] = entry.what
     if caller is not None:
