@@ -13,6 +13,9 @@ import aiohttp
 from tests.harness import contract
 from tests.harness.waiting import PATIENCE
 
+#: seconds for which an idle connection is used again: a front end that stops keeps one for longer, so that no request
+#: is sent on a connection that is being closed (RFC 9112 §9.5)
+KEEP_ALIVE = 1.0
 CREDENTIALS = {"email": "agent@example.com", "api_token": "token", "subdomain": "acme"}
 #: a call that is to become a job
 ASYNC = {"Prefer": "respond-async"}
@@ -30,7 +33,8 @@ class Api:
     async def of(cls, base_url: str, client_id: str, client_secret: str) -> AsyncIterator["Api"]:
         """A caller with a new token, for as long as the block lasts."""
         secret = {"client_id": client_id, "client_secret": client_secret}
-        async with aiohttp.ClientSession(base_url) as session:
+        connector = aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE)
+        async with aiohttp.ClientSession(base_url, connector=connector) as session:
             token = (await cls(session, {}).post("/api/v1/account/applications/token", secret)).document()
             yield cls(session, {"Authorization": f"Bearer {token['access_token']}"})
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -11,6 +11,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner, pause_sender
+from tests.harness.waiting import eventually
+
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: a\r\n"
 WHOLE = HEAD + b"Content-Length: 5\r\n\r\nhello"
@@ -35,7 +38,7 @@ async def guarded(handler: Handler = echo, **limits: float) -> AsyncIterator[int
 
 
 @asynccontextmanager
-async def connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def connected(port: int) -> AsyncIterator[Connection]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         yield reader, writer
@@ -224,3 +227,69 @@ async def test_a_request_that_arrives_as_its_idle_connection_is_closed_is_answer
             second = await loop.sock_recv(sender, 4096)
 
     assert (first[-5:], second[-5:]) == (b"hello", b"hello")
+
+
+@asynccontextmanager
+async def stopping_after(
+    part: bytes, has_begun: Callable[[GuardedRunner, asyncio.StreamReader], object]
+) -> AsyncIterator[Connection]:
+    """A connection on which a part of a request went out before the server began to stop."""
+    stops = asyncio.Event()
+
+    async def stop(_: web.Application) -> None:
+        stops.set()
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", echo)
+    app.on_shutdown.append(stop)
+    runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=5)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    async with connected(runner.addresses[0][1]) as (reader, writer), asyncio.timeout(10):
+        writer.write(part)
+        await eventually(lambda: has_begun(runner, reader))
+        stopping = asyncio.create_task(runner.cleanup())
+        await stops.wait()
+        yield reader, writer
+        await stopping
+
+
+@pytest.mark.parametrize("part", [pytest.param(b"", id="nothing"), pytest.param(WHOLE[:20], id="a part of the head")])
+async def test_a_request_that_arrives_on_a_new_connection_of_a_server_that_stops_is_answered(part: bytes):
+    async with stopping_after(part, _has_connection) as (reader, writer):
+        writer.write(WHOLE[len(part) :])
+
+        assert (await reader.read()).endswith(b"hello")
+
+
+async def test_a_body_that_arrives_while_the_server_stops_is_read_to_its_end():
+    async with stopping_after(WHOLE[:-2], _has_request) as (reader, writer):
+        writer.write(WHOLE[-2:])
+
+        assert (await reader.read()).endswith(b"hello")
+
+
+async def test_a_request_on_a_connection_that_was_used_just_now_is_answered_while_the_server_stops():
+    async with stopping_after(WHOLE, _is_answered) as (reader, writer):
+        writer.write(WHOLE)
+
+        assert (await reader.read()).endswith(b"hello")
+
+
+async def test_a_connection_that_says_nothing_does_not_keep_a_server_from_stopping():
+    async with stopping_after(b"", _has_connection) as (reader, _):
+        assert await reader.read() == b""
+
+
+def _has_connection(runner: GuardedRunner, _: asyncio.StreamReader) -> bool:
+    assert runner.server is not None
+    return bool(runner.server.connections)
+
+
+def _has_request(runner: GuardedRunner, _: asyncio.StreamReader) -> bool:
+    assert runner.server is not None
+    return runner.server.requests_count > 0
+
+
+async def _is_answered(_: GuardedRunner, reader: asyncio.StreamReader) -> bytes:
+    return await reader.readuntil(b"hello")

@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 KEEP_ALIVE = 75.0
 #: seconds to read the rest of a refused body, so that its sender receives the response
 _LINGER = 2.0
-#: seconds to read bytes that arrive while a connection is being closed
-_ARRIVING = 0.2
+#: seconds that a server which stops keeps a connection after its last response, or for the rest of a head
+_SETTLE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,37 @@ class _GuardedProtocol(RequestHandler):
         super().connection_lost(exc)
 
     def close(self) -> None:
-        """Close as soon as no request is in progress; one whose bytes are here already is read and answered first."""
-        if self._waiter is not None and self._has_unread():
-            self._loop.call_later(_ARRIVING, super().close)
+        """Close as soon as no request is in progress and none may be on its way.
+
+        The sender cannot know that the server stops. So a connection that was used just now, or has just been made, is
+        kept for one more request, whose response tells the sender to close it (RFC 9112 §9.5, §9.6).
+        """
+        seconds = self._settles_in()
+        if seconds > 0:
+            self._loop.call_later(seconds, self._close_settled)
         else:
+            self._close_settled()
+
+    def _settles_in(self) -> float:
+        """Seconds until no request is to be expected any more."""
+        if self._waiter is None:
+            return 0
+        if self._head_limit is not None or self._has_unread():
+            return _SETTLE
+        used_at = self._next_keepalive_close_time - self.keepalive_timeout
+        return used_at + _SETTLE - self._loop.time()
+
+    def _close_settled(self) -> None:
+        if self._waiter is None:
             super().close()
+        else:
+            self.force_close()
+
+    async def shutdown(self, timeout: float | None = 15.0) -> None:
+        """Wait for the request in progress before the base class drops whatever arrives."""
+        if self._task_handler is not None:
+            await asyncio.wait([self._task_handler], timeout=timeout)
+        await super().shutdown(timeout)
 
     def _has_unread(self) -> bool:
         sock = None if self.transport is None else self.transport.get_extra_info("socket")
@@ -126,7 +152,10 @@ class _GuardedProtocol(RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         before = self._request_count
+        # The base class would drop the rest of a body as well, so that its request is never complete.
+        is_closing, self._close = self._close, False
         super().data_received(data)
+        self._close |= is_closing
         if not data:  # aiohttp's own call, to go on with what it has
             return
         if self._request_count == before:
