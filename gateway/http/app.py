@@ -32,7 +32,7 @@ from gateway.http.pages.brand import Brand
 from gateway.http.pages.rendering import Pages
 from gateway.http.pages.static_files import StaticFile
 from gateway.http.readiness import readiness
-from gateway.http.routes import ROUTES
+from gateway.http.routes import ROUTES, methods_of
 from gateway.http.server.admission.load_shedding import Limits, LoadShedding
 from gateway.http.server.middleware import request_middleware, set_common_headers
 from gateway.monitoring.prometheus import PrometheusExporter, exposed
@@ -58,7 +58,7 @@ def create_app(settings: Settings) -> web.Application:
     app[ROUTE_OF] = {
         app.router.add_route(method, route.path, cast(Handler, route.handler), expect_handler=_ask_for_body): route
         for route in ROUTES
-        for method in (route.method, *(["HEAD"] if route.has_head else []))
+        for method in methods_of(route)
     }
     app.on_response_prepare.append(set_common_headers)
 

@@ -77,8 +77,6 @@ class Route:
     is_page: bool = False
     #: whether the caller is the person signed in to the console, not the owner of a token
     is_console: bool = False
-    #: whether HEAD is answered as GET is, without the body
-    has_head: bool = False
     #: whether browsers alone open it, in the course of a consent
     is_browser_step: bool = False
     #: whether it is a protected resource of its own, with metadata that names its authorization server (RFC 9728)
@@ -87,6 +85,11 @@ class Route:
     command: str | None = None
     #: lines of Python within `async with Gateway() as gateway:`, where `gateway.client` has a method for it
     python: str | None = None
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the answer has no end."""
+        return "text/event-stream" in self.media.get(200, ())
 
     def response_of(self, status: int) -> type[Struct] | None:
         """The Struct of the JSON that is answered with a status."""

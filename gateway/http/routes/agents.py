@@ -89,7 +89,6 @@ ROUTES: tuple[Route, ...] = (
         response=ResourceMetadataView,
         sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
         is_open=True,
-        has_head=True,
     ),
     Route(
         "GET",
@@ -100,7 +99,6 @@ ROUTES: tuple[Route, ...] = (
         response=ResourceMetadataView,
         sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
         is_open=True,
-        has_head=True,
     ),
     Route(
         "GET",
@@ -111,7 +109,6 @@ ROUTES: tuple[Route, ...] = (
         response=ResourceMetadataView,
         sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
         is_open=True,
-        has_head=True,
     ),
     Route(
         "GET",
@@ -122,7 +119,6 @@ ROUTES: tuple[Route, ...] = (
         response=ServerMetadataView,
         sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
         is_open=True,
-        has_head=True,
     ),
     Route(
         "GET",

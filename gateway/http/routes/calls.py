@@ -151,7 +151,6 @@ ROUTES: tuple[Route, ...] = (
         errors=_ERRORS,
         sends={200: _UPLOAD},
         scope=Scope.WRITE,
-        has_head=True,
     ),
     Route(
         "PATCH",

@@ -15,6 +15,7 @@ ROUTES: tuple[Route, ...] = (
         "Pages",
         is_open=True,
         is_page=True,
+        is_browser_step=True,
     ),
     Route(
         "GET",
@@ -61,7 +62,6 @@ ROUTES: tuple[Route, ...] = (
         "Pages",
         is_open=True,
         is_page=True,
-        has_head=True,
     ),
     Route(
         "GET",
@@ -72,9 +72,10 @@ ROUTES: tuple[Route, ...] = (
         audit="console.sign_in",
         is_open=True,
         is_page=True,
+        is_browser_step=True,
     ),
     *(
-        Route("GET", path, handler, summary, "Pages", is_open=True, is_page=True, has_head=True)
+        Route("GET", path, handler, summary, "Pages", is_open=True, is_page=True)
         for path, handler, summary in (
             ("/docs/api", docs_site.show_api, "The groups of the API's operations"),
             ("/docs/api/schemas", docs_site.show_api_schemas, "The members of requests and responses"),

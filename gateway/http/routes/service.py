@@ -28,7 +28,6 @@ ROUTES: tuple[Route, ...] = (
         answers={200: "The URLs of the API and its documents", 303: "Redirects a browser to the pages for people"},
         sends={200: ("Vary",), 303: ("Location", "Vary")},
         is_open=True,
-        has_head=True,
     ),
     Route(
         "GET",
@@ -39,7 +38,6 @@ ROUTES: tuple[Route, ...] = (
         response=AliveView,
         is_open=True,
         is_probe=True,
-        has_head=True,
     ),
     Route(
         "GET",
@@ -51,7 +49,6 @@ ROUTES: tuple[Route, ...] = (
         answers={200: "Ready", 503: "Not ready"},
         is_open=True,
         is_probe=True,
-        has_head=True,
         command="gateway status",
     ),
     Route(
@@ -63,7 +60,6 @@ ROUTES: tuple[Route, ...] = (
         media={200: ("text/plain",)},
         is_open=True,
         is_probe=True,
-        has_head=True,
     ),
     Route(
         "GET",
@@ -76,7 +72,6 @@ ROUTES: tuple[Route, ...] = (
         reads=("If-None-Match",),
         sends={200: ("ETag", "Vary", "Cache-Control"), 304: ("ETag", "Vary", "Cache-Control")},
         is_open=True,
-        has_head=True,
     ),
     Route(
         "GET",
@@ -87,6 +82,5 @@ ROUTES: tuple[Route, ...] = (
         media={200: ("text/html",)},
         sends={200: ("Content-Security-Policy", "Cache-Control")},
         is_open=True,
-        has_head=True,
     ),
 )
