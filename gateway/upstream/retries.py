@@ -24,8 +24,9 @@ _BACK_OFF = 0.25
 _RANDOM = SystemRandom()
 #: errors after which the application has certainly done nothing, and the request may be sent again
 NOTHING_DONE = (UpstreamRateLimited, UpstreamBusy)
-#: statuses of a proxy that did not get the application's response (RFC 9110 §15.6.3, §15.6.5)
-_OF_PROXIES = (502, 504)
+#: of the statuses from 500 on, those that say that the request was not executed (RFC 9110 §15.6.2, §15.6.4, §15.6.6);
+#: after any other, and after an internal error with status 200, the application may have done a part or all of it
+_NOT_EXECUTED = (501, 503, 505)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ def is_refusal(error: GatewayError) -> bool:
     if isinstance(error, UpstreamInvalidResponse | UpstreamTooLarge):
         return False
     if isinstance(error, UpstreamError):
-        return error.upstream is not None and error.upstream.status not in (None, *_OF_PROXIES)
+        status = None if error.upstream is None else error.upstream.status
+        return status is not None and (400 <= status < 500 or status in _NOT_EXECUTED)
     return isinstance(error, RequestError)
 
 
@@ -92,7 +94,7 @@ def final(effect: Effect, attempt: Attempt) -> GatewayError:
 
 
 def answer_lost(effect: Effect, error: GatewayError) -> GatewayError:
-    """The error of a request that was sent, and whose response is missing or unreadable."""
+    """The error of a request that was sent, and whose response is missing or does not say what was done."""
     if effect is Effect.READ or error.is_outcome_unknown:
         return error
     is_safe = effect is Effect.IDEMPOTENT
