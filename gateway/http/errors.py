@@ -73,9 +73,15 @@ def problem(error: GatewayError, request_id: str) -> dict[str, Any]:
     }
     if error.faults:
         members["errors"] = [{name: _capped(text) for name, text in asdict(fault).items()} for fault in error.faults]
-    if error.upstream:
-        members["upstream"] = {name: value for name, value in asdict(error.upstream).items() if value is not None}
+    if error.upstream or _is_of_application(error):
+        fault = asdict(error.upstream or errors.UpstreamFault())
+        members["upstream"] = {name: value for name, value in fault.items() if value is not None}
     return members
+
+
+def _is_of_application(error: GatewayError) -> bool:
+    """Whether it is a 502 of the application, which has `upstream` also where no response came: empty, then."""
+    return isinstance(error, errors.UpstreamError) and status_of(error) == 502
 
 
 def _capped(text: str) -> str:

@@ -79,14 +79,14 @@ def note(
         received.status or None,
         received.error,
         request.operation,
-        _request_id(received.headers),
+        request_id_of(received.headers),
         context.get("request_id"),
         context.get("job_id"),
     )
     observe(sent)
 
 
-def _request_id(headers: Mapping[str, str]) -> str | None:
+def request_id_of(headers: Mapping[str, str]) -> str | None:
     """The application's own id of a request, cut to its limit."""
     for name in _REQUEST_ID_HEADERS:
         if name in headers:

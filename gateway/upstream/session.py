@@ -21,6 +21,7 @@ from gateway.errors import (
     InvalidParams,
     ReauthorizationRequired,
     UpstreamError,
+    UpstreamFault,
     UpstreamInvalidResponse,
     UpstreamRateLimited,
     UpstreamTimeout,
@@ -35,6 +36,7 @@ from gateway.upstream.redaction import Secrets
 from gateway.upstream.requests import UpstreamRequest, base_address, with_query_credentials
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.run_context import RunContext
+from gateway.upstream.sent_requests import request_id_of
 from gateway.upstream.transport import LONGEST_STREAM, NotSent, Transport, UpstreamStream
 from gateway.upstream.upload import SourceFile, streamed
 
@@ -111,10 +113,7 @@ class UpstreamSession:
             if isinstance(exchange.error, InvalidParams):
                 exchange.error.extra.setdefault("example", call.operation.example)
             raise exchange.error
-        try:
-            return call.answer(exchange.response)
-        except UpstreamInvalidResponse as error:
-            raise retries.answer_lost(request.effect, error) from error
+        return _answered(call, request, exchange.response)
 
     async def upload(self, call: PreparedCall, file: SourceFile) -> OperationResult:
         """One request whose body holds a file as it comes, and its answer.
@@ -124,9 +123,7 @@ class UpstreamSession:
         request = streamed(self.request(call), file)
         try:
             exchange = await self.exchange(request, timeout=LONGEST_STREAM, may_repeat=lambda: not file.has_begun)
-            return call.answer(exchange.succeeded())
-        except UpstreamInvalidResponse as error:
-            raise retries.answer_lost(request.effect, error) from error
+            return _answered(call, request, exchange.succeeded())
         except GatewayError:
             if file.error is not None:  # the application has a part of the file, which is no file
                 raise file.error from None
@@ -265,6 +262,15 @@ class UpstreamSession:
         response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP])
         error = responses.failure(self.failure or self.spec.failure, response, credentials)
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
+
+
+def _answered(call: PreparedCall, request: UpstreamRequest, response: UpstreamResponse) -> OperationResult:
+    """The answer in a successful response; the error of an unreadable one names the response."""
+    try:
+        return call.answer(response)
+    except UpstreamInvalidResponse as error:
+        error.upstream = UpstreamFault(response.status, request_id=request_id_of(response.headers))
+        raise retries.answer_lost(request.effect, error) from error
 
 
 def _authenticated(

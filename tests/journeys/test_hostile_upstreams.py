@@ -285,6 +285,7 @@ async def test_a_bad_answer_is_a_typed_error(hostile: Hostile, connector: Connec
     answer = await connector.send("things", "get" if code == "upstream_timeout" else "read_slowly", {"case": "bad"})
 
     assert (answer.status, answer.json()["code"]) == (status, code)
+    assert ("upstream" in answer.json()) is (status == 502)
     assert b"canary-secret" not in answer.body
 
 

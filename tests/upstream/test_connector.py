@@ -210,8 +210,10 @@ async def test_the_check_asks_for_as_little_as_it_can(wire, connect):
     assert wire.received[0].startswith("GET /v1/things?per_page=1 HTTP/1.1")
 
 
-async def test_the_check_says_what_is_wrong(wire, connect):
-    wire.says(answer(b"<html>"))
+async def test_the_check_says_what_is_wrong_and_which_response_it_is_about(wire, connect):
+    wire.says(answer(b"<html>", "200 OK", "X-Request-Id: c0ffee"))
 
-    with pytest.raises(UpstreamInvalidResponse):
+    with pytest.raises(UpstreamInvalidResponse) as raised:
         await connect().check()
+
+    assert raised.value.upstream == UpstreamFault(200, request_id="c0ffee")
