@@ -13,7 +13,16 @@ import msgspec
 from aiohttp import web
 from aiohttp.hdrs import AUTHORIZATION
 from multidict import istr
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StringConstraints,
+    ValidationError,
+)
+from pydantic_core import PydanticCustomError
 
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound
 from gateway.http.faults import sentence
@@ -32,6 +41,7 @@ _MAX_FIELDS = 100
 MAX_WAIT = 300
 #: headers that calls are asked for; an `istr` is looked up as it is, any other text in lower case
 _PREFER, _IDEMPOTENCY_KEY, _SDK = istr("Prefer"), istr("Idempotency-Key"), istr("X-ADP-Agent-SDK")
+_NUMBER = re.compile(r"\s*[+-]?[\d._]+\s*")
 _PREFERENCE = re.compile(r"""([A-Za-z-]+)\s*(?:=\s*"?([^";,\s]*)"?)?""")
 
 M = TypeVar("M", bound=BaseModel)
@@ -144,8 +154,15 @@ def _in_utc(moment: datetime) -> datetime:
         raise ValueError("it must lie between the years 1 and 9999 in UTC") from error
 
 
+def _no_number(value: object) -> object:
+    """Pydantic would take a number for seconds since 1970, and 2026 is one."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        raise PydanticCustomError("datetime_parsing", "a number")
+    return value
+
+
 #: a moment of the calendar, in UTC
-Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+Moment = Annotated[AwareDatetime, BeforeValidator(_no_number), AfterValidator(_in_utc)]
 
 
 def _validated(model: type[M], document: dict[str, Any]) -> M:
@@ -248,7 +265,8 @@ def preferences_of(request: web.Request) -> Preferences:
     if _PREFER not in request.headers:
         return _NO_PREFERENCES
     sent = _PREFERENCE.findall(",".join(request.headers.getall(_PREFER)))
-    preferences = {name.lower(): value for name, value in sent}
+    # The first of two with the same name counts (§2).
+    preferences = {name.lower(): value for name, value in reversed(sent)}
     wait = _wait(preferences["wait"]) if "wait" in preferences else None
     if "respond-async" in preferences:
         return Preferences(True, wait, {"Preference-Applied": "respond-async"})

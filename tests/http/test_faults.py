@@ -54,6 +54,8 @@ class Asked(QueryString):
         (Sent, "credentials", {"pin": "s3cret"}, "credentials.pin is a string; expected a whole number"),
         (Asked, "limit", "x", 'limit is "x"; expected a whole number'),
         (Asked, "since", "x", 'since is "x"; expected a time such as 2026-01-31T09:00:00Z'),
+        (Asked, "since", "2026", 'since is "2026"; expected a time such as 2026-01-31T09:00:00Z'),
+        (Asked, "since", "-1.5", 'since is "-1.5"; expected a time such as 2026-01-31T09:00:00Z'),
         (Asked, "since", "0001-01-01T00:00:00+14:00", "since: it must lie between the years 1 and 9999 in UTC"),
         (Asked, "connector_id", "z", 'connector_id is "z"; expected a UUID'),
         (Asked, "format", "x", "format is \"x\"; expected 'mcp' or 'openai'"),
