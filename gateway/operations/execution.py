@@ -126,16 +126,19 @@ class Execution:
 
     async def _executed(self, prepared: PreparedExecution) -> Done | Accepted:
         call, engine_call = prepared.call, prepared.engine_call
+        freshness = call.freshness if engine_call.effect is Effect.READ else None
+        if freshness is not None and freshness.only_if_cached:
+            return self._only_cached(prepared, freshness)
         is_job = engine_call.operation.action.runs == "job"
         if is_job or call.respond_async or call.wait is not None:
             return await self._as_job(prepared)
         if call.idempotency_key is not None:
             return await self._once(prepared)
-        if call.freshness is None or engine_call.effect is not Effect.READ:
+        if freshness is None:
             return await self._inline(prepared)
-        remembered = self._remembered(prepared, call.freshness)
-        if remembered is not None:
-            return remembered
+        cached = self._cached(prepared, freshness)
+        if cached is not None:
+            return cached
         outcome = await self._inline(prepared)
         return replace(outcome, cache="fwd=miss") if isinstance(outcome, Done) else outcome
 
@@ -189,17 +192,21 @@ class Execution:
         headers = headers_by_method.get(resolved.record.auth_method, headers_by_method[None])
         return PreparedExecution(caller, call, resolved, engine_call, headers)
 
-    def _remembered(self, prepared: PreparedExecution, freshness: Freshness) -> Done | None:
-        """A cached answer that is fresh enough; raises NotCached if the caller accepts only a cached one."""
+    def _only_cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done:
+        """A cached answer; raises NotCached. Neither the call nor a job asks the application."""
+        cached = self._cached(prepared, freshness)
+        if cached is None:
+            raise NotCached("no answer is remembered that is fresh enough; leave out only-if-cached to ask for one")
+        return cached
+
+    def _cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done | None:
+        """A cached answer that is fresh enough."""
         started = time.monotonic()
         cached = self._cache.find(prepared.cache_key, freshness.max_age)
-        if cached is not None:
-            return Done(
-                selected(cached.answer, prepared.call.selection), _milliseconds(started), cache="hit", age=cached.age
-            )
-        if freshness.only_if_cached:
-            raise NotCached("no answer is remembered that is fresh enough; leave out only-if-cached to ask for one")
-        return None
+        if cached is None:
+            return None
+        answer = selected(cached.answer, prepared.call.selection)
+        return Done(answer, _milliseconds(started), cache="hit", age=cached.age)
 
     async def _inline(self, prepared: PreparedExecution) -> Done | Accepted:
         """Run it here; a read that outlasts the budget becomes a job without being started again."""

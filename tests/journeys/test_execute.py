@@ -272,3 +272,18 @@ async def test_a_caller_may_accept_a_remembered_answer_until_something_is_writte
     assert int(again.headers["Age"]) < 60
     assert again.json()["result"] == first.json()["result"]
     assert selected.json()["result"] == [{"id": first.json()["result"][0]["id"]}]
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Prefer": "respond-async"}, {"Prefer": "wait=20"}, {"Idempotency-Key": "only-if-cached"}]
+)
+async def test_only_if_cached_asks_the_application_by_no_way(support_desk, headers):
+    params = {"per_page": 3}
+    only_cached = {"Cache-Control": "only-if-cached", **headers}
+
+    absent = await support_desk.send("tickets", "list", params, only_cached)
+    await support_desk.send("tickets", "list", params, {"Cache-Control": "max-age=60"})
+    cached = await support_desk.send("tickets", "list", params, only_cached)
+
+    assert (absent.status, absent.json()["code"]) == (504, "not_cached")
+    assert (cached.status, cached.headers["Cache-Status"]) == (200, "gateway; hit")
