@@ -1,6 +1,6 @@
 """Organizations, clients, tokens and workspaces in PostgreSQL."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -67,7 +67,7 @@ _DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
 _DROP_GRANTS_OF_CLIENT = "DELETE FROM agent_grants WHERE client_id = $1"
 
 _INSERT_TOKEN = """
-    INSERT INTO tokens (hash, client_id, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))
+    INSERT INTO tokens (hash, client_id, expires_at, scopes) VALUES ($1, $2, now() + make_interval(secs => $3), $4)
 """
 _REVOKE_TOKEN = """
     WITH revoked AS (DELETE FROM tokens WHERE hash = $1 AND client_id = $2 RETURNING client_id)
@@ -76,7 +76,8 @@ _REVOKE_TOKEN = """
 # A token of a grant proves no more than was granted.
 _TOKEN = """
     SELECT tokens.client_id, extract(epoch FROM tokens.expires_at - now())::float8 AS seconds_left,
-           agent_grants.organization_id, agent_grants.scopes, agent_grants.workspaces, agent_grants.resource
+           agent_grants.organization_id, coalesce(agent_grants.scopes, tokens.scopes) AS scopes,
+           agent_grants.workspaces, agent_grants.resource
     FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
     WHERE tokens.hash = $1 AND tokens.expires_at > now()
 """
@@ -126,7 +127,7 @@ class StoredClient:
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """A bearer token; if it belongs to a grant, with what was granted."""
+    """A bearer token with what it is limited to: what its client asked for, or what was granted."""
 
     client_id: UUID
     #: until it expires
@@ -138,12 +139,14 @@ class StoredToken:
 
     def narrowed(self, client: Client) -> Client:
         """The client with the scopes and workspaces of the token."""
-        if self.organization_id is None or self.scopes is None:
+        if self.scopes is None:
+            return client
+        client = replace(client, scopes=client.scopes & set(self.scopes))
+        if self.organization_id is None:
             return client
         return replace(
             client,
             organization_ids=client.organization_ids & {self.organization_id},
-            scopes=client.scopes & set(self.scopes),
             workspaces=_both(client.workspaces, self.workspaces),
             resource=self.resource,
         )
@@ -284,9 +287,14 @@ class IdentityStore:
                 await connection.execute(_END_SESSIONS_OF_CLIENT, client_id)
         return int(live)
 
-    async def save_token(self, token_hash: bytes, client_id: UUID, seconds: int) -> None:
+    async def save_token(
+        self, token_hash: bytes, client_id: UUID, seconds: int, scopes: Collection[str] | None = None
+    ) -> None:
+        """Add a token; without `scopes` it has all that its client has."""
         async with self._database.system() as connection:
-            await connection.execute(_INSERT_TOKEN, token_hash, client_id, seconds)
+            await connection.execute(
+                _INSERT_TOKEN, token_hash, client_id, seconds, None if scopes is None else list(scopes)
+            )
 
     async def revoke_token(self, token_hash: bytes, client_id: UUID) -> None:
         """Delete a token, if it is that client's; all processes are notified at once."""

@@ -3,12 +3,12 @@
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from gateway.aio.clock import steady
 from gateway.aio.single_flight import SingleFlight
-from gateway.errors import RateLimited, Unauthorized
+from gateway.errors import OAuthError, RateLimited, Unauthorized
 from gateway.identity.attempts import Attempts
 from gateway.identity.model import Client, id_of
 from gateway.identity.store import IdentityStore
@@ -46,6 +46,7 @@ class IssuedToken:
 
     access_token: str
     expires_in: int
+    #: its client, with the scopes of the token
     client: Client
 
 
@@ -66,12 +67,19 @@ class Tokens:
         self._verified: dict[bytes, _Verified] = {}
         self._reading = SingleFlight(self._read)
 
-    async def issue(self, client_id: str, client_secret: str, address: str = "") -> IssuedToken:
-        """A token for the right secret; raises as `authenticated` does."""
+    async def issue(
+        self, client_id: str, client_secret: str, address: str = "", scopes: frozenset[str] = frozenset()
+    ) -> IssuedToken:
+        """A token for the right secret, with the requested `scopes`; without any, with all of the client's.
+
+        Raises OAuthError for a scope that the client does not have, and as `authenticated` does.
+        """
         client = await self.authenticated(client_id, client_secret, address)
+        if not scopes <= client.scopes:
+            raise OAuthError("invalid_scope", f"scope may hold {', '.join(sorted(client.scopes))}")
         token = secrets.token_urlsafe(32)
-        await self._store.save_token(hashed(token), client.id, self._seconds)
-        return IssuedToken(token, self._seconds, client)
+        await self._store.save_token(hashed(token), client.id, self._seconds, scopes or None)
+        return IssuedToken(token, self._seconds, replace(client, scopes=scopes or client.scopes))
 
     async def revoke(self, client_id: str, client_secret: str, token: str, address: str = "") -> None:
         """End a token in all processes at once, unless it is another client's; raises as `authenticated` does."""

@@ -53,7 +53,11 @@ class TokenRequest(ClientCredentials):
     )
     refresh_token: str = Field("", max_length=_MAX_SECRET, description="of refresh_token: the token, good once")
     resource: str | None = Field(None, max_length=2000, description="the URL that the tokens are for (RFC 8707)")
-    scope: str = Field("", max_length=_MAX_SECRET, description="not needed: a token has the granted scopes")
+    scope: str = Field(
+        "",
+        max_length=_MAX_SECRET,
+        description="of client_credentials: a part of the client's scopes; all of them if empty",
+    )
 
 
 class RevokeToken(Form):
@@ -103,7 +107,9 @@ async def _grant(request: web.Request) -> web.Response:
         return await _exchange(request, form)
     if form.grant_type != "client_credentials":
         raise _UnsupportedGrantType("grant_type must be client_credentials, authorization_code or refresh_token")
-    issued = await request.app[SERVICES].tokens.issue(*_client_of(request, form), address_of(request))
+    client_id, secret = _client_of(request, form)
+    scopes = frozenset(form.scope.split())
+    issued = await request.app[SERVICES].tokens.issue(client_id, secret, address_of(request), scopes)
     scope = " ".join(sorted(issued.client.scopes))
     view = GrantedTokenView(issued.access_token, "bearer", issued.expires_in, scope)
     return json_response(view, headers=_NO_STORE)
