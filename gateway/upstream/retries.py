@@ -24,9 +24,8 @@ _BACK_OFF = 0.25
 _RANDOM = SystemRandom()
 #: errors after which the application has certainly done nothing, and the request may be sent again
 NOTHING_DONE = (UpstreamRateLimited, UpstreamBusy)
-#: of the statuses from 500 on, those that say that the request was not executed (RFC 9110 §15.6.2, §15.6.4, §15.6.6);
-#: after any other, and after an internal error with status 200, the application may have done a part or all of it
-_NOT_EXECUTED = (501, 503, 505)
+#: statuses of a proxy that did not get the application's response (RFC 9110 §15.6.3, §15.6.5), and Cloudflare's own
+_OF_PROXIES = (502, 504, 520, 522, 524)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +66,7 @@ def is_refusal(error: GatewayError) -> bool:
     if isinstance(error, UpstreamInvalidResponse | UpstreamTooLarge):
         return False
     if isinstance(error, UpstreamError):
-        status = None if error.upstream is None else error.upstream.status
-        return status is not None and (400 <= status < 500 or status in _NOT_EXECUTED)
+        return error.upstream is not None and error.upstream.status not in (None, *_OF_PROXIES)
     return isinstance(error, RequestError)
 
 
@@ -94,7 +92,7 @@ def final(effect: Effect, attempt: Attempt) -> GatewayError:
 
 
 def answer_lost(effect: Effect, error: GatewayError) -> GatewayError:
-    """The error of a request that was sent, and whose response is missing or does not say what was done."""
+    """The error of a request that was sent, and whose response is missing or unreadable."""
     if effect is Effect.READ or error.is_outcome_unknown:
         return error
     is_safe = effect is Effect.IDEMPOTENT
