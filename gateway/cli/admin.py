@@ -218,7 +218,7 @@ def list_people() -> None:
 @person.command("remove")
 @click.argument("login")
 def remove_person(login: str) -> None:
-    """Remove a person: end their sessions and the access of agents' hosts at once, and refuse further sign-ins."""
+    """Remove a person. Their sessions and the access of their agents' hosts end at once."""
     login = _login(login)
     client_id = _with_people(lambda people: people.remove(login))
     _print({"client_id": str(client_id), "login": login, "removed": True})

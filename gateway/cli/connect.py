@@ -17,6 +17,7 @@ from gateway.cli.shell_completion import complete_connector, complete_kind
 from gateway.client import Connector, Gateway
 from gateway.client.connectors import IfExists
 from gateway.errors import Conflict
+from gateway.kinds.suggestions import did_you_mean
 
 
 @click.command(epilog=EXIT_CODES)
@@ -33,7 +34,7 @@ from gateway.errors import Conflict
     type=click.Choice(get_args(IfExists)),
     default="fail",
     show_default=True,
-    help="If the workspace has a connector of that name: fail, authorize it again, or create another.",
+    help="If the workspace has a connector of that name: create another, fail, or authorize it again.",
 )
 @click.option(
     "--renew",
@@ -87,6 +88,7 @@ async def _connect(
         if not given and _is_by_consent(facts, method):
             connector = await _consented(gateway, kind, redirect_url, no_browser, name, variables, existing)
         else:
+            _require_known(given, facts)
             fields = _method(facts, method, given)["fields"]
             given = _completed(given, _needed(fields), "--credential", facts)
             if renewed is not None:
@@ -143,6 +145,15 @@ def has_browser() -> bool:
 
 def _is_by_consent(facts: dict[str, Any], method: str | None) -> bool:
     return bool(facts["oauth"]) and method in (None, *(each["id"] for each in facts["auth_methods"] if each["oauth"]))
+
+
+def _require_known(credentials: dict[str, str], facts: dict[str, Any]) -> None:
+    """Raises click.BadParameter for a name that no method has: it would be taken as a choice of another method."""
+    fields = {name for each in facts["auth_methods"] for name in each["fields"]}
+    for name in credentials:
+        if name not in fields and name not in facts["environment"]:
+            hint = did_you_mean(name, fields)
+            raise click.BadParameter(f"{facts['kind']} has no credential {name!r}; {hint}", param_hint="--credential")
 
 
 def _method(facts: dict[str, Any], method_id: str | None, credentials: dict[str, str]) -> dict[str, Any]:

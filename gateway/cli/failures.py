@@ -26,7 +26,7 @@ class Exit(IntEnum):
     USAGE = 2
     UNAUTHORIZED = 3
     NOT_FOUND = 4
-    #: rate limited or away: the same command may work later
+    #: rate limited or unavailable: the same command may work later
     LATER = 5
     #: the job failed, was canceled, or its outcome is unknown
     JOB = 6
@@ -43,7 +43,7 @@ Exit codes:
   2    invalid command line
   3    not authorized: the gateway's or the application's credentials
   4    not found
-  5    rate limited or away; try again later
+  5    rate limited or unavailable; try again later
   6    the job failed, was canceled, or its outcome is unknown
   130  interrupted
 """

@@ -28,9 +28,10 @@ def hooks() -> None:
 @output_option
 @gateway_options
 def create(connector: str, secret: str | None, output_format: str | None, **where: Any) -> None:
-    """Create the hook of a CONNECTOR, or give it another secret, and print the URL to enter at the application.
+    """Create the hook of a CONNECTOR and print the URL to enter at the application.
 
-    Asana and Notion send their secret themselves: the hook accepts it for an hour after this command.
+    If the connector has a hook already, the hook gets another secret. Asana and Notion send their secret
+    themselves: the hook accepts it for an hour after this command.
 
     \b
     gateway hooks create team-chat

@@ -10,6 +10,7 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
+    ProgressColumn,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
@@ -21,7 +22,7 @@ from gateway.cli.words import printable
 from gateway.client import Job, JobView
 
 
-def _bars(*columns: BarColumn | TextColumn | DownloadColumn | TransferSpeedColumn | TimeElapsedColumn) -> Progress:
+def _bars(*columns: ProgressColumn) -> Progress:
     return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
 
 
@@ -53,7 +54,7 @@ def download_bar(name: str) -> Iterator["DownloadBar"]:
 
 
 class DownloadBar:
-    """Told by a download how far it is."""
+    """Called by a download with the bytes received and, if known, those of the whole file."""
 
     def __init__(self, bars: Progress, task: TaskID) -> None:
         self._bars = bars

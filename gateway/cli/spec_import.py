@@ -118,7 +118,9 @@ def _print(imported: Imported, folder: Path, before: Kind | None) -> None:
 def diff_specs(
     old: str, new: str, overlays: Sequence[Path], include: Sequence[str], server: str | None, exit_code: bool
 ) -> None:
-    """Show the differences between two versions of a kind; `!` marks those that may make working calls fail.
+    """Show the differences between two versions of a kind.
+
+    `!` marks differences that may make working calls fail.
 
     OLD and NEW are folders of kinds or names of loaded kinds; NEW may be an OpenAPI document, which is compared as an
     import would write it.

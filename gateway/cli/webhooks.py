@@ -44,7 +44,7 @@ def create(
     output_format: str | None,
     **where: Any,
 ) -> None:
-    """Create a webhook that delivers to RECEIVER, an https URL, and print its secret, which is shown once."""
+    """Create a webhook that delivers to RECEIVER, an https URL. Its secret is printed once."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:

@@ -100,7 +100,7 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
     """Keys, kinds and addresses, as a starting process reads them."""
     try:
         keys = read_keys(settings.encryption_keys, settings.encryption_keys_file)
-        yield passed("encryption keys", f"{keys[0][0]} seals, {len(keys)} open")
+        yield passed("encryption keys", f"the key {keys[0][0]} encrypts; keys that decrypt: {len(keys)}")
     except KeyListError as error:
         yield failed("encryption keys", str(error))
     try:
@@ -133,7 +133,7 @@ def of_machine(settings: Settings) -> Iterator[CheckResult]:
     elif (free := shutil.disk_usage(existing).free) < _DISK:
         yield warning("data directory", f"{free >> 20} MiB are free in {existing}; stored files may not fit")
     else:
-        yield passed("data directory", f"{free >> 30} GiB are free")
+        yield passed("data directory", f"{free >> 30} GiB free")
     allowed, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[1], needed_files(settings)
     if allowed != resource.RLIM_INFINITY and allowed < needed:
         yield warning(
@@ -203,9 +203,9 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
     statistics = await read_statistics(database)
     alive = [worker for worker in statistics.workers if worker.is_there]
     if alive:
-        yield passed("workers", f"{len(alive)} at work")
+        yield passed("workers", f"{len(alive)} running")
     else:
-        yield failed("workers", "none has given a sign of life; start one: `gateway worker`")
+        yield failed("workers", "none is running; start one: `gateway worker`")
     queued = statistics.jobs["queued"]
     if queued.oldest > _QUEUE_WAIT:
         yield warning("queue", f"{queued.jobs} jobs wait, the oldest for {queued.oldest:.0f} s; add workers")

@@ -246,6 +246,14 @@ async def test_missing_credentials_are_named_with_their_options(command):
     assert "--env subdomain=…" in ended.err
 
 
+async def test_a_misspelt_credential_is_named_instead_of_another_method(command):
+    words = ("connect", "support-desk", "--env", "subdomain=acme")
+
+    ended = await command(*words, "--credential", "emial=a@example.com", "--credential", "api_token=t")
+
+    assert (ended.code, "did you mean email?" in ended.err) == (2, True)
+
+
 async def test_consent_is_waited_for_and_its_address_printed(command, stub):
     stub.flow += [{"status": "pending"}, {"status": "completed", "connector_id": CONNECTOR_ID}]
     stub.kind["oauth"] = True
