@@ -1,4 +1,4 @@
-"""Everything that can go wrong, in the words that callers match on.
+"""All errors, with the codes that callers match on.
 
     GatewayError
     ├── RequestError                 the caller can fix it
@@ -19,10 +19,10 @@
     │   ├── UpstreamBusy             it did nothing and asks to try again
     │   ├── UpstreamInvalidResponse, UpstreamTooLarge, UpstreamTruncated
     │   └── UpstreamTimeout
-    ├── NotCached                    nothing is remembered that the caller accepts, and it wants nothing else
-    ├── Unavailable                  a dependency of ours is away
+    ├── NotCached                    no cached answer is fresh enough, and the caller accepts no other
+    ├── Unavailable                  PostgreSQL or another dependency does not respond
     ├── WorkerCrashed                the job lost its worker too often
-    └── InternalError                a bug of ours; tells nothing of the inside
+    └── InternalError                a bug of the gateway; the response has no details
 
 Errors say what happened in the domain; only `gateway.http.errors` knows statuses (RFC 9457).
 """
@@ -50,7 +50,7 @@ _REPEATED = 3
 
 
 def _summary(faults: tuple[FieldError, ...]) -> str:
-    """The first few faults in their own words, for the many readers who look at nothing else."""
+    """The first few faults in a sentence each, because many readers see only `detail`."""
     rest = len(faults) - _REPEATED
     more = [f"and {'at least ' if len(faults) == MAX_FAULTS else ''}{rest} more"] if rest > 0 else []
     return "; ".join([*(fault.message for fault in faults[:_REPEATED]), *more])
@@ -64,7 +64,7 @@ class UpstreamFault:
     code: str | None = None
     message: str | None = None
     request_id: str | None = None
-    #: what it names of the request, several with commas between them
+    #: the members of the request that it names, separated by commas
     field: str | None = None
 
 
@@ -87,7 +87,7 @@ class GatewayError(Exception):
         retry_after: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        #: the first of them; from a generator no more are made
+        #: takes only the first of a generator
         self.faults = tuple(islice(faults, MAX_FAULTS))
         self.detail = detail or _summary(self.faults) or self.title
         self.upstream = upstream
@@ -255,7 +255,7 @@ class UpstreamError(GatewayError):
 
 
 class UpstreamBusy(UpstreamError):
-    """The application did nothing, and says that the same will succeed in a while."""
+    """The application did nothing, and asks to repeat the request later."""
 
 
 class UpstreamInvalidResponse(UpstreamError):
@@ -280,7 +280,7 @@ class NotCached(GatewayError):
 
 class Unavailable(GatewayError):
     code, title, retryable = "unavailable", "Temporarily unavailable", True
-    #: whether the dependency may have done what it was asked: it went away after the request had been sent
+    #: whether the dependency may have executed the request: the connection broke after it was sent
     was_sent: bool = False
 
 
@@ -293,12 +293,13 @@ class InternalError(GatewayError):
 
 
 class OAuthError(Exception):
-    """A refusal in the shape of RFC 6749 §4.1.2.1 and §5.2, which is no problem document."""
+    """A refusal in the shape of RFC 6749 §4.1.2.1 and §5.2, instead of a problem document."""
 
     def __init__(self, code: str, description: str, *, back: str | None = None, host_name: str = "") -> None:
         self.code = code
         self.description = description
-        #: where the browser may go on with the refusal, to the host of that name; None until a redirect URI is its own
+        #: the redirect with the refusal, and the name of the host; None until the redirect URI is known to be the
+        #: host's
         self.back = back
         self.host_name = host_name
         super().__init__(description)
@@ -308,12 +309,12 @@ def _tree(root: type[GatewayError]) -> list[type[GatewayError]]:
     return [root, *(leaf for child in root.__subclasses__() for leaf in _tree(child))]
 
 
-#: every class by its code; the first holder of a code wins, so bases stand for themselves
+#: each code's class; a class that inherits its code does not replace its base
 BY_CODE: Mapping[str, type[GatewayError]] = {cls.code: cls for cls in reversed(_tree(GatewayError))}
 
 
 def with_unknown_outcome(error: GatewayError, known: Mapping[str, Any], *, safe_to_retry: bool) -> GatewayError:
-    """The same error, saying that what was asked may have been done, what is sure of it, and whether to ask again."""
+    """The same error for a request that may have been executed: what is known of it, and whether it may be repeated."""
     members = {"outcome": "unknown", "known": dict(known), "safe_to_retry": safe_to_retry}
     return type(error)(
         error.detail,
@@ -325,7 +326,7 @@ def with_unknown_outcome(error: GatewayError, known: Mapping[str, Any], *, safe_
 
 
 def document(error: GatewayError) -> dict[str, Any]:
-    """The error as plain data, as a job row keeps it; `restored` is the way back."""
+    """The error as plain data, as a job's row stores it; the inverse of `restored`."""
     members: dict[str, Any] = {"code": error.code, "detail": error.detail, **error.extra}
     if error.faults:
         members["errors"] = [asdict(fault) for fault in error.faults]

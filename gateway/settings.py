@@ -12,7 +12,7 @@ from yarl import URL
 
 from gateway.upstream.egress import parse_override
 
-#: bound to, they stand for all addresses of the machine; they lead nowhere
+#: as bind addresses they mean all addresses of the machine; no client can connect to them
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with only
 
 
@@ -25,7 +25,7 @@ class SettingsError(ValueError):
 
 
 def require_port(bind: str) -> None:
-    """Raise ValueError where an address to listen at ends with no port."""
+    """Raise ValueError for a listen address without a port."""
     port = bind.rpartition(":")[2]
     if not (port.isascii() and port.isdigit() and int(port) <= _MAX_PORT):
         raise ValueError(f"{bind!r} is not a valid listen address; write HOST:PORT, such as 127.0.0.1:8080")
@@ -278,14 +278,14 @@ class Settings(BaseSettings):
 
     @property
     def session_url(self) -> str | None:
-        """PostgreSQL for what takes a session of its own; None where only a pooler is known."""
+        """The URL of PostgreSQL for work that needs a session; None if only a pooler is known."""
         return self.database_direct_url or (None if self.database_pooler else self.database_url)
 
     @property
     def link_base(self) -> str:
-        """What links begin with: the address that is known; nothing, so that they are relative, where none is.
+        """The beginning of links: the gateway's URL if it is known, else empty, so that links are relative.
 
-        What a caller names in `Host` is never taken for ours.
+        The caller's `Host` header is never used.
         """
         is_known = self.public_url is not None or self.address[0] not in _EVERY_ADDRESS
         return self.base_url if is_known else ""
@@ -296,7 +296,7 @@ class Settings(BaseSettings):
         return host.strip("[]") or "127.0.0.1", int(port)
 
 
-#: settings that were renamed: a limit that is silently not held would be worse than a gateway that does not start
+#: settings that were renamed: a limit that is silently ignored would be worse than a gateway that does not start
 _RENAMED = {
     "GATEWAY_MOST_REQUESTS": "GATEWAY_MAX_REQUESTS",
     "GATEWAY_MOST_CONNECTIONS": "GATEWAY_MAX_CONNECTIONS",

@@ -11,7 +11,7 @@ from gateway.jobs.run_context import Work
 from gateway.jobs.runner import Runner
 from gateway.jobs.wakeup import BATCH
 
-#: seconds between looks for jobs that no notification came for: it may be lost, jobs are not
+#: seconds between polls, because a notification may be lost; jobs are not
 _POLL = 1.0
 
 
@@ -20,10 +20,10 @@ class Slots:
     """How the jobs that a worker runs at a time are divided."""
 
     total: int
-    #: slots for interactive jobs; the few others are for background jobs, so that these go on under load
+    #: slots for interactive jobs; the few others are for background jobs, so that these continue under load
     foreground: int
     background: int
-    #: for one organization; the rest is free for others at once
+    #: for one organization; the rest stays free for others
     organization: int
     connector: int
     #: for jobs that lost two workers, and of which few at a time may lose a third
@@ -58,7 +58,7 @@ class Fetcher:
         self._polls_at = 0.0
 
     def wake(self) -> None:
-        """There may be something to claim, or a slot for it."""
+        """Claim again, because a job may be due or a slot free."""
         self._is_woken.set()
 
     def wake_for_all(self) -> None:
@@ -67,7 +67,7 @@ class Fetcher:
         self.wake()
 
     def close(self) -> None:
-        """Claim nothing more."""
+        """Stop claiming."""
         self._is_open = False
 
     async def drained(self) -> None:

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 def concurrency_of(catalog: Catalog) -> dict[str, int]:
-    """Jobs of one connector that run at a time, by kind, where its application publishes what it takes.
+    """Jobs of one connector that run at a time, by kind, if its application publishes a limit.
 
     Half as many again wait for a permit, so that the limit is used while others are claimed and their ends written.
     """

@@ -1,4 +1,4 @@
-"""Retries while a service is away."""
+"""Retries while a service is unavailable."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ Written = TypeVar("Written")
 async def retry_until_available(
     write: Callable[[], Awaitable[Written]], on_away: Callable[[], None] = lambda: None, *, timeout: float = _TIMEOUT
 ) -> Written:
-    """Write as soon as the service, such as PostgreSQL, is there, so that a result is not lost while it is away.
+    """Write as soon as the service, such as PostgreSQL, is available, so that a result is not lost.
 
     Only for writes that do no harm if they are repeated. Raises Unavailable after `timeout` seconds.
     """

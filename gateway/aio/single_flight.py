@@ -31,4 +31,4 @@ class SingleFlight(Generic[K, V]):
         if self._under_way.get(key) is task:
             del self._under_way[key]
         if not task.cancelled():
-            task.exception()  # seen, also when everybody has gone away
+            task.exception()  # mark the error as retrieved, also if every caller was canceled

@@ -10,7 +10,7 @@ from gateway.db.pool import Database
 #: failures that are counted; more are shown as so many and more
 MAX_ERRORS = 100
 
-# One look into an index for each connector.
+# One index look-up for each connector.
 _ACTIVITY = f"""
     SELECT connector.id, (
         SELECT at FROM audit WHERE organization_id = $1 AND connector_id = connector.id ORDER BY at DESC LIMIT 1

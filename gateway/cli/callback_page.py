@@ -13,7 +13,7 @@ _HEAD = (
     b"Referrer-Policy: no-referrer\r\nConnection: close\r\n\r\n"
 )
 _CONNECTED, _REFUSED = b"Done.", b"Nothing was connected."
-#: a browser that says nothing for so many seconds is let go
+#: seconds after which the idle connection of a browser is closed
 _TIMEOUT = 10
 
 

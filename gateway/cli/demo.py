@@ -111,7 +111,7 @@ async def _gateway(tour: "Tour", folder: Path) -> AsyncIterator[dict[str, Any]]:
 
 
 async def _last_lines(process: asyncio.subprocess.Process) -> str:
-    """The end of what the gateway says, read all the while so that it never has to wait."""
+    """The last lines that the gateway prints, read continuously so that the pipe never fills up."""
     assert process.stderr is not None
     lines: list[str] = []
     async for line in process.stderr:

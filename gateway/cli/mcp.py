@@ -41,7 +41,7 @@ async def _serve(
     workspace: str | None,
     organization: str | None,
 ) -> None:
-    from gateway.agents.mcp import stdio  # loaded when it is spoken, as the rest of the command
+    from gateway.agents.mcp import stdio  # loaded when the command runs, as its other imports
 
     async with AsyncExitStack() as stack:
         if in_process is None:

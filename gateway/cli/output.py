@@ -194,7 +194,8 @@ def _cell(value: Any, now: datetime | None) -> str:
 def fitted(widths: Mapping[str, int], width: int) -> dict[str, int]:
     """The columns that find room and how wide each is, in the order given.
 
-    Short values and ids are never cut, long ones down to a few characters; what says least of a record goes first.
+    Short values and ids are never cut, long ones down to a few characters; the least informative columns are dropped
+    first.
     """
     min_widths = {
         name: size if name == "id" or size <= _SHORT else max(_MIN_WIDTH, len(name)) for name, size in widths.items()
@@ -213,7 +214,7 @@ def fitted(widths: Mapping[str, int], width: int) -> dict[str, int]:
 
 
 def columns_of(records: Sequence[Mapping[str, Any]], width: int) -> list[str]:
-    """The members worth a column, as many as the width has room for: plain values that are there and are no links."""
+    """The members worth a column, as many as the width has room for: plain values that are present and not links."""
     sample = records[:_SAMPLE]
     names = dict.fromkeys(name for record in sample for name in record)
     cells = {name: [record.get(name) for record in sample] for name in names}
@@ -229,7 +230,7 @@ def columns_of(records: Sequence[Mapping[str, Any]], width: int) -> list[str]:
 
 
 def _is_there(value: object) -> bool:
-    """Whether a value says something; zeros and refusals do."""
+    """Whether a value is worth a cell; zero and false are."""
     return value is not None and value not in ("", [], {})
 
 

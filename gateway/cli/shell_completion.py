@@ -1,5 +1,5 @@
 """Completions for the shell: kinds, entities, actions, params and fields from the shipped spec files alone,
-connectors and jobs from the gateway, or nothing when it is away."""
+connectors and jobs from the gateway, or none if it is unavailable."""
 
 import asyncio
 import os
@@ -123,7 +123,7 @@ def _folder(ctx: click.Context) -> Path | None:
 
 
 def _folders() -> list[Path]:
-    """The folders of all kinds; none where GATEWAY_SPECS is wrong, of which a command will tell."""
+    """The folders of all kinds; none where GATEWAY_SPECS is wrong, which commands report."""
     from gateway.kinds.loading import spec_folders
     from gateway.kinds.sources import SpecError
 

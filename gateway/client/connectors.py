@@ -1,4 +1,4 @@
-"""Connectors: bind an account to the workspace by credentials or consent, look at it, change it, drop it."""
+"""Connectors: create them by credentials or consent, and read, change and delete them."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ from gateway.errors import Conflict, GatewayError, NotFound, ReauthorizationRequ
 _PATH = "/api/v1/integrations/connectors"
 _LINKS = "/api/v1/connect/sessions"
 
-#: what becomes of a connector whose name one in the workspace has
+#: what happens if the workspace has a connector of the same name
 IfExists = Literal["create", "fail", "update"]
 
 
@@ -70,7 +70,7 @@ class Connectors:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        #: by every name that was used for them
+        #: by each name that a caller has used
         self._resolved: dict[str, Connector] = {}
 
     async def create(

@@ -454,5 +454,5 @@ def _in_query(value: Any) -> Any:
 
 
 def _key(key: str | None) -> dict[str, str]:
-    """The key under which every try of one call is the same call."""
+    """The idempotency key that all tries of one call share."""
     return {"Idempotency-Key": key or uuid4().hex}

@@ -18,7 +18,7 @@ from gateway.contract.jobs import FINAL, AcceptedJobView, JobEvent, JobPage, Job
 from gateway.errors import GatewayError, InvalidParams, Unavailable
 from gateway.saving.save import Downloaded, Progress, save
 
-#: seconds that the gateway is asked to hold a call: short enough for proxies between us
+#: seconds that the gateway is asked to hold a call: short enough for proxies in between
 _WAIT = 25
 #: broken connections in a row without an event, after which a stream fails
 _BREAKS = 5

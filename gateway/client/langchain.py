@@ -1,4 +1,4 @@
-"""Our tools as LangChain's; needs the extra `langchain`.
+"""The gateway's tools as LangChain tools; needs the extra `langchain`.
 
 tools = langchain_tools(await gateway.tools(kind="support-desk"))
 agent = create_agent(model, tools)

@@ -8,7 +8,7 @@ import msgspec
 from gateway import errors
 from gateway.errors import FieldError, GatewayError, UpstreamFault
 
-#: for answers that are not ours, such as a proxy's
+#: for responses that are not the gateway's, such as a proxy's
 _BY_STATUS: Mapping[int, type[GatewayError]] = {
     400: errors.MalformedRequest,
     401: errors.Unauthorized,

@@ -1,4 +1,4 @@
-"""Our tools as Pydantic AI's; needs the extra `pydantic-ai`.
+"""The gateway's tools as Pydantic AI tools; needs the extra `pydantic-ai`.
 
 agent = Agent(model, tools=pydantic_ai_tools(await gateway.tools(kind="support-desk")))
 """

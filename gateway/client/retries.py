@@ -21,7 +21,7 @@ class RetryPolicy:
     first_pause: float = 0.25
 
     def pause(self, error: GatewayError, tried: int, *, is_safe: bool) -> float | None:
-        """Seconds until the next try; None if the error is final. `is_safe`: sent twice it acts as once."""
+        """Seconds until the next try; None if the error is final. `is_safe`: repeating it has no further effect."""
         if isinstance(error, IdempotencyInFlight):
             return float(error.retry_after or 1) if tried <= _IN_FLIGHT_TRIES else None
         if tried > self.retries or not self._may_repeat(error, is_safe=is_safe):

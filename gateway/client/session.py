@@ -131,7 +131,7 @@ class Session:
                 return
 
     async def open(self, call: ApiRequest) -> aiohttp.ClientResponse:
-        """An answer judged good whose body is still to be read; the caller closes it."""
+        """A successful response whose body is still to be read; the caller closes it."""
         return await self._with_retries(call, self._open)
 
     async def _with_retries(self, call: ApiRequest, send: Callable[[ApiRequest], Awaitable[T]]) -> T:
@@ -157,7 +157,7 @@ class Session:
         return await _judged(await self.exchange(call))
 
     async def exchange(self, call: ApiRequest) -> aiohttp.ClientResponse:
-        """The answer under a good token, whatever its status: a token that is refused is renewed once."""
+        """The response to a request with a token, whatever its status; a token that is refused is renewed once."""
         token = await self._good_token()
         response = await self._send(call, token)
         if response.status == 401:
@@ -170,7 +170,7 @@ class Session:
         return await self._good_token()
 
     async def _good_token(self, refused: str | None = None) -> str:
-        """A bearer token; callers that find none good together ask for one together."""
+        """A bearer token; concurrent callers without a valid one share the request for it."""
         async with self._renewal:
             if self._token is None or not self._token.is_good or self._token.value == refused:
                 self._token = await self._new_token(refused)
@@ -210,7 +210,7 @@ class Session:
         except (aiohttp.ClientError, OSError) as error:
             raise connection_lost(error, is_sent=False) from error
         except Unavailable as error:
-            # the call itself has not left yet, so it may be tried again whatever it is
+            # the call itself has not been sent yet, so it may be tried again whatever its effect
             error.extra["sent"] = False
             raise
         return issued
@@ -281,7 +281,7 @@ def _reason(error: aiohttp.ClientConnectorError) -> str:
 
 
 def connection_lost(error: Exception, *, is_sent: bool = True) -> Unavailable:
-    """A connection that broke; after the request had left it is not known whether it was acted on."""
+    """The error for a broken connection; once the request was sent, it is unknown whether it was executed."""
     reason = str(error) or type(error).__name__
     return Unavailable(f"the connection to the gateway was lost: {reason}", extra={"sent": is_sent})
 
@@ -292,7 +292,7 @@ def _token_call(settings: ClientSettings) -> ApiRequest:
 
 
 async def _judged(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
-    """The answer, when it is one; raises the error that it tells."""
+    """The response, if it is successful; raises its error."""
     if response.status < 300 or response.status == 304:
         return response
     async with response:

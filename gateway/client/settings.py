@@ -1,4 +1,4 @@
-"""Where the gateway is and who we are: arguments, a profile, the environment, or what `gateway up` left here."""
+"""Where the gateway is and who calls it: arguments, a profile, the environment, or what `gateway up` left here."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def client_settings(
     profile, in this order; raises RequestError.
     """
     name = profile or environ.get("GATEWAY_PROFILE") or None
-    if name is None and not (base_url or client_id or _is_told(environ)):
+    if name is None and not (base_url or client_id or _is_configured(environ)):
         name = Profiles(environ).current()
     if name is not None:
         return _of_profile(name, Profiles(environ).get(name), base_url, workspace_name, organization_id, environ)
@@ -72,7 +72,7 @@ def client_settings(
     )
 
 
-def _is_told(environ: Mapping[str, str]) -> bool:
+def _is_configured(environ: Mapping[str, str]) -> bool:
     """Whether the environment, or a `gateway up` in this folder, says where the gateway is or who calls."""
     names = ("GATEWAY_URL", "GATEWAY_CLIENT_ID", "GATEWAY_CLIENT_SECRET")
     data_dir = Path(environ.get("GATEWAY_DATA_DIR") or ".gateway")
@@ -112,7 +112,7 @@ def _gateway_url(text: str) -> URL:
 
 
 def _is_loopback(url: URL) -> bool:
-    """Whether a local client's secret may go there unasked."""
+    """Whether the secret of a local `gateway up` may be sent to this URL."""
     if url.host == "localhost":
         return True
     try:

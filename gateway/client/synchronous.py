@@ -514,7 +514,7 @@ class SyncWebhooks(Synchronous[Webhooks]):
         return self._loop.run(self._target.delete(webhook_id))
 
     def test(self, webhook_id: str) -> WebhookTestView:
-        """Send a test event now, and say what came of it."""
+        """Send a test event now; the receiver's response."""
         return self._loop.run(self._target.test(webhook_id))
 
     def rotate(self, webhook_id: str) -> RotatedSecretView:

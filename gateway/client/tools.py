@@ -1,4 +1,4 @@
-"""Operations as tools for a model: definitions in the format of its API, each with what runs it."""
+"""Operations as tools for a model: definitions in the format of its API, each with a method that runs it."""
 
 import base64
 import codecs
@@ -16,7 +16,7 @@ Run = Callable[[Mapping[str, Any]], Awaitable[Any]]
 
 
 class Executing(Protocol):
-    """What tools need of the client that runs them."""
+    """The methods of a client that its tools use."""
 
     async def execute(
         self, connector: str, entity: str, action: str, params: Mapping[str, Any] | None = None, /
@@ -75,7 +75,7 @@ class Tool:
 
 
 def runner(gateway: Executing, operation: str, connector: str | None) -> Run:
-    """What runs an operation on a connector, else on the only one of its kind in the workspace."""
+    """The function that runs an operation on a connector, by default on the only one of its kind in the workspace."""
     kind, entity, action = operation.split(".")
 
     async def run(arguments: Mapping[str, Any]) -> Any:
@@ -99,7 +99,7 @@ async def _file(gateway: Executing, connector: str, entity: str, params: Mapping
 
 
 def _shown(content: bytes, complete: bool) -> dict[str, Any]:
-    """As text, without the half of a character at the end of what was cut; else as base64."""
+    """As text, without a character that the cut left incomplete; else as base64."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         text = decoder.decode(content, final=complete)

@@ -11,7 +11,7 @@ from gateway.errors import GatewayError, NotResumable, Unavailable, UploadOffset
 
 #: bytes up to which a file is sent in one request: to send it again costs no more than to resume it
 _SMALL = 1 << 20
-#: errors after which the upload stands where it stood
+#: errors that leave the upload where it was
 _INTERRUPTIONS = (Unavailable, UpstreamError, UploadOffsetMismatch)
 
 
@@ -27,7 +27,7 @@ async def send_file(session: Session, call: ApiRequest, file: Path) -> Answer:
 
 
 async def _resumed(session: Session, call: ApiRequest, file: Path, size: int) -> Answer:
-    """Begin the upload without a byte, then send the file from where the gateway says that it stands."""
+    """Begin the upload without a byte, then send the file from the offset that the gateway answers."""
     headers = {**call.headers, "Upload-Complete": "?0", "Upload-Length": str(size)}
     begun = await session.fetch(replace(call, headers=headers, file=None))
     path, offset, breaks = begun.headers["Location"], 0, 0

@@ -96,7 +96,7 @@ class Webhooks:
         await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{webhook_id}"))
 
     async def test(self, webhook_id: str) -> WebhookTestView:
-        """Send a test event now, and say what came of it."""
+        """Send a test event now; the receiver's response."""
         return (await self._session.fetch(ApiRequest("POST", f"{_PATH}/{webhook_id}/test"))).into(WebhookTestView)
 
     async def rotate(self, webhook_id: str) -> RotatedSecretView:

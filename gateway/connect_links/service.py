@@ -1,4 +1,4 @@
-"""The use case behind connect links: made by a program, used by a person, good for one connector."""
+"""The use case behind connect links: created by a program, used by a person, valid for one connector."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +24,7 @@ from gateway.oauth_client.store import FlowState
 
 
 class ConnectLinks:
-    """Links: made for callers, opened by browsers, used up by a connector."""
+    """Links: created for callers, opened in browsers, used up when a connector is created."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class ConnectLinks:
             raise NotFound(f"this link is not for {kind}")
 
     async def _caller(self, session: ConnectSession) -> Caller:
-        """The client that made the link, as long as it may act; raises NotFound."""
+        """The client that created the link, while it is enabled; raises NotFound."""
         caller = await self._identity.caller(session.client_id, session.organization_id)
         if caller is None:
             raise NotFound("this link is no longer valid; request a new one where you got it")

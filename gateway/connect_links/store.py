@@ -1,4 +1,4 @@
-"""Connect sessions in PostgreSQL: a token is kept as its hash and is good for one connector."""
+"""Connect sessions in PostgreSQL: a token is stored as its hash and is valid for one connector."""
 
 from datetime import datetime
 from typing import Any
@@ -48,7 +48,7 @@ class ConnectSessionStore:
         token_hash: bytes,
         seconds: int,
     ) -> datetime:
-        """Keep a session; when it expires."""
+        """Store a session; returns when it expires."""
         async with self._database.tenant(organization_id) as connection:
             expires_at: datetime = await connection.fetchval(
                 _INSERT,

@@ -15,7 +15,7 @@ from gateway.vault.vault import Binding, Sealed
 
 @dataclass(frozen=True, slots=True)
 class ConnectorRecord:
-    """A workspace, a kind and an account bound together; its credentials are elsewhere."""
+    """A workspace, a kind and an account bound together, without its credentials."""
 
     id: UUID
     organization_id: UUID

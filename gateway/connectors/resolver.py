@@ -55,7 +55,7 @@ class SealedAuthorizer:
         secret: SealedSecret | None = None,
     ) -> None:
         self._store = store
-        #: what came with the record
+        #: the credentials that were read with the record
         self._secret = secret
         self._mark_needs_reauth = mark_needs_reauth
         self._method = catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
@@ -125,7 +125,7 @@ class ConnectorResolver:
         self._authorizers = authorizers
         #: by connector id, the least recently used first, with the time until which each is trusted
         self._cached: OrderedDict[UUID, tuple[float, ResolvedConnector]] = OrderedDict()
-        #: how many notifications there were
+        #: the number of notifications so far
         self._notified = 0
         self._resolving = SingleFlight(self._resolve)
 

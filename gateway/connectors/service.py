@@ -137,7 +137,7 @@ class ConnectorService:
         try:
             app = await self._app_of(organization_id, spec.kind, verified.credentials)
         except (Conflict, InvalidCredentials):
-            app = None  # without an app tokens cannot be renewed, but they may well be good
+            app = None  # without an app tokens cannot be renewed, but they may still be valid
         tokens = RefreshingAuthorizer(
             spec, verified.credentials, verified.environment, self._upstreams, app, verified.method
         )
@@ -167,7 +167,7 @@ class ConnectorService:
         containing: str | None = None,
         ids: Collection[UUID] | None = None,
     ) -> ConnectorPage:
-        """The oldest first; without a limit all that match. Raises InvalidParams for a cursor that is not ours."""
+        """The oldest first; without a limit all that match. Raises InvalidParams for a foreign cursor."""
         records = await self._access.find(
             caller,
             workspace_name=workspace_name,

@@ -18,12 +18,12 @@ Projection = dict[str, "Projection"]
 
 
 def digest(document: bytes) -> int:
-    """64 bits that tell whether a record came as it came before."""
+    """64 bits that differ when a record has changed."""
     return int.from_bytes(hashlib.blake2b(document, digest_size=8).digest(), "big", signed=True)
 
 
 def projection(paths: Sequence[tuple[str, ...]]) -> Projection:
-    """The paths as a tree; a path makes longer ones through it needless."""
+    """The paths as a tree; a path includes all longer ones that begin with it."""
     tree: Projection = {}
     shortest = {path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))}
     for path in shortest:

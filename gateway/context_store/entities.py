@@ -83,7 +83,7 @@ class StoredEntity:
     entity: str
     layout: Layout
     common: Mapping[str, float]
-    #: records that are there and not deleted
+    #: records that are not deleted
     records: int
     #: the full sweep that runs or ran last
     generation: int
@@ -118,7 +118,7 @@ async def freshness(connection: Connection, connector_id: UUID) -> list[StoredEn
 
 
 async def begin(connection: Connection, entity: StoredEntity, *, full: bool) -> int:
-    """The generation of the run: a new one for a full sweep, unless an interrupted sweep goes on."""
+    """The generation of the run: a new one for a full sweep, unless an interrupted sweep continues."""
     return int(await connection.fetchval(BEGIN, entity.id, full))
 
 

@@ -21,7 +21,7 @@ NUMBER_KEY = "key_n"
 KEY_LENGTH = 200
 #: bytes of all words of a record; a tsvector ends at 1 MiB
 MAX_TERMS = 512 * 1024
-#: the term, no word, of a field that holds more than its terms tell: a long text or a long word was truncated
+#: the term that marks a field as truncated: a long text or a long word has more than its terms
 TRUNCATED = "~"
 
 _MODIFIED = re.compile(r"updated|modified|edited", re.IGNORECASE)
@@ -135,7 +135,7 @@ def _matching(pattern: re.Pattern[str], names: Sequence[str]) -> list[str]:
 
 
 def _is_worded(name: str, fields: Mapping[str, FieldType]) -> bool:
-    """Whether words of the field are worth their place; fractions are compared, hardly ever looked up."""
+    """Whether to index words of the field; fractions are compared and rarely looked up."""
     if fields[name] in (FieldType.BOOLEAN, FieldType.NUMBER) or _TIME.search(name) or _ADDRESS.search(name):
         return False
     return not any(other.startswith(f"{name}.") for other in fields)

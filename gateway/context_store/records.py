@@ -26,7 +26,7 @@ WRITE_LIMIT = 30.0
 # A crash may lose the last batches, never a batch without losing its cursor too, so what is lost is read again.
 LOAD_FAST = "SET LOCAL synchronous_commit = off"
 
-# One writer per entity at a time: what is read next stays true, and the count of records right.
+# One writer per entity at a time: what it reads stays current, and the count of records is exact.
 LOCK = "SELECT generation FROM context_entities WHERE id = $1 FOR NO KEY UPDATE"
 
 STORED = """
@@ -157,13 +157,13 @@ async def documents(
 async def mark_deleted(
     connection: Connection, entity: StoredEntity, ids: Sequence[str], *, observed_at: datetime | None = None
 ) -> int:
-    """Turn records into tombstones; returns how many were live."""
+    """Turn records into tombstones; returns how many were not tombstones before."""
     async with connection.transaction():
         return await _tombstone(connection, entity, ids, observed_at or CLOCK.now())
 
 
 async def sweep(connection: Connection, entity: StoredEntity, generation: int, *, began_at: datetime) -> int:
-    """Tombstone what a complete full sweep has not seen; what was written since it began stays. How many were live."""
+    """Tombstone what a complete full sweep has not seen, but records written since it began; returns how many."""
     tombstoned = 0
     while True:
         async with connection.transaction():
@@ -299,7 +299,7 @@ async def _tombstone(connection: Connection, entity: StoredEntity, ids: Sequence
 
 
 async def _add_events(connection: Connection, entity: StoredEntity, **changes: Sequence[str]) -> None:
-    """Tell the organization's feed, in the transaction that writes the records."""
+    """Add events to the organization's feed, in the transaction that writes the records."""
     await add_record_events(connection, entity.organization_id, entity.connector_id, entity.entity, **changes)
 
 

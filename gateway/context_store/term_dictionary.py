@@ -33,7 +33,7 @@ Containing = Mapping[tuple[str, str], Sequence[str] | None]
 
 
 async def add(connection: Connection, entity: StoredEntity, terms: Iterable[str]) -> None:
-    """Take in the terms of records; call it in the transaction that writes them, while the entity is locked."""
+    """Add the terms of records; call it in the transaction that writes them, while the entity is locked."""
     indexable = [term for term in terms if _WORD.fullmatch(term)]
     if indexable:
         await connection.execute(ADD, entity.id, entity.organization_id, indexable, timeout=LIMIT)
@@ -47,7 +47,7 @@ async def containing(connection: Connection, entity: StoredEntity, parts: Sequen
 
 
 async def drop_unused(connection: Connection, entity: StoredEntity, after: str = "") -> str | None:
-    """Drop those of the next terms that no record has any more; where to go on, or None at the end.
+    """Drop those of the next terms that no record has any more; returns where to continue, or None at the end.
 
     Call it in a transaction that has locked the entity, so that no writer restores a term meanwhile.
     """

@@ -12,7 +12,7 @@ from gateway.context_store.entities import StoredEntity
 from gateway.context_store.layout import Tokenizer
 from gateway.db.pool import Connection
 
-#: rows whose words are cut at a stretch
+#: rows that are tokenized without a pause
 PAUSE_ROWS = 10
 #: seconds that a statement may take; far above what one needs, for a server under load
 LIMIT = 30.0
@@ -52,7 +52,7 @@ DROP = "DELETE FROM context_words WHERE entity_id = $1 AND id = ANY ($2::text[])
 
 
 async def enqueue(connection: Connection, entity: StoredEntity, ids: Sequence[str]) -> None:
-    """Let the words of these records be indexed; call it in the transaction that writes them."""
+    """Queue the words of these records for the index; call it in the transaction that writes them."""
     await connection.execute(ENQUEUE, entity.id, entity.organization_id, list(ids), timeout=LIMIT)
 
 
@@ -95,7 +95,7 @@ async def _index(connection: Connection, entity: StoredEntity, tokenizer: Tokeni
 
 
 async def _tokenized(tokenizer: Tokenizer, documents: Sequence[str]) -> list[str]:
-    """The words of the records, cut with pauses in which the process gets to other work."""
+    """The words of the records, tokenized with pauses for the process's other work."""
     tokenized = []
     for start in range(0, len(documents), PAUSE_ROWS):
         await asyncio.sleep(0)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from gateway.contract.members import TIME, Id, PageOf, Time, Url, member
 from gateway.contract.problems import JobErrorView
 
-#: seconds that a connect link is good for at most
+#: seconds that a connect link is valid at most
 MAX_LINK_SECONDS = 1800
 
 KIND_ID = "5f0c1d2e-8a3b-4c4d-9e5f-6a7b8c9d0e1f"
@@ -159,11 +159,11 @@ class InspectionView(Connector, frozen=True, kw_only=True):
 class IfExists(StrEnum):
     """What to do if the workspace has a connector of the same name: names do not have to be unique."""
 
-    #: it is another connector of that name
+    #: create another connector of that name
     CREATE = "create"
-    #: it is refused, and the error names the one that there is
+    #: refuse the request; the error names the existing connector
     FAIL = "fail"
-    #: the one that there is takes its credentials and keeps its id
+    #: update the credentials of the existing connector, which keeps its id
     UPDATE = "update"
 
 

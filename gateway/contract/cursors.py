@@ -31,7 +31,7 @@ def _cursor_of(position: tuple[Any, UUID]) -> str:
 
 
 def read_cursor(cursor: str | None) -> tuple[str, UUID] | None:
-    """The position in a cursor; raises InvalidParams for a text that is not one of our cursors."""
+    """The position in a cursor; raises InvalidParams for a text that the gateway did not issue."""
     if cursor is None:
         return None
     try:

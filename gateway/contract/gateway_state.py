@@ -1,4 +1,4 @@
-"""The gateway about itself: clients, the audit log, usage, health and its root."""
+"""The gateway's own state: clients, the audit log, usage, health and its root."""
 
 from collections.abc import Collection
 from datetime import datetime

@@ -12,11 +12,11 @@ from gateway.contract.members import ID, Id, PageOf, member
 class Effect(StrEnum):
     """The effect of running an operation twice; it decides what a lost answer means."""
 
-    #: changes nothing: run again at will
+    #: changes nothing: it may be repeated at any time
     READ = "read"
-    #: twice is the same as once: run again after a lost answer
+    #: twice is the same as once: it is repeated after a lost answer
     IDEMPOTENT = "idempotent"
-    #: twice is one too many: a lost answer ends as `unknown`
+    #: must not run twice: a lost answer ends as `unknown`
     WRITE = "write"
 
 
@@ -64,7 +64,7 @@ class CredentialView(Struct, frozen=True):
 
 
 class VariableView(Struct, frozen=True):
-    """A variable that is no secret."""
+    """A variable that is not a secret."""
 
     description: Annotated[str, member("What it is.", "The account's subdomain.")]
     required: Annotated[bool, member("Whether it is required.", True)]

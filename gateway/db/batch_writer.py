@@ -15,7 +15,7 @@ from gateway.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
-#: seconds between batches, and rows buffered while PostgreSQL is away
+#: seconds between batches, and rows buffered while PostgreSQL is unavailable
 _INTERVAL, _MAX_BUFFERED = 0.5, 50_000
 
 _ENCODER = msgspec.json.Encoder()
@@ -73,7 +73,7 @@ class BatchWriter:
         self._pending = Batch()
 
     def add(self, row: msgspec.Struct) -> None:
-        """Take a row; it reaches PostgreSQL with the next batch. Rows beyond 50,000 are dropped, and logged."""
+        """Add a row to the next batch. Rows beyond 50,000 are dropped, and logged."""
         if self._pending.size >= _MAX_BUFFERED:
             log.error("rows are dropped: PostgreSQL has been away for too long", extra={"rows": self._name})
             return

@@ -47,7 +47,7 @@ def shipped_migrations() -> list[Migration]:
 
 
 async def pending(url: str) -> list[Migration]:
-    """What `migrate` would apply; a pooler may stand in between."""
+    """What `migrate` would apply; the connection may be a pooler's."""
     connection = await _connected(url, statement_cache_size=0)
     try:
         applied = await _applied(connection) if await connection.fetchval(_TABLE_EXISTS) else set()
@@ -57,7 +57,7 @@ async def pending(url: str) -> list[Migration]:
 
 
 async def migrate(url: str) -> list[Migration]:
-    """Apply what is missing, a transaction a file; a second process waits its turn and finds nothing."""
+    """Apply what is missing, a transaction a file; a second process waits and then finds nothing to do."""
     connection = await _connected(url)
     try:
         await connection.execute(_LOCK_OUT_OTHERS, _LOCK)

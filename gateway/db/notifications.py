@@ -24,7 +24,7 @@ NOTIFY = f"SELECT pg_notify('{CHANNEL}', $1)"
 _NOTIFY_ALL = f"SELECT pg_notify('{CHANNEL}', change) FROM unnest($1::text[]) AS change"
 #: the topic of a write that ended, perhaps without effect; the subject begins with the connector's id
 WRITTEN = "written"
-#: the topic of a process that begins to work or to stop; the subject is its name
+#: the topic of a worker that starts or stops; the subject is its name
 RESTARTING = "restarting"
 #: seconds until the connection is tried again
 _RECONNECT = 0.5

@@ -1,6 +1,6 @@
 """The pool of connections to PostgreSQL, each bound to one organization while it is used, and each one's share.
 
-Row-level security is the second net under every query: a connection that was not given a tenant sees nothing.
+Row-level security is the second safeguard of every query: a connection without a tenant sees no rows.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 SYSTEM = "*"
 #: seconds that a caller waits for a connection, unless the holders of the connections wait for a slow disk
 _ACQUIRE_TIMEOUT = 1.5
-#: seconds of a use after which the pool checks whether PostgreSQL is there
+#: seconds of a use after which the pool checks whether PostgreSQL responds
 _SLOW_AFTER = 1.2
 _RETRY_AFTER = 2
 #: of the connections, the part that organizations leave to claims, leases and sign-ins
@@ -111,7 +111,7 @@ class ConnectionShares:
             raise
 
     def release(self, holder: str) -> None:
-        """One connection less is in use; the next in turn may use it."""
+        """Give one connection back; the next in turn may use it."""
         self._in_use -= 1
         self._used[holder] -= 1
         if not self._used[holder]:
@@ -185,9 +185,10 @@ class Database:
         is_patient: bool = False,
         has_pooler: bool = False,
     ) -> AsyncIterator["Database"]:
-        """A pool whose commands are given up after `command_timeout` seconds, and at once when PostgreSQL is away.
+        """A pool whose commands end after `command_timeout` seconds, and at once when PostgreSQL is unavailable.
 
-        A patient pool opens even if PostgreSQL is away, and uses it when it is back; any other raises Unavailable. With
+        A patient pool opens even if PostgreSQL is unavailable, and uses it when it is back; any other raises
+        Unavailable. With
         `has_pooler` the URL may lead to a pooler in transaction mode.
         """
         try:
@@ -222,7 +223,7 @@ class Database:
             await _read_clock(connection)
 
     async def trouble(self) -> str | None:
-        """Why PostgreSQL is away or cannot write, in a few words; None when it serves as it should."""
+        """Why PostgreSQL is unavailable or cannot write, in a few words; None if it works."""
         try:
             async with asyncio.timeout(_READY_TIMEOUT), self.system() as connection:
                 if await is_read_only(connection):
@@ -327,7 +328,7 @@ class Database:
 
 
 class _Use:
-    """One use of the pool, watched: where PostgreSQL is away it ends at once, where it is slow it goes on."""
+    """One use of the pool, watched: it ends at once if PostgreSQL is unavailable, and continues if it is slow."""
 
     def __init__(self, database: Database, tenant: str) -> None:
         self._database = database
@@ -338,7 +339,7 @@ class _Use:
         self._backend: int | None = None
         #: of the wait for a connection
         self.limit: asyncio.Timeout | None = None
-        #: whether it ended because PostgreSQL is away
+        #: whether it ended because PostgreSQL is unavailable
         self.is_away = False
         self._checking: asyncio.Task[None] | None = None
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Connections through a pooler in transaction mode: every transaction says anew who it is and whose rows it sees."""
+"""Connections through a pooler in transaction mode: every transaction sets its role and its tenant."""
 
 from typing import Any
 from uuid import UUID
@@ -63,8 +63,8 @@ class TransactionConnection(asyncpg.Connection):  # type: ignore[misc]
         return await self._within(super().fetchval, query, *args, **options)
 
     async def _within(self, run: Any, *args: Any, **options: Any) -> Any:
-        """Run it in the transaction there is, else in one of its own."""
-        # The first tells of a transaction that is about to begin, the second of one that is about to end.
+        """Run it in the current transaction, else in one of its own."""
+        # The first is set while a transaction begins, the second while one ends.
         if self._top_xact is not None or self.is_in_transaction():
             return await run(*args, **options)
         async with self.transaction():

@@ -1,4 +1,4 @@
-"""Whether PostgreSQL is there, and why it cannot serve: the errors that are not bugs, in a few words each."""
+"""Whether PostgreSQL responds, and why it cannot serve: the errors that are not bugs, in a few words each."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ AWAY = (
     asyncpg.InternalClientError,
     asyncpg.OperatorInterventionError,
 )
-#: statements stood in each other's way, or one took too long and was canceled: the next try may succeed at once
+#: statements blocked each other, or one took too long and was canceled: the next try may succeed at once
 PASSING = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError)
 #: it said itself that it did not do it, for want of space, memory or connections, or because it is a standby now
 REFUSED = (
@@ -80,7 +80,7 @@ class Presence:
         self._querying: SingleFlight[None, frozenset[int] | None] = SingleFlight(lambda _: self._query())
 
     async def slow_backends(self) -> frozenset[int] | None:
-        """The process ids of connections whose statement runs for long; None where PostgreSQL is away.
+        """The process ids of connections whose statement runs for long; None if PostgreSQL is unavailable.
 
         Concurrent callers share the answer.
         """
@@ -94,7 +94,7 @@ class Presence:
             except asyncpg.PostgresConnectionError:
                 continue
             except (asyncpg.PostgresError, asyncpg.InterfaceError):
-                return frozenset()  # it answers, be it with a refusal
+                return frozenset()  # it responds, even if it refuses
             except (OSError, TimeoutError):
                 continue
         return None

@@ -1,4 +1,4 @@
-"""The role that processes log in as where the gateway sets PostgreSQL up itself: no superuser, owner of nothing."""
+"""The role that processes log in as where the gateway sets PostgreSQL up: not a superuser, and owner of nothing."""
 
 import asyncpg
 

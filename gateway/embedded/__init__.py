@@ -1,4 +1,4 @@
-"""Everything the gateway needs, started from wheels in one data directory: Postgres, Redis and our own processes."""
+"""Everything the gateway needs, in one data directory: PostgreSQL and Redis from wheels, and its own processes."""
 
 
 class StartupError(Exception):

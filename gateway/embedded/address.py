@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from gateway.embedded import StartupError
 
-#: seconds to wait for front ends of a killed run to let go of their port
+#: seconds to wait until front ends of a killed run have released their port
 TIMEOUT = 1.0
 
-#: what listens everywhere is reached here
+#: the address by which a listener on all addresses is reached
 REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  compared with, not listened on
 
 

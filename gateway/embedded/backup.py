@@ -1,4 +1,4 @@
-"""Dumps of the embedded PostgreSQL, written while it serves, and brought back while it does not."""
+"""Dumps of the embedded PostgreSQL, written while it runs, restored while it does not."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ _REPLACE = (
 
 
 def backup(data_dir: Path, target: Path) -> None:
-    """Write a dump of what is committed now, whole or not at all, mode 0600; raises StartupError."""
+    """Write a dump of what is committed now, complete or not at all, mode 0600; raises StartupError."""
     server = EmbeddedPostgres(data_dir / "postgres")
     if not (server.directory / "run").exists():
         raise StartupError(f"There is no embedded PostgreSQL in {data_dir}. Name its data directory with --data-dir.")
@@ -44,11 +44,11 @@ def _create(partial: Path) -> None:
 
 
 async def restore(data_dir: Path, dump: Path) -> None:
-    """Put a dump in the place of what the data directory holds, whole or not at all; raises StartupError."""
+    """Replace the database of the data directory by a dump, completely or not at all; raises StartupError."""
     server = EmbeddedPostgres(data_dir / "postgres")
     url = server.start()  # refused while a `gateway up` runs there
     try:
-        await migrate(url)  # roles are no part of a dump, and migrations make them
+        await migrate(url)  # a dump has no roles; the migrations create them
         _sql(server, f"DROP DATABASE IF EXISTS {_DRAFT}", f"CREATE DATABASE {_DRAFT}")
         draft = url.replace(f"/{DATABASE}?", f"/{_DRAFT}?")
         _run(server, "pg_restore", "--no-owner", "--exit-on-error", f"--dbname={draft}", str(dump))

@@ -41,7 +41,7 @@ def announce(
 ) -> None:
     """Say where the gateway answers; the client's secret is shown on the first run only, and on a terminal only.
 
-    What is no terminal is often a log, where secrets have no place.
+    Other output is often a log, which must not hold secrets.
     """
     click.secho("The gateway is ready.", fg="green", bold=True)
     _fact("base URL", base_url)

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 5.0
 
-#: after a life this long (seconds) a child's earlier deaths are forgotten
+#: seconds of running after which a child's earlier exits no longer count
 STEADY_AFTER = 30.0
 
 #: seconds that a child gets to end after a hard signal
@@ -46,7 +46,7 @@ class Child:
         self._running = asyncio.create_task(self._run())
 
     def failure(self) -> StartupError:
-        """Why it does not start, in its own words where it had any."""
+        """Why it does not start, with its own last output if there is any."""
         return self._refusal or not_ready(self.program, last_lines(self.program.log) or list(self._lines))
 
     async def ready(self) -> None:
@@ -58,12 +58,12 @@ class Child:
             await asyncio.sleep(0.01)
 
     def restart(self) -> None:
-        """Ask the process to stop and start it again at once; this is no death."""
+        """Ask the process to stop and start it again at once; this does not count as a crash."""
         self._is_restarting = self.process is not None
         self._send(self.program.stop_signal)
 
     async def end(self, forced: asyncio.Task[Any]) -> None:
-        """Ask it to stop, wait its grace or until `forced`, then insist."""
+        """Ask it to stop; kill it after its grace, or at once when `forced` is set."""
         self._stopping.set()
         self._send(self.program.stop_signal)
         await asyncio.wait({self._running, forced}, timeout=self.program.grace, return_when=asyncio.FIRST_COMPLETED)
@@ -137,7 +137,7 @@ class Child:
 
     def _set_process(self, process: asyncio.subprocess.Process | None) -> None:
         self.process = process
-        if self._stopping.is_set():  # asked while the process was being made
+        if self._stopping.is_set():  # asked to stop while the process was being started
             self._send(self.program.stop_signal)
         else:
             self._on_change()
@@ -153,7 +153,7 @@ class Child:
 
 
 async def cancel(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel the tasks and wait for their end, whatever it is."""
+    """Cancel the tasks and wait until they have ended, with any outcome."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -90,7 +90,7 @@ class DirectoryLock:
         self._file: int | None = None
 
     def acquire(self) -> None:
-        """Ours until `release`; StartupError when another process holds it."""
+        """Hold it until `release`; raises StartupError if another process holds it."""
         if self._file is not None:
             return
         file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -108,7 +108,7 @@ class DirectoryLock:
         self._file = file
 
     def release(self) -> None:
-        """Free for others; harmless when it was not held."""
+        """Release it; does nothing if it is not held."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -31,7 +31,7 @@ class Credentials:
 
 
 def ensure_keys(data_dir: Path, *, data_exists: bool) -> Path:
-    """The file with the encryption keys (0600), made on the first run; never anew for data that an old key sealed."""
+    """The file with the encryption keys (0600), created on the first run, and never replaced while it seals data."""
     path = data_dir / KEYS
     if path.exists():
         path.chmod(0o600)
@@ -46,7 +46,7 @@ def ensure_keys(data_dir: Path, *, data_exists: bool) -> Path:
 
 
 def remember_client(data_dir: Path, database: str, credentials: Credentials) -> None:
-    """Keep the first client (0600), because a later start with a ready file has to name it."""
+    """Store the first client (0600), because a later start with a ready file has to name it."""
     write_private(data_dir / FIRST_CLIENT, json.dumps({"database": database, **asdict(credentials)}, indent=2) + "\n")
 
 

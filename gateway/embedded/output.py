@@ -28,7 +28,7 @@ def log_file(path: Path) -> Iterator[int]:
 
 
 def last_lines(path: Path | None, count: int = 10) -> list[str]:
-    """The end of a log, nothing when there is none."""
+    """The end of a log; empty if there is none."""
     if path is None or not path.exists():
         return []
     return path.read_text(errors="replace").splitlines()[-count:]
@@ -58,7 +58,7 @@ async def _forward(read_end: int, on_line: Callable[[str], None]) -> None:
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, stream)
     try:
         while (line := await _next_line(reader)) is not None:
-            with suppress(OSError):  # our own output may be gone; the child must not stall for that
+            with suppress(OSError):  # this process's output may be closed; the child must not block because of that
                 on_line(line)
     finally:
         transport.close()

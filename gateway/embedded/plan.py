@@ -35,7 +35,7 @@ class UpOptions:
     #: the operator's folders of specs, and whether their changes restart what reads them
     specs: tuple[Path, ...] = ()
     reload: bool = False
-    #: every kind there is, to be pointed at the sandbox
+    #: all kinds, whose requests go to the sandbox
     kinds: tuple[str, ...] = ()
     #: what `serve`, `worker` and `sandbox` are appended to
     command: tuple[str, ...] = (sys.executable, "-m", "gateway")

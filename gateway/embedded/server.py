@@ -66,7 +66,7 @@ class LocalServer(ABC):
         self.sockets = socket_directory(self.directory, self.service_user)
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Release the directory."""
         self._lock.release()
 
     def start(self) -> str:
@@ -96,7 +96,7 @@ class LocalServer(ABC):
             time.sleep(0.01)
 
     def stop(self) -> None:
-        """End it cleanly and let go of the directory; harmless when it does not run."""
+        """Stop it cleanly and release the directory; does nothing if it does not run."""
         if self._process is not None:
             program = self.program()
             for sign, timeout in ((program.stop_signal, program.grace), (program.hard_signal, 5.0)):
@@ -112,7 +112,7 @@ class LocalServer(ABC):
 
 
 def not_ready(program: Program, lines: list[str] | None = None) -> StartupError:
-    """The error of a program that ended, or never answered, with the last it said."""
+    """The error of a program that ended, or never answered, with its last output."""
     output = "\n  ".join(lines or last_lines(program.log)) or "nothing"
     return StartupError(f"{program.name} does not start. The last it said:\n  {output}")
 

@@ -1,4 +1,4 @@
-"""Notices changes in folders of specs, and says what they mean: which kinds there are, and which have errors."""
+"""Watches folders of specs: after a change, which kinds there are and which have errors."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -8,7 +8,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import load_catalog
 from gateway.kinds.sources import SpecError
 
-#: seconds between two looks at the files; a change counts once two looks agree, so that no half-written file is read
+#: seconds between two reads of the files; a change counts once two reads agree, so that no half-written file is used
 INTERVAL = 0.5
 
 #: path, time of the last change (ns) and size of every file

@@ -12,7 +12,7 @@ from typing import Any
 from gateway.embedded.child import Child, Report, cancel
 from gateway.embedded.program import Program
 
-#: deaths in a row that make a start hopeless
+#: exits in a row after which a start is given up
 HOPELESS_AFTER = 3
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -70,7 +70,7 @@ class Supervisor:
         return [child.process.pid for child in self._children() if child.program.role == role and child.process]
 
     def ensure_hopeful(self) -> None:
-        """StartupError when a child dies again and again."""
+        """Raise StartupError if a child exits again and again."""
         for child in self._children():
             if child.deaths >= HOPELESS_AFTER:
                 raise child.failure()

@@ -58,7 +58,7 @@ async def up(options: UpOptions, steps: FirstSteps) -> None:
 
 
 class _Up:
-    """One run of `gateway up`; what it holds besides children is let go of by `resources`."""
+    """One run of `gateway up`; `resources` releases what it holds besides children."""
 
     def __init__(self, options: UpOptions, steps: FirstSteps, resources: ExitStack) -> None:
         self._options = options
@@ -223,5 +223,5 @@ async def _ask(session: aiohttp.ClientSession, url: str) -> str:
 
 
 def _forward(_name: str, line: str) -> None:
-    """Lines of front ends and workers go out as they are: each is one event with its own fields."""
+    """Print lines of front ends and workers unchanged: each is one event with its own fields."""
     click.echo(line, err=True)

@@ -41,7 +41,7 @@ _WINDOW, _CONCURRENCY = 64, 8
 _TURNS = 200
 #: turns that use PostgreSQL at a time
 _READERS = 4
-#: seconds between two looks for webhooks that are due, should a notification have been lost
+#: seconds between queries for webhooks that are due, in case a notification was lost
 _POLL_INTERVAL = 1.0
 
 #: organization, connector, entity, ids → the records that the copy has, by id
@@ -69,7 +69,7 @@ class Deliverer:
         self._woken = asyncio.Event()
         #: turns wait here for PostgreSQL, and not for a connection of the pool, which jobs need too
         self._reading = asyncio.Semaphore(_READERS)
-        #: organizations with an active webhook, so that the events of others cost nothing; None is to be read again
+        #: organizations with an active webhook, so that events of others cost nothing; None if they must be read again
         self._subscribed: set[str] | None = None
         self._turns: set[asyncio.Task[None]] = set()
 
@@ -83,7 +83,7 @@ class Deliverer:
         self.forget()
 
     def forget(self) -> None:
-        """Notifications may have been missed: look for everything."""
+        """Query for everything, because notifications may have been missed."""
         self._subscribed = None
         self._woken.set()
 
@@ -217,7 +217,7 @@ class _Turn:
 
     @property
     def _is_over(self) -> bool:
-        """Whether to leave the rest for another turn: time is up, the receiver asks for it, or takes nothing."""
+        """Whether to leave the rest for another turn: time is up, or the receiver asks to wait or takes nothing."""
         if asyncio.get_running_loop().time() > self._ends_at:
             return True
         if any(attempt.status in (429, GONE) for attempt in self.attempts):

@@ -15,14 +15,15 @@ from gateway.db.where import Where
 from gateway.errors import CursorExpired, FieldError, InvalidParams, NotFound
 from gateway.events.model import Event, EventFilter
 
-#: seconds after which a reader that waits looks again, should a notification have been lost
+#: seconds after which a waiting reader queries again, in case a notification was lost
 _POLL_INTERVAL = 5.0
 #: events that a stream reads at a time
 _PAGE = 200
 
 #: gives ids to events that have none; whether some are left
 NUMBER = "SELECT gateway_number_events($1)"
-# One statement and so one snapshot: what is pruned meanwhile is either there or known to be gone. A row holds the
+# One statement and so one snapshot: an event that is pruned meanwhile is either read or known to be pruned. A row holds
+# the
 # events of several records, of which a cursor may have passed some.
 _READ = """
     SELECT feed.last_id, feed.pruned_id, page.*
@@ -119,7 +120,7 @@ class Feed:
             added.set()
 
     def wake_all(self) -> None:
-        """Notifications may have been missed: every reader that waits looks again."""
+        """Make every waiting reader query again, because notifications may have been missed."""
         for organization_id in self._waiting:
             self.on_notify(organization_id)
 
@@ -128,7 +129,7 @@ class Feed:
         return self._is_shutting_down
 
     def stop_waiting(self) -> None:
-        """The process stops: readers that wait get what there is, now."""
+        """Make waiting readers return at once, because the process stops."""
         self._is_shutting_down = True
         self.wake_all()
 

@@ -1,4 +1,4 @@
-"""Adding events, in the transactions that make their changes true.
+"""Adding events, in the transactions of their changes.
 
 The ends of jobs and the states of connectors are added by triggers (`0003_jobs.sql`, `0008_events.sql`).
 """

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 _FIRST_PAUSE, _GROWTH = 5.0, 4
 #: seconds between two attempts at most
 _LONGEST_PAUSE = 8 * 3600.0
-#: seconds for which a receiver that failed is left alone at first, and at most; its other events wait so long
+#: seconds for which nothing is sent to a receiver after its first failure, and at most; its other events wait
 _FIRST_HOLD, _LONGEST_HOLD = 1.0, 300.0
 #: seconds that a receiver may ask the gateway to wait
 _LONGEST_RETRY_AFTER = 24 * 3600.0

@@ -1,4 +1,4 @@
-"""An export: what is collected, and how far it came."""
+"""An export: its params and its progress."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

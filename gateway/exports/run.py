@@ -104,7 +104,7 @@ class _Storing:
     records: int
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
-        """Tell that all records are collected."""
+        """Report that all records are collected."""
         await self.run_context.progress(self.records, self.records, f"{self.records} records; {message}")
 
 

@@ -88,18 +88,18 @@ async def _ask_for_body(request: web.Request) -> None:
     """Answer `Expect: 100-continue`; other expectations are ignored (RFC 9110 §10.1.1)."""
     if request.version >= HttpVersion11 and request.headers["Expect"].lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        request.writer.output_size = 0  # the head of the response is yet to come
+        request.writer.output_size = 0  # the head of the response has not been sent yet
 
 
 def _openapi(services: Services) -> StaticFile:
-    from gateway.http.openapi.document import openapi_document  # to load it and to make it takes 0.1 s, for few
+    from gateway.http.openapi.document import openapi_document  # takes 0.1 s, and few processes need it
 
     document = openapi_document(services.catalog, version("agent-connector-gateway"), services.settings.base_url)
     return StaticFile.of("openapi.json", msgspec.json.encode(document)).packed()
 
 
 async def _docs_site(app: web.Application) -> "DocsSite":
-    from gateway.http.docs_site.site import DocsSite  # as above, with libraries that nothing else here needs
+    from gateway.http.docs_site.site import DocsSite  # as above; it also needs libraries of its own
 
     document = msgspec.json.decode((await app[OPENAPI]()).content)
     return await asyncio.to_thread(DocsSite, app[SERVICES].catalog, document)

@@ -1,4 +1,4 @@
-"""Bodies, queries and headers of requests into models; everything wrong with them at once, each fault by its place."""
+"""Bodies, queries and headers of requests as models; one error names every fault with its place."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -50,7 +50,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"
 
 
 class Body(BaseModel):
-    """A request body: unknown members are refused by name, values are taken for what they are."""
+    """A request body: unknown members are refused by name, and values are not converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -68,7 +68,7 @@ class QueryString(BaseModel):
 
 
 class Form(BaseModel):
-    """A form: members that we do not know are left unread, as RFC 6749 §3.2 has it."""
+    """A form: unknown members are ignored, as RFC 6749 §3.2 requires."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -176,7 +176,7 @@ def _validated(model: type[M], document: dict[str, Any]) -> M:
 
 
 def _refuse_many_unknown(model: type[BaseModel], document: dict[str, Any]) -> None:
-    """Before the model looks at so many names that it does not know: it would list every one of them first."""
+    """Raise before the model is validated, which would list every one of many unknown names."""
     members = _members(model)
     first = list(islice((name for name in document if name not in members), MAX_FAULTS))
     if len(first) == MAX_FAULTS:
@@ -197,7 +197,7 @@ def _field_error(model: type[BaseModel], fault: Any) -> FieldError:
 
 
 def _model_at(model: type[BaseModel], place: Iterable[str]) -> type[BaseModel]:
-    """The model of the object at a place, the outermost where the place leads through none."""
+    """The model of the object at a place; the outermost model if the place is in no object."""
     for part in place:
         annotation = model.model_fields[part].annotation if part in model.model_fields else None
         types = (each for each in (annotation, *get_args(annotation)) if isinstance(each, type))
@@ -253,7 +253,7 @@ class Preferences:
 
     respond_async: bool = False
     wait: int | None = None
-    #: the header that says which one was followed
+    #: the header that names the preference that was followed
     applied: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -289,7 +289,7 @@ class CallHeaders(msgspec.Struct, frozen=True):
     """The options of a call that its headers carry."""
 
     preferences: Preferences
-    #: the key under which a write is done once, however often it is sent
+    #: the key under which a write is executed once, however often it is sent
     idempotency_key: str | None
     #: SHA-256 of the token of the SDK, which cannot follow a job and gets redirects to the result; None for others
     token_hash: bytes | None

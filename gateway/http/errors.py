@@ -1,4 +1,4 @@
-"""The only place that knows which status an error has, and the one shape of every error (RFC 9457)."""
+"""The only module that knows the HTTP status of an error; every error has one shape (RFC 9457)."""
 
 from dataclasses import asdict
 from typing import Any
@@ -51,7 +51,7 @@ def status_of(error: GatewayError) -> int:
 
 
 def code_of(status: int) -> str:
-    """The code that an error of this status has, where nothing more is known of it."""
+    """The code of an error of which only the status is known."""
     return next((cls.code for cls, each in STATUS.items() if each == status), errors.MalformedRequest.code)
 
 
@@ -89,7 +89,7 @@ def _capped(text: str) -> str:
 
 
 def problem_response(error: GatewayError, request_id: str) -> web.Response:
-    """The answer that tells the error."""
+    """The response with the error document."""
     status = status_of(error)
     headers: CIMultiDict[str] = CIMultiDict()
     if error.retry_after is not None or status in (429, 503):
@@ -110,7 +110,7 @@ def problem_response(error: GatewayError, request_id: str) -> web.Response:
 
 
 def _encoded(error: GatewayError, request_id: str) -> bytes:
-    """The document within its limit: as many of the faults as fit, and no member that makes it burst."""
+    """The document within its size limit: as many faults as fit, without members that are too large."""
     document = problem(error, request_id)
     while len(body := msgspec.json.encode(document)) > _MAX_BYTES:
         if len(document.get("errors", ())) > 1:

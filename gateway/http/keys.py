@@ -23,35 +23,35 @@ if TYPE_CHECKING:
 SERVICES = web.AppKey("services", Services)
 #: set while the process drains: it takes no new traffic
 IS_DRAINING = web.AppKey("is_draining", asyncio.Event)
-#: the served OpenAPI document, made for the first who asks for it
+#: the served OpenAPI document, generated at the first request for it
 OPENAPI = web.AppKey("openapi", Remembered[StaticFile])
 #: the documents as a site, made for the first reader
 DOCS_SITE: web.AppKey[Remembered["DocsSite"]] = web.AppKey("docs_site", Remembered)
-#: what is refused before anything is done for it
+#: the limits of requests, applied before any work is done for them
 LIMITS = web.AppKey("limits", Limits)
-#: what refuses requests in an overload
+#: refuses requests in an overload
 LOAD_SHEDDING = web.AppKey("load_shedding", LoadShedding)
-#: what the process tells Prometheus
+#: the process's metrics for Prometheus
 EXPORTER = web.AppKey("exporter", PrometheusExporter)
-#: whether what the front end needs is there
+#: whether PostgreSQL, Redis and a worker are available
 READINESS = web.AppKey("readiness", Remembered[Readiness])
 #: the beginning of links; empty if the gateway's address is not known
 LINK_BASE = web.AppKey("link_base", str)
 #: whether callers reach the front end by https
 IS_HTTPS = web.AppKey("is_https", bool)
-#: the routes of the contract, by those of the router that stand for them
+#: the routes of the contract, by the route of aiohttp's router
 ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
 #: templates and style of the pages for people
 PAGES = web.AppKey("pages", Pages)
-#: bytes of the largest file that is taken
+#: bytes of the largest upload that is accepted
 MAX_UPLOAD = web.AppKey("max_upload", int)
 CALLER = web.RequestKey("caller", Caller)
 #: the cookie of who is signed in to the console
 SESSION = web.RequestKey("session", str)
 REQUEST_ID = web.RequestKey("request_id", str)
-#: the headers that tell the caller its rate limits, where it has any
+#: the rate-limit headers of the caller, if it has limits
 RATE_HEADERS: web.RequestKey[Mapping[str, str]] = web.RequestKey("rate_headers", Mapping)
-#: there for requests whose route has an audit name
+#: set for requests whose route has an audit name
 AUDIT = web.RequestKey("audit", Entry)
 #: the stream that answers the request, once its head has gone out
 STREAM = web.RequestKey("stream", web.StreamResponse)

@@ -1,4 +1,4 @@
-"""Whether what a front end needs is there."""
+"""Whether PostgreSQL, Redis and a worker are available to a front end."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""One operation of the HTTP contract: what it is, who may use it, and what the OpenAPI document says of it."""
+"""One operation of the HTTP contract: its handler, its permissions and its description in the OpenAPI document."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -65,9 +65,9 @@ class Route:
     reads: tuple[str, ...] = ()
     #: status → response headers beside those of every response
     sends: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    #: what the client needs; None where nothing of the organization is read, or where the operation decides
+    #: the scope that the client needs; None if nothing of the organization is read, or if the operation decides
     scope: Scope | None = None
-    #: what the audit log calls it; None for what changes nothing
+    #: its name in the audit log; None if it changes nothing
     audit: str | None = None
     #: whether it needs no token
     is_open: bool = False

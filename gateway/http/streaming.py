@@ -19,9 +19,9 @@ from gateway.telemetry.metrics import DOWNLOAD_BYTES, DOWNLOADS
 
 log = logging.getLogger(__name__)
 
-#: seconds between looks whether the caller is still there
+#: seconds between checks whether the caller is still connected
 _POLL_INTERVAL = 0.5
-#: seconds that a caller may leave the bytes for it untouched
+#: seconds that a caller may read nothing
 _TIMEOUT = 300.0
 #: a file comes from an application: a browser must neither guess its type nor run it in the gateway's origin
 _SAFETY = {
@@ -32,13 +32,13 @@ _SAFETY = {
 
 @dataclass(slots=True)
 class Throughput:
-    """How much of an answer has gone out."""
+    """How much of an answer was sent."""
 
     sent: int = 0
     _reported: int = 0
 
     def count(self) -> int:
-        """The bytes since the last count, told to the metrics."""
+        """Add the bytes since the last count to the metrics."""
         added, self._reported = self.sent - self._reported, self.sent
         DOWNLOAD_BYTES.add(by=added)
         return added
@@ -79,7 +79,7 @@ async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
 class _CallerWatch:
     """Cancels the task that answers a caller who goes away, or reads no more.
 
-    It looks periodically, which costs a chunk nothing; aiohttp has no event for a caller that disconnects.
+    It checks periodically, which costs nothing per chunk; aiohttp has no event for a caller that disconnects.
     """
 
     def __init__(self, request: web.Request, task: "asyncio.Task[Any]") -> None:

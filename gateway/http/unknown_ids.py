@@ -18,7 +18,7 @@ from gateway.services.front_end import Services
 _COMPARED = 1000
 #: of those that have the nearest name, how many are named
 _NAMED = 3
-#: characters that tell a job among the newest
+#: characters that identify a job among the newest
 _SHORT_ID = 4
 
 

@@ -9,13 +9,13 @@ from redis.exceptions import RedisError
 
 from gateway.errors import RateLimited
 
-#: seconds until Redis counts as away
+#: seconds until Redis counts as unavailable
 _TIMEOUT = 0.5
 #: attempts within a window before the next ones have to wait; an address may be that of a proxy for many
 MAX_BY_ID, MAX_BY_ADDRESS = 20, 60
 #: seconds
 WINDOW = 60
-#: what a process counts by itself at most; the oldest are forgotten first
+#: most counts that a process keeps without Redis; the oldest are dropped first
 REMEMBERED = 10_000
 
 
@@ -24,7 +24,7 @@ class Attempts:
 
     def __init__(self, redis: "Redis") -> None:
         self._redis = redis
-        #: count and the monotonic time at which it ends, for as long as Redis is away
+        #: count and the monotonic time at which it ends, while Redis is unavailable
         self.local_counts: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     @classmethod

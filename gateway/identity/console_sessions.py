@@ -35,7 +35,7 @@ class ConsoleSessions:
 
     async def begin(self, caller: Caller) -> str:
         """The cookie of a new session."""
-        token = new_secret()  # a new one each time: what was in the browser before is worth nothing
+        token = new_secret()  # a new one each time, so that a cookie set before the sign-in is useless
         async with self._database.tenant(caller.organization_id) as connection:
             await connection.execute(_INSERT, hashed(token), caller.organization_id, caller.client_id)
         return token

@@ -1,4 +1,4 @@
-"""Who calls, and for whom."""
+"""Callers: clients, and the organizations that they act for."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -29,7 +29,7 @@ def id_text(id_: UUID) -> str:
 class Scope(StrEnum):
     """A permission of a client."""
 
-    #: run operations that change nothing, and look at everything of the organization
+    #: run operations that change nothing, and read the organization's data
     READ = "read"
     #: run operations that change data, create and delete connectors
     WRITE = "write"
@@ -62,7 +62,7 @@ class Client:
     is_person: bool = False
     #: names of the only workspaces that the client may see; None is all
     workspaces: frozenset[str] | None = None
-    #: the URL that its token is good for alone (RFC 8707); None is everything
+    #: the only URL that its token is valid for (RFC 8707); None is all
     resource: str | None = None
 
     def caller(self, organization: str | None) -> "Caller":

@@ -1,4 +1,4 @@
-"""People whom an administrator has let in: each is a client of their own that has no secret."""
+"""People whom an administrator has added: each is a client without a secret."""
 
 import string
 from collections.abc import Sequence
@@ -80,13 +80,13 @@ class People:
             client_id = (
                 await connection.fetchval(_SEEN, issuer, subject)
                 or await connection.fetchval(_BIND, issuer, subject, login)
-                or await connection.fetchval(_SEEN, issuer, subject)  # by another page of theirs, just now
+                or await connection.fetchval(_SEEN, issuer, subject)  # another page of the same person has just done so
             )
         return None if client_id is None else await self._identity.enabled_client(client_id)
 
 
 def login_of(claim: str, value: str) -> str:
-    """A login as it is kept and compared: the case of ASCII letters does not matter in an email address.
+    """A login as it is stored and compared: the case of ASCII letters does not matter in an email address.
 
     No other letters are folded: the Kelvin sign (U+212A) becomes a `k` in Unicode, and would sign in as another person.
     """

@@ -18,7 +18,8 @@ _INSERT_ORGANIZATION = """
 """
 _LIST_ORGANIZATIONS = "SELECT id, name, created_at, disabled_at FROM organizations ORDER BY created_at, id"
 _DISABLE_ORGANIZATION = "UPDATE organizations SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
-# Workers stop running reads, queued jobs end when a worker claims them, and waiting callers are woken. Deletions go on.
+# Workers stop running reads, queued jobs end when a worker claims them, and waiting callers are woken. Deletions
+# continue.
 _CANCEL_JOBS = """
     UPDATE jobs SET cancel_requested = true, next_attempt_at = CASE WHEN status = 'waiting' THEN now() END
     WHERE organization_id = $1 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
@@ -73,7 +74,7 @@ _REVOKE_TOKEN = """
     WITH revoked AS (DELETE FROM tokens WHERE hash = $1 AND client_id = $2 RETURNING client_id)
     SELECT pg_notify('gateway', 'client:' || client_id) FROM revoked
 """
-# A token of a grant proves no more than was granted.
+# A token of a grant has at most the permissions of the grant.
 _TOKEN = """
     SELECT tokens.client_id, extract(epoch FROM tokens.expires_at - now())::float8 AS seconds_left,
            agent_grants.organization_id, coalesce(agent_grants.scopes, tokens.scopes) AS scopes,

@@ -13,9 +13,9 @@ from gateway.identity.attempts import Attempts
 from gateway.identity.model import Client, id_of
 from gateway.identity.store import IdentityStore
 
-#: seconds that a verified token is trusted without asking again; a change ends that at once
+#: seconds for which a verified token is cached; a notification of a change ends that at once
 _TRUST = 5.0
-#: how many verified tokens a process remembers
+#: verified tokens that a process caches
 _REMEMBERED = 10_000
 #: compared with the secret if the client is unknown, so that the refusal takes as long as that of a wrong secret
 _NOBODY = hashlib.sha256(b"nobody").digest()
@@ -113,7 +113,7 @@ class Tokens:
         return stored.client
 
     async def verify(self, token: str) -> Client:
-        """The client that the token proves; unknown, expired and revoked tokens are refused alike."""
+        """The client of the token; the error is the same for unknown, expired and revoked tokens."""
         token_hash = hashed(token)
         verified = self._verified.get(token_hash)
         if verified is None or verified.trusted_until <= steady():

@@ -1,4 +1,4 @@
-"""Opens a connector in this process: credentials checked, the way out to the application made."""
+"""Opens a connector in this process: checks the credentials and opens the connection pool."""
 
 import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping

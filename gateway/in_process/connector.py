@@ -78,7 +78,7 @@ class LocalConnector:
         select: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
     ) -> AsyncGenerator[Page, None]:
-        """Every page of a list, however the application turns them, for as long as the caller goes on asking."""
+        """Every page of a list, however the application turns them, until the caller stops."""
         selection = self._selection(entity, action, select, exclude)
         async for page in self._connector.pages(entity, action, params):
             yield Page(selected(page, selection))
@@ -120,7 +120,7 @@ class LocalConnector:
         return await save(FileSource(self._connector, entity, params), to, sha256=sha256, on_progress=on_progress)
 
     async def check(self) -> None:
-        """Ask the application whether the credentials hold; raises what is wrong."""
+        """Ask the application whether it accepts the credentials; raises its error."""
         await self._connector.check()
 
     def dry_run(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ class SyncLocalConnector(Synchronous[LocalConnector]):
         select: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
     ) -> Iterator[Page]:
-        """Every page of a list, however the application turns them, for as long as the caller goes on asking."""
+        """Every page of a list, however the application turns them, until the caller stops."""
         return self._loop.iterate(self._target.pages(entity, action, params, select=select, exclude=exclude))
 
     def records(
@@ -81,7 +81,7 @@ class SyncLocalConnector(Synchronous[LocalConnector]):
         return self._loop.run(self._target.save(entity, params, to, sha256=sha256, on_progress=on_progress))
 
     def check(self) -> None:
-        """Ask the application whether the credentials hold; raises what is wrong."""
+        """Ask the application whether it accepts the credentials; raises its error."""
         return self._loop.run(self._target.check())
 
     def dry_run(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:

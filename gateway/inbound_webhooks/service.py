@@ -67,7 +67,7 @@ class InboundWebhooks:
         """The connector's hook, made where there is none; handshakes may bring secrets for the next hour.
 
         `secret` is added to those that notices may be signed with. Raises NotFound, and InvalidParams for a kind
-        without webhooks and for a secret that is none.
+        without webhooks and for a secret in a wrong format.
         """
         with self._audit.record("hook.create", caller, connector_id=connector_id) as entry:
             record = await self._connectors.get(caller, connector_id)
@@ -200,6 +200,6 @@ def _require_key(spec: NoticeSpec, secret: str) -> None:
 
 
 def _refused(kind: str) -> Forbidden:
-    """One answer for an unknown hook, a forged notice and an old one, so that a stranger learns nothing."""
+    """The same answer for an unknown hook, a forged notice and an old one, so that it reveals nothing."""
     NOTICES.add(kind, "refused")
     return Forbidden("the notice is not accepted")

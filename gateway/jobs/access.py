@@ -22,7 +22,7 @@ class JobResult:
 
     head: Mapping[str, Any]
     lines: AsyncIterator[str]
-    #: whether the job ended before it was done, so that this is what was done until then
+    #: whether the job ended before it was done, so that the result holds only what was done until then
     is_partial: bool
 
 

@@ -36,7 +36,7 @@ _DIGEST = 32
 
 @dataclass(frozen=True, slots=True)
 class FileLink:
-    """A link to the file of a job. It is a permission to read the file."""
+    """A link to the file of a job. Its holder may read the file."""
 
     #: path and query, without the address of the gateway
     path: str

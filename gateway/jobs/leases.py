@@ -21,7 +21,7 @@ from gateway.telemetry.metrics import JOBS_ENDED
 LEASE = 10
 #: seconds that a statement may take which writes or reads a part of a result
 LARGE_TIMEOUT = 60.0
-#: seconds for which a connector is not claimed of at most, whatever its application asks for
+#: longest pause in seconds between claims of a connector's jobs, whatever its application asks for
 _LONGEST_HOLD = 300
 
 # Rows are always locked in one order, so that statements about several jobs never wait for each other in a circle.
@@ -45,7 +45,7 @@ _HEARTBEAT = f"""
     FROM held WHERE jobs.id = held.id
     RETURNING jobs.id, jobs.fence, jobs.cancel_requested
 """
-# Its worker lives, so it was no crash. A job that makes its worker fall silent again and again is one all the same.
+# Its worker is alive, so this was not a crash. A job whose worker falls silent again and again still counts as one.
 _RESTORE = """
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), lost AS (
         SELECT jobs.id FROM jobs JOIN given ON jobs.id = given.id AND jobs.fence >= given.fence
@@ -228,7 +228,7 @@ class Leases:
         await self._fenced(_STORE_PART, job, part, sealed, timeout=LARGE_TIMEOUT)
 
     async def progress(self, job: StoredJob, done: int, total: int | None, message: str) -> bool:
-        """Tell how far it is; whether a caller wants it canceled."""
+        """Note the progress; whether a caller wants the job canceled."""
         return bool(await self._fenced(_PROGRESS, job, done, total, _without_nul(message), done > job.progress))
 
     async def finish(self, job: StoredJob, outcome: JobOutcome) -> None:
@@ -259,7 +259,7 @@ class Leases:
         )
 
     async def defer(self, job: StoredJob, seconds: float, reason: str) -> None:
-        """Set it waiting until the application takes requests again."""
+        """Let the job wait until the application accepts requests again."""
         await self._fenced(_DEFER, job, seconds, _without_nul(reason), self._retention)
 
     async def hold(self, connector_id: UUID, seconds: float) -> None:
@@ -288,5 +288,5 @@ def _columns(keys: Sequence[LeaseKey]) -> tuple[list[UUID], list[int]]:
 
 
 def _without_nul(text: str) -> str:
-    """PostgreSQL's text knows no NUL, and an application's words may hold one."""
+    """The text without NUL, which PostgreSQL cannot store and an application's message may have."""
     return text.replace("\0", "")

@@ -1,4 +1,4 @@
-"""Maintenance: reaps what killed processes left behind. Every worker runs it, one at a time reaps."""
+"""Maintenance: ends or requeues the jobs of killed processes. Every worker runs it, one at a time reaps."""
 
 import json
 import logging
@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 
 #: seconds between rounds
 INTERVAL = 2.0
-#: losses of its worker in a row, without progress in between, after which a job ends `worker_crashed`. One loss is no
+#: losses of its worker in a row, without progress in between, after which a job ends `worker_crashed`. One loss is not
 #: evidence against a job. After two it is claimed in a small group, after three as the only such job of its worker.
 MAX_LOSSES = 4
-#: the same where other jobs ran on the lost worker, as each of them may have been the cause
+#: the same where other jobs ran on the lost worker, because each of them may be the cause
 MAX_LOSSES_AMONG_OTHERS = 6
 #: seconds after which a worker without a heartbeat counts as gone
 _WORKER_TIMEOUT = 15
@@ -82,7 +82,7 @@ _REQUEUE_DUE = """
 """
 _LOST_WORKER = WorkerCrashed("the worker was lost while it ran the job")
 _HEARTBEAT = "INSERT INTO workers (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = now()"
-# It has drained: a lease that it could not give back, because PostgreSQL was away, holds nothing any more.
+# It has drained: a lease that it could not give back, because PostgreSQL was unavailable, no longer counts.
 _DEREGISTER = """
     WITH gone AS (DELETE FROM workers WHERE id = $1)
     UPDATE jobs SET lease_until = now() WHERE worker = $1 AND status = 'running'
@@ -178,6 +178,6 @@ class Maintenance:
 
 
 async def _announce_write(connection: Connection, connector_id: UUID | None) -> None:
-    """Let every process forget what it remembers of the connector: its lost worker could not announce the write."""
+    """Clear every process's cache of the connector, because its lost worker could not announce the write."""
     if connector_id is not None:
         await connection.execute(NOTIFY, f"{WRITTEN}:{connector_id}")

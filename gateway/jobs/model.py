@@ -107,7 +107,7 @@ class JobSummary(msgspec.Struct, frozen=True):
 
     @property
     def is_poison_candidate(self) -> bool:
-        """Whether workers were lost while they ran this job, perhaps because of it; one loss is no evidence."""
+        """Whether workers were lost while they ran this job, perhaps because of it; one loss is not evidence."""
         return self.worker_losses >= 2
 
     @property
@@ -117,7 +117,7 @@ class JobSummary(msgspec.Struct, frozen=True):
 
 
 class StoredJob(JobSummary, frozen=True):
-    """A job with what running it takes."""
+    """A job with its params and state, which a run needs."""
 
     params: dict[str, Any]
     selection: dict[str, Any]

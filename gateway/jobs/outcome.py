@@ -1,7 +1,7 @@
-"""The outcome of a job whose run did not succeed, and what becomes of its idempotency key: pure.
+"""The outcome of a job whose run did not succeed, and whether its idempotency key is released: pure.
 
 `failed` says that nothing was done, or that the application refused it. `canceled` says that nothing was done, or what
-was. Whatever may have been done ends `unknown`, with what is sure and whether it may be sent again without harm.
+was. If something may have been done, the job ends `unknown`, with the known facts and whether a repetition is safe.
 """
 
 from collections.abc import Mapping

@@ -33,7 +33,7 @@ def has_ended(name: str) -> bool:
         os.kill(int(match["pid"]), 0)
     except ProcessLookupError:
         return True
-    except OSError:  # it is another user's, so it is there
+    except OSError:  # it belongs to another user, so it exists
         return False
     return False
 

@@ -146,7 +146,7 @@ async def document(head: Mapping[str, Any], lines: AsyncIterator[str]) -> AsyncI
 
 
 async def records(head: Mapping[str, Any], lines: AsyncIterator[str]) -> AsyncIterator[bytes]:
-    """The result as NDJSON, one record a line; a result that is no list is one line."""
+    """The result as NDJSON, one record a line; any other result is one line."""
     if head["collected"] is None:
         yield msgspec.json.encode(head["result"]) + b"\n"
         return

@@ -1,4 +1,4 @@
-"""Jobs at work in this process: claimed, run under a lease, ended by one write.
+"""Running jobs of this process: claimed, run under a lease, ended by one write.
 
 Workers run jobs from the queue, front ends those that they accepted for a caller who waits. A lease is held by job id
 and fence. A job that this process claims again, because it was frozen for longer than its lease, is another lease: what
@@ -150,7 +150,7 @@ class Lease:
         self.job = job
         self.key: LeaseKey = (job.id, job.fence)
         self.run_context = JobRunContext(leases, job)
-        #: done once PostgreSQL is away, so that the outcome cannot be written yet
+        #: done once PostgreSQL is unavailable, so that the outcome cannot be stored yet
         self.database_away: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._leases = leases
         self._is_canceled = False

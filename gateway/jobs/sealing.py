@@ -18,9 +18,9 @@ from gateway.errors import InternalError
 from gateway.vault.vault import Binding, Sealed, Vault, decrypt, encrypt
 
 _SEALED = "sealed:"
-#: what says nothing is left as it is: SQL looks for it
+#: texts that are not sealed, because they reveal nothing and SQL compares them
 _EMPTY = "{}"
-#: data keys of jobs at work or looked at that are remembered
+#: data keys that are cached, of jobs that run or are read
 _REMEMBERED = 2000
 
 

@@ -1,4 +1,4 @@
-"""Jobs in PostgreSQL as callers see them: accepted in one transaction, looked at, listed, canceled."""
+"""Jobs in PostgreSQL as callers see them: accepted in one transaction, read, listed, canceled."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ from gateway.jobs.model import (
 from gateway.jobs.sealing import NO_SEALING, JobSealing, part_field
 from gateway.jobs.tasks import TASKS, sql_names
 
-# A connection that is bound already is handed out without a word to the server.
+# A connection that is bound already needs no round trip.
 
 # Sent again, because the answer to its commit was lost, it finds what it inserted.
 _INSERT = f"""
@@ -46,7 +46,7 @@ _INSERT = f"""
     ON CONFLICT (id) DO NOTHING RETURNING {SUMMARY_COLUMNS}
 """
 _ACCEPTED = f"SELECT {COLUMNS} FROM jobs WHERE id = ANY ($1::uuid[])"
-# Born running: held by the process that accepted it.
+# Inserted as running: held by the process that accepted it.
 _INSERT_CLAIMED = f"""
     INSERT INTO jobs ({INSERTED_COLUMNS}, status, worker, lease_until, fence, attempt, started_at)
     SELECT *, 'running', ${NEXT_ARGUMENT}::text, now() + interval '{LEASE} seconds', 1, 1, now() FROM {NEW_JOBS}

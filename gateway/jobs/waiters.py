@@ -10,7 +10,7 @@ from gateway.aio.single_flight import SingleFlight
 from gateway.jobs.model import JobSummary
 from gateway.jobs.store import JobStore
 
-#: seconds after which a waiter polls, should a notification have been lost
+#: seconds after which a waiter polls, in case a notification was lost
 _POLL_INTERVAL = 5.0
 
 
@@ -34,7 +34,7 @@ class JobWaiters:
         )
         self._waiters: defaultdict[str, set[_Waiter]] = defaultdict(set)
         self._is_shutting_down = False
-        #: how many wait now
+        #: the number of waiters
         self.waiting = 0
 
     def on_notify(self, change: str) -> None:
@@ -51,14 +51,14 @@ class JobWaiters:
         return self._is_shutting_down
 
     def wake_all(self) -> None:
-        """Notifications may have been missed: every waiter reads its job."""
+        """Make every waiter read its job, because notifications may have been missed."""
         for waiters in self._waiters.values():
             for waiter in waiters:
                 waiter.newest = inf
                 waiter.woken.set()
 
     def stop_waiting(self) -> None:
-        """The process stops: every waiter gets its job as it is, now."""
+        """Give every waiter its job as it is, because the process stops."""
         self._is_shutting_down = True
         self.wake_all()
 

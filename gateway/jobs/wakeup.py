@@ -1,6 +1,6 @@
-"""Wake-ups: Redis and arq, which wake workers. Losing it loses nothing. This is the one module that names arq.
+"""Wake-ups: Redis and arq wake workers. If a wake-up is lost, no job is lost. This is the one module that names arq.
 
-arq alone loses or doubles work when it is killed, so it carries nothing but the word that there is some: a wake-up
+arq alone loses or doubles work when it is killed, so its messages only say that there is work: a wake-up
 makes one worker claim a few due jobs, whichever they are, from PostgreSQL. A wake-up is done at once, not when they
 have run, so that of a worker that is killed is soon free for another.
 """
@@ -30,7 +30,7 @@ QUEUE = "gateway:jobs"
 CHANNEL = "gateway:jobs_ready"
 #: jobs that one wake-up stands for at most; so many a worker claims at a time
 BATCH = 20
-#: seconds until Redis counts as away, and for which nothing is then sent to it
+#: seconds until Redis counts as unavailable, and for which nothing is then sent to it
 _TIMEOUT, _BACKOFF = 1.0, 1.0
 #: seconds between polls of the queue when no notification is received, and after Redis failed
 _POLL, _PAUSE = 0.5, 0.5
@@ -41,12 +41,12 @@ _CONCURRENCY = 10
 _AWAY = (RedisError, OSError, TimeoutError)
 _REDIS_AWAY = "Redis is away; jobs are found in PostgreSQL until it is back"
 
-# arq logs two lines for every wake-up, which are none of an operator's business.
+# arq logs two lines for every wake-up, which do not help an operator.
 logging.getLogger("arq.worker").setLevel(logging.WARNING)
 
 
 def _client(url: str) -> ArqRedis:
-    """A client that connects when it is first used; a silent Redis counts as one that is away."""
+    """A client that connects when it is first used; a silent Redis counts as unavailable."""
     pool: ConnectionPool = ConnectionPool.from_url(url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT)
     return ArqRedis(
         pool, job_serializer=msgspec.json.encode, job_deserializer=msgspec.json.decode, default_queue_name=QUEUE
@@ -109,7 +109,7 @@ class Wakeup:
 
 
 class NotifiedWorker(Worker):
-    """arq's loop, awake as soon as it is notified and unmoved by Redis going away."""
+    """arq's loop, which wakes as soon as it is notified and continues while Redis is unavailable."""
 
     def __init__(self, on_wake: Callable[[], None], url: str) -> None:
         self._is_notified = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Key rotation under way: what older keys wrap is wrapped by the newest. The sealed values themselves stay closed."""
+"""Key rotation: wraps the data keys of older keys with the newest one. The sealed values are not opened."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -46,7 +46,7 @@ class SealedTable:
 
 @dataclass(slots=True)
 class Rotation:
-    """One pass over everything sealed. It may be broken off and begun again at any time."""
+    """One pass over everything sealed. It may be interrupted and repeated at any time."""
 
     database: Database
     vault: Vault

@@ -1,1 +1,1 @@
-"""The spec language: what a kind of application is, read from data and explained to people, editors and agents."""
+"""The spec language: kinds of applications as data, and their documents for people, editors and agents."""

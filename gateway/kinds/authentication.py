@@ -40,7 +40,7 @@ class PathDeprecation(Deprecation):
 
 
 class AuthMethod(Deprecation):
-    """One way of proving who calls: its credential fields and how they become a header."""
+    """One authentication method: its credential fields and how they become a header."""
 
     title: str
     description: str | None = None
@@ -74,7 +74,7 @@ class AuthMethod(Deprecation):
 
 
 class OAuthEndpoints(Model):
-    """The kind's OAuth 2.0 authorization server (RFC 6749), as far as it differs from the textbook."""
+    """The kind's OAuth 2.0 authorization server (RFC 6749), as far as it differs from the RFC's defaults."""
 
     #: where a person consents; none where tokens come of the app's own credentials alone
     authorization_url: str = ""
@@ -98,7 +98,7 @@ class OAuthEndpoints(Model):
     #: credentials and variables that come with the token answer: name → where it lies; of the members that RFC 6749
     #: names, such as `access_token`, the path that is read when the response has no such member
     outputs: dict[str, JsonPath] = Field(default_factory=dict)
-    #: the application's own words for RFC 6749's `invalid_grant`: the refresh token counts no more
+    #: the application's own codes for RFC 6749's `invalid_grant`: the refresh token is no longer valid
     invalid_grant_codes: tuple[str, ...] = ()
     #: and for `invalid_client`: the app's id or secret is wrong
     invalid_client_codes: tuple[str, ...] = ()
@@ -113,5 +113,5 @@ class Variable(Model):
     #: what it must be: one DNS label, one of the kind's hosts, or an https origin on one of them
     type: Literal["dns_label", "host", "origin"] = "dns_label"
     example: str | None = None
-    #: what stands in where the caller names none
+    #: the default
     default: str | None = None

@@ -1,4 +1,4 @@
-"""The kinds that are there, and every operation of theirs ready to run."""
+"""The loaded kinds, with every operation of theirs ready to run."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ from gateway.kinds.spec import ConnectorSpec, Entity
 from gateway.kinds.suggestions import did_you_mean, known_actions
 from gateway.kinds.sunsets import call_sunsets, sunset_headers
 
-#: keywords of ours beside JSON Schema's own: where a param goes and what it is called there
+#: the spec language's own keywords beside those of JSON Schema: where a param goes and its name there
 PLACEMENT_KEYWORDS = ("in", "as", "style", "explode", "text")
 
 

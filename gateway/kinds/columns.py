@@ -1,4 +1,4 @@
-"""Which members of records say most, so that tables show them first. Pure."""
+"""The most informative members of records, which tables show first. Pure."""
 
 #: in this order; the rest keeps the application's
 TELLING = ("id", "gid", "key", "status", "name", "title", "subject", "email", "text", "priority", "updated_at")

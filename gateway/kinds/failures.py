@@ -8,7 +8,7 @@ from gateway.kinds.members import JsonPath, Model
 
 
 class Failure(Model):
-    """How the application says no."""
+    """How the application reports an error."""
 
     #: paths of its own error code and message, the first that holds text wins
     code: tuple[JsonPath, ...] = ()
@@ -27,7 +27,7 @@ class Failure(Model):
     codes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     #: paths of the name of the limit that was hit, where there are several
     limit_name: tuple[JsonPath, ...] = ()
-    #: refusals that pass, by limit, code or status (`*` at the end for any rest) → seconds until then, or `day` for the
+    #: temporary refusals, by limit, code or status (`*` at the end for any rest) → seconds until then, or `day` for the
     #: allowance of a day
     retry_after: dict[str, int | Literal["day"]] = Field(default_factory=dict)
     #: seconds for which a limit is waited for where nothing else says how long; left out, those of the rate limit

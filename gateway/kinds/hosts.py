@@ -22,7 +22,7 @@ _INNER_SUFFIXES = (
 
 
 def is_forbidden_host(host: str) -> bool:
-    """Whether a host is no public DNS name: addresses in every notation and names of inner networks are forbidden."""
+    """Whether a host is not a public DNS name: addresses in any notation and private names are forbidden."""
     name = host.lower()
     return _DNS_NAME.fullmatch(name) is None or name.rpartition(".")[2] in _INNER_SUFFIXES
 

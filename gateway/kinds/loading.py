@@ -54,7 +54,7 @@ def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
 
 
 def kind_name_of(folder: Path) -> str:
-    """The name of the kind in a folder, be it faulty; the folder's name where it has none."""
+    """The name of the kind in a folder, even a faulty one; the folder's name by default."""
     try:
         return str(read_yaml(folder / "connector.yaml").get("kind", folder.name))
     except SpecError:

@@ -10,7 +10,7 @@ from gateway.kinds.members import CheckedModel, ContentType, JsonPath, Model, Re
 
 #: the name in paths by which further requests name what was started
 RUN_ID = "run_id"
-#: seconds between two looks at the state: the first interval, and by default the longest
+#: seconds between two reads of the state: the first interval, and by default the longest
 _LONGEST_INTERVAL = 5.0
 
 

@@ -15,11 +15,11 @@ class NoticeSignature(Model):
     encoding: Literal["hex", "base64"] = "hex"
     #: what separates the items of the header, where it may hold several signatures
     separator: str | None = None
-    #: how the signature, or an item that is one, begins: `v1=`
+    #: prefix of the signature, or of an item that is one: `v1=`
     prefix: str = ""
     #: what is signed, with `{body}` (the raw bytes), `{timestamp}`, `{delivery_id}`, `{method}` and `{url}` filled in
     signed: str = "{body}"
-    #: how the secret begins that the application shows, where that is no part of the key: `whsec_`
+    #: prefix of the secret that the application shows, if it is not part of the key: `whsec_`
     secret_prefix: str = ""
     #: whether the secret is the key itself or the key in Base64
     secret_encoding: Literal["text", "base64"] = "text"
@@ -39,7 +39,7 @@ class NoticeTimestamp(Model):
 
 
 class NoticeHandshake(Model):
-    """How the application finds out that the URL belongs to who named it."""
+    """How the application verifies that the URL belongs to the caller."""
 
     #: `challenge`: a signed request whose `path` is answered as `challenge`. `secret`: an unsigned request brings the
     #: secret that later ones are signed with, in `path`; a secret of a header is sent back in it

@@ -1,4 +1,4 @@
-"""Params against their schema: everything wrong with them at once, before anything is sent."""
+"""Checks params against their schema: one error names every fault, before anything is sent."""
 
 import math
 import re
@@ -92,7 +92,7 @@ def unpaged_limit(operation: Operation, params: Mapping[str, Any]) -> int | None
 
 
 def _read(operation: Operation, schema: Mapping[str, Any], value: Any) -> Any:
-    """A value as its schema means it: callers and models send numbers as text, and several ids as an array.
+    """A value as its schema expects it: callers and models send numbers as text, and several ids as an array.
 
     `"35436"` names the same ticket as 35436; where the application takes a comma-separated text, `[1, 2]` is `"1,2"`.
     """

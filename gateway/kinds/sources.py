@@ -1,4 +1,4 @@
-"""Spec files as text: what they hold, and on which line a member of theirs stands."""
+"""Spec files as text: their contents, and the line of each member."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The spec language: the models behind `specs/<kind>/*.yaml`, explained for people in `specs/README.md`.
+"""The spec language: the models of `specs/<kind>/*.yaml`, which `specs/README.md` explains.
 
 A spec is data. Its vocabulary is closed: a handful of paging styles, authentication schemes and named rules.
 """
@@ -42,7 +42,7 @@ class Entity(Model):
 
     @property
     def record_id_param(self) -> str | None:
-        """The param by which `get` reads a record of the copy; None where a list alone tells all that the copy has."""
+        """The param by which `get` reads a record of the copy; None if only a list can read its records."""
         get, sync = self.actions.get("get"), self.search.sync if self.search else None
         if get is None or sync is None:
             return None
@@ -87,7 +87,7 @@ class ConnectorSpec(Model):
     rate_limit: RateLimit = RateLimit()
     webhooks: NoticeSpec | None = None
     health_check: str
-    #: names that callers use for the application's own, in property maps: ours → theirs; `a_*: b_*` is for a prefix
+    #: names for the application's own in property maps: the gateway's → the application's; `a_*: b_*` is for a prefix
     property_names: dict[str, str] = Field(default_factory=dict)
     #: JSON Schemas that params refer to as `$ref: "#/$defs/name"`
     definitions: dict[Identifier, JsonSchema] = Field(default_factory=dict)

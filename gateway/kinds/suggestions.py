@@ -1,9 +1,9 @@
-"""The nearest known name, for errors that tell what was probably meant."""
+"""The nearest known name, for errors that suggest what was probably meant."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-#: characters beyond which a name is like no other, and comparing would only take time
+#: characters; a longer name is not compared with the known ones
 _MAX_NAME = 200
 #: how alike a misspelt word is: `lst` and `list` are, `delete` and `update` are two words
 _MISSPELT = 0.8
@@ -20,7 +20,7 @@ def nearest(name: str, names: Iterable[str], likeness: float = 0.5) -> str | Non
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A half sentence for the end of an error: what was probably meant, else what there is."""
+    """The end of an error message: the name that was probably meant, else all known names."""
     candidates = sorted(names)
     suggestion = nearest(name, candidates)
     if suggestion:
@@ -34,7 +34,7 @@ def misspelt(name: str, names: Iterable[str]) -> str | None:
 
 
 def known_actions(name: str, names: Iterable[str]) -> str:
-    """A half sentence for an unknown action: all there are, after the one that was misspelt; never another verb."""
+    """The end of a message about an unknown action: the one that was misspelt, then all; never another verb."""
     actions = sorted(names)
     suggestion = misspelt(name, actions)
     return f"{f'did you mean {suggestion}? ' if suggestion else ''}known: {', '.join(actions)}"

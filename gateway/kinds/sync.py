@@ -21,7 +21,7 @@ class SyncRead(RequestSpec):
 
 
 class Incremental(Model):
-    """How the synchronizer asks for what changed since it read last."""
+    """How the synchronizer requests the changes since its last read."""
 
     #: `modified`: a param or text names the time; `newest_first`: read down to that time; `cursor`: the application's
     #: own cursor goes on for ever; `end_time`: each answer names the time of the next; `window`: a search that ends
@@ -35,7 +35,7 @@ class Incremental(Model):
     field: JsonPath | None = None
     #: the Meta member that is true at the end
     end: str | None = None
-    #: seconds before the last read from which is read again: clocks differ, and changes may show late
+    #: seconds that are read again before the last read: clocks differ, and changes may appear late
     overlap: int = Field(120, ge=0)
     #: seconds that a time in a request must lie in the past
     lag: int = Field(0, ge=0)
@@ -62,15 +62,15 @@ class Parent(Model):
 
 
 class Sync(SyncRead):
-    """How the copy of an entity is made and kept fresh."""
+    """How the copy of an entity is loaded and kept fresh."""
 
     incremental: Incremental | None = None
     parent: Parent | None = None
-    #: another list, where the one of everything cannot tell what changed; what its records lack is kept
+    #: another list for changes, if the full list cannot filter by them; members that its records lack keep their values
     changes: SyncRead | None = None
-    #: the list of records that are gone
+    #: the list of deleted records
     deletions: SyncRead | None = None
-    #: members that a record has when it is gone
+    #: members that mark a record as deleted
     deleted_when: dict[str, Any] = Field(default_factory=dict)
     #: members that records get besides: name → its path within the record
     add_fields: dict[str, JsonPath] = Field(default_factory=dict)
@@ -78,10 +78,10 @@ class Sync(SyncRead):
     excluded_fields: tuple[JsonPath, ...] = ()
     #: whether records that the application no longer lists are kept
     retain_unlisted: bool = False
-    #: the param of `get` that takes a record's id, where the list promises no completeness: what it misses is asked
-    #: for, and gone only where it is not found
+    #: the param of `get` that takes a record's id, where the list promises no completeness: records that it misses are
+    #: read one by one, and count as deleted only if they are not found
     verify_param: str | None = None
-    #: members of records that the list does not show: that it misses them says nothing
+    #: members of records that the list leaves out: such records are not taken as deleted
     unlisted_when: dict[str, Any] = Field(default_factory=dict)
     #: a named Python function of `gateway.context_store.sync.transforms` that makes search documents of records
     transform: Literal["associated_ids", "comment_events", "message_time", "property_list"] | None = None

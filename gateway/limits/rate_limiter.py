@@ -236,7 +236,7 @@ class SharedRateLimiter:
             await limiter._shared.close()
 
     def acquire(self, scope: RateScope, timeout: float) -> Awaitable[None] | None:
-        """Take a place: None if there is one at once, else what to await for it.
+        """Take a permit: None if one is free at once, else an awaitable for it.
 
         Awaiting raises UpstreamRateLimited when none comes within the timeout.
         """
@@ -246,7 +246,7 @@ class SharedRateLimiter:
         return limiter.acquire(timeout, is_background=scope.is_background)
 
     def release(self, scope: RateScope, headers: Mapping[str, str] | None) -> None:
-        """Give a place back, and read the rate-limit headers of the response, if there is one."""
+        """Give a permit back, and read the rate-limit headers of the response, if there is one."""
         limiter = self._scopes[scope.id]
         limiter.release()
         if headers is not None and scope.limit is not None and scope.limit.allowances:

@@ -1,4 +1,4 @@
-"""Checks that find what keeps a gateway from working; each result says how to fix it."""
+"""Checks that find why a gateway does not work; each result says how to fix it."""
 
 import os
 import resource
@@ -29,7 +29,7 @@ from gateway.vault.vault import KeyListError, Vault, read_keys
 
 #: the oldest version that works; the context store needs the collations of 15 and later
 OLDEST_POSTGRES = 150000
-#: seconds; leases and tokens are judged by the database's clock, logs by ours
+#: seconds; leases and tokens use the database's clock, logs the machine's
 _CLOCK_SKEW = 5.0
 #: file descriptors that a front end wants beside its connections, and bytes that spooled files want
 _OTHER_FILES, _DISK = 100, 1 << 30
@@ -45,9 +45,9 @@ class CheckStatus(StrEnum):
     """The result of a check."""
 
     PASSED = "passed"
-    #: it works, and an operator should look at it
+    #: the gateway works, but an operator should act
     WARNING = "warning"
-    #: it keeps the gateway from working
+    #: the gateway does not work
     FAILED = "failed"
 
 
@@ -85,7 +85,7 @@ async def check_results(settings: Settings, environ: Mapping[str, str] = os.envi
 
 
 def of_environment(environ: Mapping[str, str]) -> Iterator[CheckResult]:
-    """Variables that look like settings and are none: the gateway does not read a misspelt setting."""
+    """Variables that look like settings and are not: the gateway does not read a misspelt setting."""
     known = {f"GATEWAY_{name.upper()}" for name in (*Settings.model_fields, *_OTHER_VARIABLES)}
     for name in sorted(environ):
         if (
@@ -149,7 +149,7 @@ def needed_files(settings: Settings) -> int:
 
 
 async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
-    """Whether it answers, is new enough and migrated, and what is in it."""
+    """Whether PostgreSQL answers, is new enough and migrated, and the state of its contents."""
     try:
         connection = await asyncpg.connect(settings.database_url, timeout=5, statement_cache_size=0)
     except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:

@@ -39,7 +39,7 @@ class PrometheusExporter(Collector):
         self._database = database
         self._statistics: Statistics | None = None
         self._read_at = float("-inf")
-        #: the exposition format; without the shared statistics while PostgreSQL is away
+        #: the exposition format; without the shared statistics while PostgreSQL is unavailable
         self.text = Remembered(self._text, _REMEMBERED)
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)

@@ -2,7 +2,7 @@
 
 A new connector is saved as soon as there are tokens: they were made a moment ago, and a check that fails for another
 reason must not lose the grant. A connector that is authorized again keeps its old credentials until the application
-has accepted the new ones, because there is something to lose.
+has accepted the new ones, because the old ones may still be valid.
 """
 
 import logging
@@ -269,7 +269,7 @@ class Flows:
         return await self._store.complete_again(flow, flow.reauthorizes, new)
 
     async def _require_accepted(self, kind: Kind, new: NewConnector) -> None:
-        """Raise ReauthorizationRequired when the application refuses the new credentials; other trouble is none."""
+        """Raise ReauthorizationRequired when the application refuses the new credentials; other errors are ignored."""
         headers = headers_for(kind.spec.authentication[new.auth_method], new.credentials)
         scope = RateScope.of_credentials(kind.spec, new.credentials)
         connector = self._upstreams.connector(kind, new.environment, StaticAuthorizer(headers), scope)

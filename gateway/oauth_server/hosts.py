@@ -98,7 +98,7 @@ def _document_url(client_id: str) -> URL:
 
 
 def host_of(client_id: str, document: Any) -> Host:
-    """The host that a metadata document describes; raises OAuthError for one that does not hold."""
+    """The host that a metadata document describes; raises OAuthError for an invalid one."""
     if not isinstance(document, dict) or document.get("client_id") != client_id:
         raise OAuthError("invalid_client", "the client's document is for another client_id")
     if document.get("token_endpoint_auth_method", "none") != "none":

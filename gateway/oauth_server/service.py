@@ -132,7 +132,7 @@ class AuthorizationServer:
         self._tokens.on_notify(str(client_id))
 
     async def revoke_token(self, host_id: str, token: str) -> None:
-        """End a host's own token (RFC 7009 §2.1): with a refresh token its grant ends. Unknown tokens are no error."""
+        """End a host's own token (RFC 7009 §2.1): with a refresh token its grant ends. Ignores unknown tokens."""
         grant = await self.store.grant_of_refresh_token(hashed(token), host_id)
         if grant is None:
             client_id = await self.store.end_token(hashed(token), host_id)
@@ -165,7 +165,7 @@ class AuthorizationServer:
         if row is None:
             raise _invalid_grant()
         if not row.is_good:
-            await self._end(row.grant)  # a code that comes twice was stolen, be it by the first or the second
+            await self._end(row.grant)  # if a code is used twice, one of the two users has stolen it
             raise _invalid_grant()
         holds = (
             row.grant.host_id == form.get("client_id")
@@ -183,7 +183,7 @@ class AuthorizationServer:
             raise _invalid_grant()
         grant, is_good = use
         if not is_good:
-            await self._end(grant)  # a token that was replaced is in two hands
+            await self._end(grant)  # a token that is used again after its replacement is known to two parties
             raise _invalid_grant()
         return grant
 

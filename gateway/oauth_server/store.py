@@ -1,4 +1,4 @@
-"""Grants, codes, tokens and registered hosts in PostgreSQL. Codes and tokens are kept as hashes only."""
+"""Grants, codes, tokens and registered hosts in PostgreSQL. Codes and tokens are stored as hashes only."""
 
 from collections.abc import Sequence
 from datetime import datetime

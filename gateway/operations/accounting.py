@@ -72,7 +72,7 @@ def _names(params: Mapping[str, Any]) -> Iterator[str]:
 
 
 def created_id(result: msgspec.Raw) -> str | None:
-    """The id of the record that a write answered; None where the answer is no record or has no id."""
+    """The id of the record that a write answered; None if the answer is not a record or has no id."""
     try:
         record = _RECORD.decode(result)
     except msgspec.MsgspecError:

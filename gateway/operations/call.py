@@ -32,7 +32,7 @@ class OperationCall(msgspec.Struct, frozen=True):
     #: `Prefer: wait=N`, seconds
     wait: int | None = None
     request_id: str | None = None
-    #: the address by which the caller reaches us
+    #: the URL by which the caller reaches the gateway
     base_url: str = ""
     #: how old an answer to a read may be; None asks the application
     freshness: Freshness | None = None
@@ -42,7 +42,7 @@ class OperationCall(msgspec.Struct, frozen=True):
     callback: UUID | None = None
 
     def fingerprint(self) -> bytes:
-        """SHA-256 of what makes it this request and no other."""
+        """SHA-256 of the members that tell two requests apart."""
         identity = [self.entity, self.action, self.params, self.selection.as_document()]
         if self.file is not None:
             identity.append(self.file)
@@ -63,7 +63,7 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """A job that goes on after the call."""
+    """A job that continues after the call."""
 
     job: JobSummary
     is_replayed: bool = False

@@ -29,7 +29,7 @@ from gateway.upstream.responses import OperationResult
 
 
 class CopySearch:
-    """Filters and sorts over what was copied; before the first load there is nothing to find, and the meta says so."""
+    """Filters and sorts the copy; before the first load the answer is empty, and its meta says so."""
 
     def __init__(
         self, audit: Audit, connectors: ConnectorResolver, database: Database, context_store: ContextStore

@@ -1,8 +1,8 @@
-"""The use case of deletion: connectors and workspaces, with everything that ever came of them.
+"""The use case of deletion: connectors and workspaces, with all their data.
 
-It begins with one transaction that marks what is deleted and accepts the job; from then on nothing of it exists for
-callers. The job goes through steps that each may be done twice, so whatever kills it in between, the next one goes
-through them again; a job that ended without being done is replaced.
+It begins with one transaction that marks what is deleted and accepts the job; from then on callers no longer see it.
+Each step of the job may be repeated: after a kill the next worker runs all of them again. A job that ended before it
+was done is replaced.
 """
 
 import asyncio
@@ -33,17 +33,17 @@ from gateway.oauth_client.authorizers import OAuthAuthorizers
 from gateway.request_log.log import RequestLog
 from gateway.upstream.responses import OperationResult
 
-#: seconds for which running jobs may come to their own end, and between looks
+#: seconds for which running jobs may finish, and between checks
 _TIMEOUT, _POLL_INTERVAL = 20.0, 0.2
-#: below every other id
+#: lower than every other id
 _FIRST = UUID(int=0)
 _DELETED = OperationResult(msgspec.Raw(b'{"deleted":true}'))
 
 #: one part of a connector's removal: it may be done again without harm
 Step = Callable[[], Awaitable[object]]
 
-# Whose job was canceled by hand in the database, or was given up because its workers crashed. Locked, so that of many
-# workers one replaces it.
+# Deletions whose job was canceled by hand in the database, or failed because its workers crashed. The rows are locked,
+# so that only one worker replaces the job.
 _HAS_NO_JOB = """
     NOT EXISTS (SELECT FROM jobs WHERE jobs.id = deletion_job AND status IN ('queued', 'running', 'waiting'))
 """
@@ -76,11 +76,11 @@ class Deletion:
     authorizers: OAuthAuthorizers
     wakeup: Wakeup
     request_log: RequestLog
-    #: seconds for which running jobs of a deleted connector may come to their own end
+    #: seconds for which running jobs of a deleted connector may finish
     timeout: float = _TIMEOUT
 
     async def delete_connector(self, caller: Caller, connector_id: UUID, request_id: str | None = None) -> StoredJob:
-        """Gone at once for callers; the job drops everything that belonged to it. Raises NotFound."""
+        """Hide the connector from callers at once; the job deletes its data. Raises NotFound."""
         with self.audit.record(
             "connector.delete", caller, connector_id=connector_id, target=str(connector_id)
         ) as entry:
@@ -108,7 +108,7 @@ class Deletion:
         return job
 
     async def delete_workspace(self, caller: Caller, workspace_id: UUID, request_id: str | None = None) -> StoredJob:
-        """The workspace and all its connectors, gone at once for callers. Raises NotFound."""
+        """Hide the workspace and its connectors from callers at once; the job deletes their data. Raises NotFound."""
         with self.audit.record("workspace.delete", caller, target=str(workspace_id)) as entry:
             job = await self._accept_workspace(caller, workspace_id, request_id)
             entry.outcome = "accepted"
@@ -168,7 +168,7 @@ class Deletion:
         )
 
     async def _end_jobs(self, organization_id: UUID, connector_id: UUID) -> None:
-        """Afterwards no job of the connector runs, and what still does somewhere can store nothing."""
+        """End the connector's jobs; a run that a process has not noticed ended can store nothing."""
         await self.job_removal.cancel(organization_id, connector_id)
         deadline = asyncio.get_running_loop().time() + self.timeout
         while await self.job_removal.running(organization_id, connector_id):
@@ -186,7 +186,7 @@ class Deletion:
             await records.remove(connection, connector_id)
 
     async def _empty_jobs(self, organization_id: UUID, connector_id: UUID) -> None:
-        """Stored files go before the rows that name them: broken off in between, the next run finds both."""
+        """Delete stored files before the rows that name them, so that after an interruption the next run finds both."""
         last = _FIRST
         while jobs := await self.job_removal.after(organization_id, connector_id, last):
             await self.files.remove(organization_id, jobs)
@@ -212,7 +212,7 @@ class Deletion:
 
 
 def _again(table: str, row: dict[str, object]) -> NewJob:
-    """The job that takes the place of a dead one."""
+    """The job that replaces one that ended before it was done."""
     organization_id, subject = UUID(str(row["organization_id"])), UUID(str(row["id"]))
     if table == "workspaces":
         return NewJob(uuid4(), organization_id, task=DELETE_WORKSPACE.name, params={"workspace_id": str(subject)})

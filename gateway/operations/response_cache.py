@@ -1,4 +1,4 @@
-"""Answers of applications, remembered for callers who accept one of some age (RFC 9111's request directives)."""
+"""Answers of applications, cached for callers that accept one of a certain age (RFC 9111's request directives)."""
 
 import asyncio
 import hashlib
@@ -28,16 +28,16 @@ WRITING = "writing"
 _LONGEST_WRITE = 120.0
 #: seconds for announcing the last writes before the process ends
 _CLOSING = 1.0
-#: what an entry takes beside its answer, and the part of the memory that one answer may take
+#: bytes of an entry beside its answer; the share of the memory that one answer may take, as a divisor
 _OVERHEAD, _LARGEST_SHARE = 1024, 8
 _DIRECTIVE = re.compile(r"([a-z-]+)(?:=\"?([0-9]{1,9})\"?)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How old an answer may be that a caller accepts."""
+    """How old an answer a caller accepts."""
 
-    #: seconds; None where any age will do
+    #: seconds; None for any age
     max_age: float | None = None
     may_store: bool = True
     only_if_cached: bool = False
@@ -80,16 +80,16 @@ def key_of(connector_id: UUID, call: PreparedCall) -> Key:
 
 
 class ResponseCache:
-    """The answers that a process remembers, the least used forgotten first; equal calls in flight are asked once.
+    """The answers that a process caches, least recently used dropped first; equal calls in flight share one request.
 
-    A write forgets every answer of its connector, in every process: what else a write changes (counts, parents, other
-    lists) only the application knows. While the write is under way, and while `is_current` is false because other
-    processes' writes cannot be heard of, nothing is remembered.
+    A write removes every answer of its connector in every process, because only the application knows what else it
+    changes (counts, parents, other lists). While the write is under way, and while `is_current` is false because
+    notifications of other processes' writes do not arrive, nothing is cached.
     """
 
     def __init__(self, database: Database, max_bytes: int, is_current: Callable[[], bool]) -> None:
         self._database = database
-        #: topics and subjects of notifications: those of one moment go out together
+        #: topics and subjects of notifications: those of one moment are sent in one statement
         self._announce: Batcher[tuple[str, str], None] = Batcher(self._announce_all)
         self._max_bytes = max_bytes
         self._is_current = is_current
@@ -100,11 +100,11 @@ class ResponseCache:
         self._bytes = 0
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
         self._in_flight: dict[Key, asyncio.Task[OperationResult]] = {}
-        #: by connector, what is remembered of it or under way
+        #: by connector, its keys that are cached or in flight
         self._keys: dict[UUID, set[Key]] = {}
 
     def find(self, key: Key, max_age: float | None) -> CachedAnswer | None:
-        """The answer to the same call, if there is one that is no older."""
+        """The cached answer to the same call, if it is at most `max_age` seconds old."""
         entry = self._entries.get(key)
         if entry is None or not self._may_remember(key[0]):
             return None
@@ -117,10 +117,10 @@ class ResponseCache:
     async def fetch(
         self, key: Key, fetch: Callable[[], Awaitable[OperationResult]], freshness: Freshness
     ) -> OperationResult:
-        """The application's answer, shared by all who ask for the same meanwhile; raises what asking raises."""
+        """The application's answer, shared by concurrent callers with the same key; raises the errors of `fetch`."""
         task = self._in_flight.get(key)
         if task is None:
-            # It may have come since the caller looked.
+            # It may have been stored since the caller looked it up.
             cached = self.find(key, freshness.max_age)
             if cached is not None:
                 return cached.answer
@@ -136,7 +136,7 @@ class ResponseCache:
         task = asyncio.current_task()
         try:
             answer = await fetch()
-            # Another task, or none, means that a write came in between.
+            # Another task, or none, means that a write invalidated the key meanwhile.
             if may_store and self._in_flight.get(key) is task and self._may_remember(key[0]):
                 self._store(key, answer)
         finally:
@@ -191,10 +191,10 @@ class ResponseCache:
 
     @asynccontextmanager
     async def writing(self, connector_id: UUID) -> AsyncIterator[None]:
-        """Around a write: no process remembers an answer of the connector that the write may change.
+        """Within the block, a write: no process caches an answer of the connector that the write may change.
 
-        Raises Unavailable before the write where PostgreSQL cannot announce it. Its end is announced as soon as
-        PostgreSQL takes it; until then it counts as under way.
+        Raises Unavailable before the write if PostgreSQL cannot announce it. The end is announced as soon as PostgreSQL
+        is available; until then the write counts as under way.
         """
         subject = f"{connector_id}:{uuid4().hex}"
         await self._announce((WRITING, subject))
@@ -227,7 +227,7 @@ class ResponseCache:
                 announcing.cancel()
 
     def invalidate(self, connector_id: UUID) -> None:
-        """Forget what this process remembers of the connector, and share no call that began before."""
+        """Drop what this process caches of the connector, and share no call that began before."""
         for key in self._keys.pop(connector_id, ()):
             self._in_flight.pop(key, None)
             entry = self._entries.pop(key, None)
@@ -254,6 +254,6 @@ class ResponseCache:
 
 
 def _retrieved(task: "asyncio.Task[Any]") -> None:
-    """Its error counts as seen, also when all callers have gone away."""
+    """Mark its error as retrieved, also if every caller was canceled."""
     if not task.cancelled():
         task.exception()

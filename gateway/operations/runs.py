@@ -157,8 +157,8 @@ class OperationRuns:
     ) -> OperationResult:
         """The answer of a write; the synchronized copy is updated before the caller gets it.
 
-        No process remembers an answer of the connector until the write has ended, whatever its outcome. Raises
-        Unavailable before the write where PostgreSQL is away.
+        No process caches an answer of the connector until the write has ended, whatever its outcome. Raises
+        Unavailable before the write if PostgreSQL is unavailable.
         """
         async with self._cache.writing(resolved.record.id):
             answer = await work()

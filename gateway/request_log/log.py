@@ -12,7 +12,7 @@ from gateway.db.pruning import BATCH, prune
 from gateway.db.where import OF_WORKSPACES, Where
 from gateway.upstream.sent_requests import Observe
 
-# The connector says whose request it is; a request of a deleted one, or of a consent, is dropped.
+# The connector's row names the organization; a request of a deleted connector, or of a consent, is dropped.
 _INSERT = """
     INSERT INTO request_log (organization_id, connector_id, at, job_id, request_id, operation, method, path, status,
                              duration_ms, attempt, bytes_in, bytes_out, upstream_request_id, error)
@@ -51,7 +51,7 @@ class RequestLog:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._writer = BatchWriter(database, _INSERT, "request log")
-        #: takes down a request that has ended; it reaches PostgreSQL with the next batch
+        #: queues a request that has ended for the next batch
         self.note: Observe = self._writer.add
 
     @asynccontextmanager

@@ -14,7 +14,7 @@ import aiohttp
 from gateway.errors import GatewayError, RangeNotSatisfiable, Unavailable, UpstreamTruncated
 from gateway.saving.partial import Partial
 
-#: called with the bytes that are there, and the size of the file if it is known
+#: called with the number of bytes that are stored, and the size of the file if it is known
 Progress = Callable[[int, int | None], object]
 #: broken connections in a row without a byte, after which a download fails
 _BREAKS = 5

@@ -1,4 +1,4 @@
-"""Slots that have come: each is run once, whichever worker looks and whichever dies."""
+"""Slots that are due: each is run once, even if several workers query or one of them dies."""
 
 import logging
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class DueRuns:
     wakeup: Wakeup
 
     async def start(self) -> int:
-        """Accept the jobs of the slots that have come; how many slots. Without any it is one statement."""
+        """Accept the jobs of the slots that are due; returns how many. Without any it is one statement."""
         if not await self.store.is_any_due():
             return 0
         done = 0
@@ -75,7 +75,7 @@ class DueRuns:
             return SlotOutcome(due, next_run_at, reason), None
         try:
             new = runs.job_of(schedule, self.catalog.kind(schedule.kind), schedule.job_id_of(due.slot), due.slot)
-        except GatewayError as error:  # a later version of the kind may refuse what an earlier one took
+        except GatewayError as error:  # a later version of the kind may refuse params that an earlier one accepted
             return SlotOutcome(due, next_run_at, error.detail), None
         return SlotOutcome(due, next_run_at, None), new
 

@@ -17,7 +17,7 @@ SCHEDULE_LABEL = "schedule_id"
 SLOT_LABEL = "scheduled_for"
 #: runs of a schedule that it remembers
 REMEMBERED_RUNS = 20
-#: slots to come that callers see
+#: next slots that callers see
 _NEXT_SLOTS = 3
 
 

@@ -75,7 +75,7 @@ class ScheduleService:
     async def change(self, caller: Caller, schedule_id: UUID, change: Mapping[str, Any]) -> ScheduleView:
         """The schedule with other members of its definition; it runs in the caller's name now.
 
-        A slot that has come stays unless the change is about when the schedule runs. Raises as `create` does.
+        A slot that is due stays unless the change affects when the schedule runs. Raises as `create` does.
         """
         with self.audit.record("schedule.update", caller, target=str(schedule_id)) as entry:
             record = await self.connectors.get(caller, change["connector_id"]) if "connector_id" in change else None
@@ -119,7 +119,7 @@ class ScheduleService:
         return job
 
     def _checked(self, caller: Caller, schedule: Schedule, definition: ScheduleDefinition) -> Schedule:
-        """The schedule as it is to be, from now on; raises InvalidParams, UnknownEntity, UnknownAction."""
+        """The schedule with its new definition, from now on; raises InvalidParams, UnknownEntity, UnknownAction."""
         caller.require(Scope.WRITE)
         cron = checked_timing(definition)
         new = runs.new_job(replace(schedule, definition=definition), self.catalog.kind(schedule.kind))

@@ -1,4 +1,4 @@
-"""Decides whether a slot that has come is run or missed: pure."""
+"""Decides whether a slot that is due is run or missed: pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ NO_WORKER = "no worker ran when it came"
 
 @dataclass(frozen=True, slots=True)
 class DueSlot:
-    """A slot that has come, and what is known of its schedule's runs."""
+    """A slot that is due, and its schedule's runs."""
 
     schedule: Schedule
     slot: datetime

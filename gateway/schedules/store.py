@@ -62,9 +62,9 @@ _IS_RUNNING = """
         SELECT FROM jobs WHERE jobs.id = ANY (schedules.job_ids) AND jobs.status IN ('queued', 'running', 'waiting'))
 """
 _IS_DUE = f"next_run_at <= now() AND NOT (overlap = 'queue' AND {_IS_RUNNING})"
-# The order holds the planner to the index, whatever is known of the table.
+# The order makes the planner use the index, whatever the statistics of the table are.
 _ANY_DUE = f"SELECT EXISTS (SELECT FROM schedules WHERE {_IS_DUE} ORDER BY next_run_at LIMIT 1)"
-# Workers that look at the same time lock other rows; a row is locked until the transaction has accepted its job.
+# Workers that query at the same time lock different rows; a row is locked until the transaction has accepted its job.
 _LOCK_DUE = f"""
     SELECT {_COLUMNS}, now() AS now, organizations.disabled_at IS NOT NULL AS is_disabled, {_IS_RUNNING} AS is_running,
         (SELECT max(finished_at) FROM jobs WHERE jobs.id = ANY (schedules.job_ids)) AS last_finished_at
@@ -138,7 +138,7 @@ class ScheduleStore:
             yield connection, self._found(await connection.fetchrow(_LOCKED, *_seen_by(caller), schedule_id))
 
     async def update_within(self, connection: Connection, schedule: Schedule) -> None:
-        """Put it in the place of what is stored, in the caller's own transaction."""
+        """Replace the stored schedule, in the caller's own transaction."""
         await connection.execute(_UPDATE, *self._values(schedule))
 
     async def add_run_within(self, connection: Connection, schedule: Schedule, job_id: UUID) -> None:
@@ -162,7 +162,7 @@ class ScheduleStore:
         return [self._due(row) for row in rows], rows[0]["now"] if rows else None
 
     async def move_on_within(self, connection: Connection, outcomes: Sequence[SlotOutcome]) -> Collection[UUID]:
-        """Write what became of locked slots; the ids of the schedules, each still at its slot."""
+        """Store the outcomes of locked slots; returns the ids of the schedules that were still at their slot."""
         columns = zip(*map(_moved, outcomes), strict=True)
         return {row["id"] for row in await connection.fetch(_MOVE_ON, *map(list, columns))}
 

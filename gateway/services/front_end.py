@@ -53,7 +53,7 @@ class Services(WorkerServices):
     jobs: JobAccess
     job_control: JobControl
     file_links: FileLinks
-    #: what strangers try, counted by address
+    #: attempts without a token, counted by address
     attempts: Attempts
     connector_service: ConnectorService
     uploads: Uploads
@@ -64,9 +64,9 @@ class Services(WorkerServices):
     authorization: AuthorizationServer
     #: None where the settings name no provider
     provider_sign_in: "ProviderSignIn | None"
-    #: seals what an agent's client holds between a question and its answer
+    #: seals the state that an agent's client holds between a question and its answer
     request_seals: SealedText
-    #: seals what a browser holds between the pages of a consent
+    #: seals the state that a browser holds between the pages of a consent
     page_seals: SealedText
     #: made for the first search: its libraries take a fifth of a second to load
     operations: "Remembered[OperationIndex]"

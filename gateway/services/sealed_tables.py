@@ -1,4 +1,4 @@
-"""Every table that holds something sealed, for those who wrap its keys anew or look whether all can be opened."""
+"""Every table with sealed values, for key rotation and for the health check of the keys."""
 
 import json
 

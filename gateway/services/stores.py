@@ -98,12 +98,12 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
 
 
 def watch_restarts(services: Stores, on_restart: Callable[[], None]) -> None:
-    """Call `on_restart` when another process begins to work or to stop."""
+    """Call `on_restart` when another process starts or stops."""
     services.notifications.subscribe({RESTARTING: lambda _: on_restart()}, None)
 
 
 async def announce_restart(services: Stores) -> None:
-    """Notify front ends that this process begins to work or to stop; without PostgreSQL they get no notification."""
+    """Notify front ends that this process starts or stops; without PostgreSQL they get no notification."""
     with contextlib.suppress(Unavailable):
         await notify(services.database, RESTARTING, services.process)
 

@@ -211,7 +211,7 @@ def _synchronization(engine: Engine, wakeup: Wakeup) -> Synchronization:
 
 @asynccontextmanager
 async def _sender(settings: Settings) -> AsyncIterator[Sender]:
-    """Deliveries have connections of their own: the overrides of applications are no receivers."""
+    """Deliveries have connections of their own: they must not reach the overrides of applications."""
     policy = EgressPolicy.of(map(parse_override, settings.webhook_origins))
     async with Transport(policy, idle=DELIVERY_TIMEOUT, max_connections=settings.max_upstream_connections) as transport:
         yield Sender(transport)

@@ -12,21 +12,21 @@ from joserfc.jws import JWSRegistry
 
 from gateway.identity.people import SignInRefused, login_of
 
-#: signatures by a key that the provider alone has; `none`, and a secret that the gateway has too, prove nothing
+#: signatures with a private key of the provider; `none`, and a secret that the gateway has too, prove nothing
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-#: seconds by which the provider's clock and ours may differ
+#: seconds by which the provider's clock and the gateway's may differ
 LEEWAY = 60
-#: characters of `sub` (OpenID Connect Core §2 allows 255), and of the claim that administrators know people by
+#: characters of `sub` (OpenID Connect Core §2 allows 255), and of the claim that identifies people to administrators
 _MAX_NAME = 320
 
 
 class UnknownKey(SignInRefused):
-    """No key of the provider's is the one that the token names; it may have a new one."""
+    """The provider's cached keys do not have the one that the token names; it may be new."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedToken:
-    """The claims that an id_token must have to answer our request."""
+    """The claims that an id_token must have to answer the gateway's request."""
 
     issuer: str
     client_id: str
@@ -39,7 +39,7 @@ class ExpectedToken:
 def verified_claims(
     token: str, keys: Sequence[Mapping[str, Any]], expected: ExpectedToken, now: int
 ) -> Mapping[str, Any]:
-    """The claims of a token that holds; raises SignInRefused, and UnknownKey. `keys` are JWKs (RFC 7517)."""
+    """The claims of a valid token; raises SignInRefused, and UnknownKey. `keys` are JWKs (RFC 7517)."""
     algorithms = [each for each in ALGORITHMS if each in expected.algorithms]
     try:
         decoded = jwt.decode(
@@ -83,7 +83,7 @@ def _key(keys: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Key:
 
 
 def login_in(claims: Mapping[str, Any], claim: str) -> str:
-    """The login in the claim by which administrators know people; raises SignInRefused."""
+    """The login in the claim of `GATEWAY_OIDC_CLAIM`; raises SignInRefused."""
     value = claims.get(claim)
     if not isinstance(value, str) or not value.strip():
         raise SignInRefused(

@@ -9,13 +9,13 @@ from pydantic import SecretStr
 class ProviderSettings:
     """The provider, and the gateway's own registration there."""
 
-    #: what its documents and tokens call it (OpenID Connect Core §2)
+    #: its name in its documents and tokens (OpenID Connect Core §2)
     issuer: str
     client_id: str
     #: empty for a public client
     client_secret: SecretStr = field(repr=False)
     scopes: tuple[str, ...]
-    #: the claim by which administrators know people
+    #: the claim that identifies people to administrators
     claim: str
     #: whether its own host may be a private address, and speak plain HTTP
     is_private: bool = False

@@ -1,4 +1,4 @@
-"""The provider over HTTP: its metadata and keys, remembered for a while, and tokens for a code."""
+"""The provider over HTTP: its metadata and keys, which are cached, and tokens for a code."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -19,16 +19,16 @@ from gateway.upstream.oauth_tokens.model import App
 Document = TypeVar("Document")
 
 _DISCOVERY = "/.well-known/openid-configuration"
-#: seconds for a request, bytes of an answer, seconds that metadata and keys are remembered
+#: seconds for a request, bytes of an answer, seconds that metadata and keys are cached
 _TIMEOUT, _MAX_BYTES, _TRUST = 10.0, 256 << 10, 300.0
 #: seconds between requests for new keys: tokens with made-up key ids do not cause more of them
 _KEY_INTERVAL = 30.0
-#: characters of the provider's own words that are repeated
+#: characters of the provider's message that an error repeats
 _MAX_WORDS = 200
 
 
 class ProviderMetadata(msgspec.Struct, frozen=True):
-    """OpenID Connect Discovery §3, as far as we need it."""
+    """OpenID Connect Discovery §3, as far as the gateway needs it."""
 
     issuer: str
     authorization_endpoint: str
@@ -60,7 +60,7 @@ class Provider:
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
         self._issuer = URL(settings.issuer)
-        # The operator named its host, which may be a private one; whatever else its document names is public.
+        # The operator named its host, which may be a private one; all other hosts in its document must be public.
         self._policy = EgressPolicy.of([self._issuer.origin()] if settings.is_private else [])
         self.metadata = Remembered(self._metadata, _TRUST)
         self._keys = Remembered(self._fetched_keys, _TRUST)
@@ -72,7 +72,7 @@ class Provider:
         return consent_url(endpoints, URL(endpoints.authorization_url, encoded=True), self._app(), consent)
 
     async def keys(self, *, are_new: bool = False) -> Sequence[Mapping[str, Any]]:
-        """Its public keys (RFC 7517); `are_new` asks for those of this moment."""
+        """Its public keys (RFC 7517); `are_new` fetches them again."""
         return await (self._new_keys() if are_new else self._keys())
 
     async def redeem(self, code: Code) -> tuple[str, str | None]:

@@ -1,4 +1,4 @@
-"""The sign-in by a provider: from a page of ours to the provider and back, to the person's client."""
+"""The sign-in by a provider: from a page of the gateway to the provider and back, to the person's client."""
 
 import secrets
 from collections.abc import Mapping
@@ -96,5 +96,5 @@ class ProviderSignIn:
         now = int(CLOCK.unix_time())
         try:
             return verified_claims(token, await self._provider.keys(), expected, now)
-        except UnknownKey:  # it may sign with another one since
+        except UnknownKey:  # the provider may have a new signing key
             return verified_claims(token, await self._provider.keys(are_new=True), expected, now)

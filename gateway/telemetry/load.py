@@ -1,6 +1,6 @@
-"""How busy this thread is: its time at work and its time in wait for a processor, as a share of all time.
+"""How busy this thread is: its running time and its wait for a processor, as a share of all time.
 
-Unlike the time at work alone it is 1 for a process that has too much to do also where others share its processor, and
+Unlike the running time alone it is 1 for a process that has too much to do also where others share its processor, and
 unlike the lateness of the event loop it is small for one that waits for applications, however many calls do.
 """
 
@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 
-#: of the calling thread: nanoseconds at work, nanoseconds in wait for a processor, and how often (proc(5) on Linux)
+#: of the calling thread: nanoseconds running, nanoseconds waiting for a processor, and how often (proc(5) on Linux)
 _SCHEDSTAT = "/proc/thread-self/schedstat"
 
 
@@ -29,7 +29,7 @@ class ThreadLoad:
         return min(1.0, busy / passed) if passed > 0 else 0.0
 
     def _busy(self) -> float:
-        """Seconds; the time at work alone where the system has no such file."""
+        """Seconds; the running time alone if the system has no such file."""
         if self._file is None:
             return time.thread_time()
         at_work, waiting, _ = os.pread(self._file, 100, 0).split()

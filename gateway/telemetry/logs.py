@@ -1,6 +1,6 @@
 """Logs: one event a line with its fields, JSON when piped and readable on a terminal; never a secret.
 
-Which request and which job an event belongs to is known from the context, so that no call has to say it.
+The context has the request and the job of an event, so that no call has to name them.
 """
 
 import logging
@@ -16,7 +16,8 @@ from gateway.telemetry.tracing import log_fields
 #: what every record carries; everything else is a field of the call
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
-# The last net: what others' errors and messages may quote. Our own events carry no secrets to begin with.
+# The last safeguard: secrets that errors of libraries and messages of applications may quote. The gateway's own events
+# have none.
 # Each is linear in the text, whatever a caller wrote: none begins with a repetition.
 _SECRETS = (
     (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{6,}", re.IGNORECASE), r"\1 ***"),
@@ -75,7 +76,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _event(record: logging.LogRecord) -> str:
-    """The message; where it quotes something, without secrets."""
+    """The message, with the secrets in quoted text masked."""
     return without_secrets(record.getMessage()) if record.args else record.getMessage()
 
 

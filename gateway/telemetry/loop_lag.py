@@ -1,4 +1,4 @@
-"""How late the event loop is: what everything in the process waits for besides its own work."""
+"""The lag of the event loop: the time for which all tasks of the process wait."""
 
 import asyncio
 import logging

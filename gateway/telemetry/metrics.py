@@ -1,7 +1,8 @@
-"""Metrics that any module counts, as it logs: a bounded number of labels, at almost no cost.
+"""Metrics, which any module may count: a bounded number of labels, at almost no cost.
 
-Labels are routes, kinds, entities, actions and codes of ours, never what a caller wrote. A process counts in one
-thread, so that plain numbers do, without the lock that `prometheus_client` takes for each; only a scrape makes text of
+Labels are routes, kinds, entities, actions and error codes, never a caller's text. A process counts in one
+thread, so that plain numbers are enough, without the lock that `prometheus_client` takes for each; only a scrape makes
+text of
 them (`gateway.monitoring.prometheus`).
 """
 
@@ -34,7 +35,7 @@ class Counter(Collector):
         self._values[labels] += by
 
     def value(self, *labels: str) -> float:
-        """How much it is, 0 for labels that were never counted."""
+        """The count; 0 for labels that were never counted."""
         return self._values.get(labels, 0.0)
 
     def collect(self) -> Iterator[Metric]:

@@ -23,7 +23,7 @@ _STATE_LIMIT = 512
 #: an `istr` is looked up as it is, any other text in lower case
 _PARENT = istr("traceparent")
 _NOTHING: Mapping[str, str] = {}
-#: the headers that carry the current context on, when there are no spans of ours
+#: the headers with the caller's context, if the gateway makes no spans
 _CARRIED: ContextVar[Mapping[str, str]] = ContextVar("trace_context", default=_NOTHING)
 #: the fields of every log event of this request or job
 _LOG_FIELDS: ContextVar[Mapping[str, str]] = ContextVar("log_fields", default=MappingProxyType({}))
@@ -32,7 +32,7 @@ _tracer: "Tracer | None" = None
 
 
 class TracingError(Exception):
-    """Traces are wanted and cannot be made; the text says how to fix it."""
+    """Traces are configured and cannot be sent; the text says how to fix it."""
 
 
 def configure_tracing(service: str) -> None:
@@ -87,7 +87,7 @@ def continued(headers: Mapping[str, str]) -> str | None:
     """From here on the context of this task is the one in these headers, or none; returns the trace id for the logs."""
     parent = headers.get(_PARENT)
     if parent is None or not _TRACEPARENT.fullmatch(parent):
-        # One that is malformed counts as none, as the standard has it.
+        # A malformed one is ignored, as the standard requires.
         _CARRIED.set(_NOTHING)
         return None
     state = headers.get("tracestate", "")
@@ -113,7 +113,7 @@ def traceparent() -> str | None:
 
 
 def span(name: str, kind: str, **attributes: str | int) -> AbstractContextManager[None]:
-    """A span of ours around the block; nothing without OpenTelemetry. `kind` is server, client or consumer."""
+    """A span around the block; nothing without OpenTelemetry. `kind` is server, client or consumer."""
     return _NO_SPAN if _tracer is None else _span(_tracer, name, kind, attributes)
 
 

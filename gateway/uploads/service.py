@@ -1,4 +1,4 @@
-"""The use case: begin an upload, say where it stands, and continue it. The application's session has the bytes."""
+"""The use case: begin an upload, read its offset, and continue it. The application's session has the bytes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -30,9 +30,9 @@ from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile, with_file
 from gateway.upstream.upload_session import SessionUpload, open_session, whole
 
-#: what the audit log calls a request that no upload is found for
+#: the audit name of a request whose upload does not exist
 _OPERATION = "upload"
-#: what leaves an upload as it is, to be continued: neither the audit log nor the metrics count it
+#: errors after which an upload can be continued: neither the audit log nor the metrics count them
 _RESUMABLE = (MalformedRequest, Conflict, RateLimited, UpstreamError, Unavailable, asyncio.CancelledError)
 
 
@@ -128,7 +128,8 @@ class Uploads:
     ) -> UploadState:
         """Send a part of the file that begins at `offset` to the application.
 
-        Raises UploadOffsetMismatch where the upload stands elsewhere, MalformedRequest where the part does not fit, and
+        Raises UploadOffsetMismatch if the upload is at another offset, MalformedRequest where the part does not fit,
+        and
         Conflict where a later request continues the upload.
         """
         with self.audit.record(_OPERATION, caller, connector_id=connector_id) as entry:
@@ -157,7 +158,7 @@ class Uploads:
     async def _finished(
         self, entry: Entry, resumed: _Resumed, send: Callable[[], Awaitable[int | OperationResult]]
     ) -> OperationResult:
-        """Run what ends the upload; it is counted and recorded once, and keeps its answer."""
+        """Complete the upload: it is counted and recorded once, and its answer is stored."""
         call = resumed.session.call
 
         async def work() -> OperationResult:

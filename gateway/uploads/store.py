@@ -24,14 +24,14 @@ _GET = """
     FROM uploads WHERE organization_id = $1 AND connector_id = $2 AND id = $3
 """
 _IS_OPEN = "organization_id = $1 AND id = $2 AND NOT is_complete"
-# The request that had the upload before sends no further piece: its fence is not the upload's any more.
+# An earlier request of the upload sends no further piece, because its fence is outdated.
 _TAKE = f"UPDATE uploads SET fence = fence + 1 WHERE {_IS_OPEN} RETURNING fence"
 _IS_HELD = f"SELECT true FROM uploads WHERE {_IS_OPEN} AND fence = $3"
 # A compare-and-set: of two requests that learn of the end one counts it.
 _COMPLETE = f"""
     UPDATE uploads SET is_complete = true, key_id = $3, wrapped_key = $4, sealed = $5 WHERE {_IS_OPEN} RETURNING id
 """
-# A day longer than it can be resumed, so that the error says why it cannot.
+# Rows stay for a day after the upload has expired, so that the error can say so.
 _PRUNE = """
     WITH ended AS (
         SELECT id FROM uploads WHERE expires_at < now() - interval '1 day'
@@ -82,7 +82,7 @@ class UploadStore:
         session_url: str,
         seconds: int,
     ) -> Upload:
-        """Keep an upload whose session is open at the application, for so many seconds."""
+        """Store an upload whose session is open at the application, for so many seconds."""
         upload_id = uuid4()
         secrets = self._sealed(organization_id, upload_id, params, session_url=session_url)
         async with self._database.tenant(organization_id) as connection:
@@ -129,7 +129,7 @@ class UploadStore:
             raise Conflict("another request continues the upload; this one sends no more")
 
     async def complete(self, upload: Upload, answer: bytes) -> bool:
-        """Keep the application's answer; false where another request has done so."""
+        """Store the application's answer; false if another request has done so."""
         values = {"session_url": upload.session_url, "answer": answer.decode()}
         secrets = self._sealed(upload.organization_id, upload.id, upload.params, **values)
         async with self._database.tenant(upload.organization_id) as connection:

@@ -22,7 +22,7 @@ class Authorizer(Protocol):
         """The headers that authenticate a request now; a token about to expire is renewed first."""
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
-        """Headers to try once more after the application refused these, or None when there are no better ones."""
+        """New headers after the application refused these; None if the credentials cannot be renewed."""
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
         """Note that the application refused these headers for good; a stored connector becomes `needs_reauth`."""
@@ -92,7 +92,7 @@ def checked_credentials(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> 
 
 
 def _method_of(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> str:
-    """The method that knows most of the fields given and misses fewest of its own."""
+    """The method that has most of the given fields and lacks fewest of its own."""
 
     def fit(method: AuthMethod) -> tuple[int, int]:
         named = sum(field in method.credentials for field in credentials)

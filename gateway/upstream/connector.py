@@ -1,4 +1,4 @@
-"""One connector at work: params in, the application called, records out.
+"""Runs the operations of one connector: params in, requests to the application, records out.
 
 The same class serves the HTTP front end, the workers and a caller's own process.
 """
@@ -31,7 +31,7 @@ from gateway.upstream.upload import SourceFile
 
 @dataclass(frozen=True)
 class UpstreamConnector:
-    """A kind and the way out to one account of it."""
+    """A kind and the session with one account."""
 
     kind: Kind
     session: UpstreamSession

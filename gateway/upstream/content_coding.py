@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
 
-#: what `decoder_of` undoes, as `Accept-Encoding` asks for it
+#: the codings that `decoder_of` decodes, for `Accept-Encoding`
 ACCEPTED = "gzip, deflate"
 #: bytes that one step makes at most
 STEP = 32 << 10
@@ -30,7 +30,7 @@ class Identity:
 
 
 class Inflation:
-    """A body in one of zlib's formats; raises UpstreamTruncated for what is not in it."""
+    """A body in one of zlib's formats; raises UpstreamTruncated for other bytes."""
 
     def __init__(self, coding: str) -> None:
         self._is_gzip = coding == "gzip"

@@ -22,7 +22,7 @@ from gateway.upstream.responses import value_at
 from gateway.upstream.session import UpstreamSession
 from gateway.upstream.transport import UpstreamStream
 
-#: the action that has no record but bytes
+#: the action whose result is a file instead of records
 ACTION = "download"
 #: redirects followed for one file
 REDIRECTS = 3

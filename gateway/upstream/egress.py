@@ -18,8 +18,8 @@ from yarl import URL
 from gateway.errors import GatewayError, UpstreamInvalidResponse
 from gateway.kinds.hosts import host_matches
 
-# `is_global` of Python 3.11 lets through 6to4, NAT64, mapped and site-local forms: the lists are our own,
-# from the IANA special-purpose registries (RFC 6890).
+# `is_global` of Python 3.11 lets through 6to4, NAT64, mapped and site-local forms: these lists follow the IANA
+# special-purpose registries (RFC 6890).
 _SPECIAL_IPV4 = tuple(
     IPv4Network(text)
     for text in (
@@ -98,7 +98,7 @@ def checked_url(
         raise error("address refused: it must be a plain https URL without user, password or fragment")
     try:
         parsed = URL(spelt, encoded=True)
-        port = parsed.port  # parsed only now, and refused when it is no number up to 65535
+        port = parsed.port  # parsed only now; raises ValueError for a port that is not a number up to 65535
     except ValueError as reason:
         raise error("address refused: it is not a URL") from reason
     if override is not None and _origin(parsed) == _origin(override):
@@ -134,7 +134,7 @@ class EgressPolicy:
 
     @classmethod
     def of(cls, overrides: Iterable[URL]) -> "EgressPolicy":
-        """The policy that lets through these overrides and nothing else of the inner network."""
+        """The policy that allows these overrides and no other private address."""
         return cls(frozenset(((url.raw_host or "").lower(), url.port or 0) for url in overrides))
 
     def permits(self, address: str, port: int, authority: tuple[str, int] | None = None) -> bool:

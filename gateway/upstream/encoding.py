@@ -47,7 +47,7 @@ def _is_segment(text: str) -> bool:
 
 
 def segment_of(operation: Operation, name: str, value: Any) -> str:
-    """A value as one path segment; what could climb out of it is refused."""
+    """A value as one path segment; raises an error for values that would leave the segment."""
     text = text_of(value)
     if not _is_segment(text):
         message = f"{operation}: {name} is {text!r}; it must be one plain path segment"
@@ -69,7 +69,7 @@ def header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, s
 
 
 def url_of(address: str, query: str) -> URL:
-    """The URL, encoded by us alone; the host is proven to be the address's own."""
+    """The URL, encoded here and not again by yarl; the host is checked to be the address's own."""
     url = URL(f"{address}?{query}" if query else address, encoded=True)
     if url.raw_authority != address.split("/", 3)[2]:
         raise InternalError
@@ -178,7 +178,7 @@ def _pairs(name: str, value: Any, *, is_indexed: bool = False) -> Iterator[tuple
         case list():
             is_plain = not is_indexed and not any(isinstance(item, dict | list) for item in value)
             if not value:
-                yield name, ""  # an empty text empties the application's list; left out, the list would stay
+                yield name, ""  # an empty text clears the application's list; without the param the list would stay
             for index, item in enumerate(value):
                 yield from _pairs(f"{name}[]" if is_plain else f"{name}[{index}]", item, is_indexed=is_indexed)
         case None:

@@ -37,7 +37,7 @@ def ensure_declared(
 ) -> None:
     """Raise InvalidParams for fields that no record has; of nested ones the first name decides.
 
-    `fields` may be empty: nothing is declared. `example` is a call that is right.
+    `fields` may be empty: nothing is declared. `example` is a valid call.
     """
     if fields:
         faults = [*_unknown(selection.select_fields, "select_fields", subject, fields)]

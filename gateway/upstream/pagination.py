@@ -35,7 +35,7 @@ def next_params(
 ) -> dict[str, Any] | None:
     """The params of the page after the one that answered with this Meta, or None at the end.
 
-    Raises UpstreamRejected where the list goes on but the application does not: a part must not look like the whole.
+    Raises UpstreamRejected if the application does not return the rest: a part must not look like the whole.
     """
     paging = operation.instead(params).paging
     following = _named_page(paging, params, meta)

@@ -40,7 +40,7 @@ class Permit:
         self._scope = scope
         self._timeout = timeout
         self._has_place = False
-        #: those of the response, which may tell what is left of the application's limit
+        #: the headers of the response, which may say what is left of the application's limit
         self.headers: Mapping[str, str] | None = None
 
     async def __aenter__(self) -> Self:

@@ -11,7 +11,7 @@ from uuid import UUID
 from gateway.kinds.failures import RateLimit
 from gateway.kinds.spec import ConnectorSpec
 
-#: digests of credentials mean nothing outside of this process
+#: the key of the digests of credentials, which no other process can compare
 _DIGEST_KEY = secrets.token_bytes(32)
 
 
@@ -86,7 +86,7 @@ class RateLimiter(Protocol):
 
 
 class Unlimited:
-    """Lets everything through."""
+    """Without limits."""
 
     def acquire(self, scope: RateScope, timeout: float) -> Awaitable[None] | None:
         return None

@@ -34,9 +34,9 @@ def field(spec: Failure, document: Any) -> str | None:
 
 
 def wait_of(spec: Failure, document: Any, code: str | None, status: int) -> tuple[int | None, bool]:
-    """Seconds after which the spec says that this refusal is worth another try, and whether a day's allowance is spent.
+    """Seconds after which the spec allows another try, and whether a day's allowance is spent.
 
-    The limit that was hit goes before the code, and that before the status.
+    The name of the limit takes precedence over the code, and the code over the status.
     """
     limits = [text for path in spec.limit_name for text in _texts_at(document, path)]
     for name in (*limits, code or "", str(status)):

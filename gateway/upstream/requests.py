@@ -112,7 +112,7 @@ def checked_environment(
 def _origin_of(spec: ConnectorSpec, value: str, override: URL | None) -> str | None:
     """The origin as it was parsed, of one of the kind's hosts or of the override; None where it is neither.
 
-    The text itself is not kept: another parser may read it otherwise.
+    The text itself is not kept, because another parser may read it differently.
     """
     try:
         url = URL(value)

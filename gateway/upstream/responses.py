@@ -50,7 +50,7 @@ NO_HEADERS: Mapping[str, str] = {}
 _NO_RECORDS = msgspec.Raw(b"[]")
 #: the status of a response without content: a list of no records (RFC 9110 §15.3.5)
 _NO_CONTENT = 204
-#: JSON values by which a member says that there is nothing
+#: JSON values of a member that count as nothing
 _NOTHING = frozenset({b"null", b"false", b"[]", b"{}", b'""'})
 #: seconds to wait after a 429 without `Retry-After`
 DEFAULT_RETRY_AFTER = 30
@@ -109,7 +109,7 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
     begin = None if raw is None else _first_byte(raw)
     is_query = operation.action.graphql is not None and operation.action.effect is Effect.READ
-    # GraphQL answers null for what is not there, and null for what would lie below it.
+    # GraphQL answers null for a missing record, and null for what would be below it.
     if is_query and (raw is None or (begin == b"n" and not operation.is_list)):
         raise UpstreamNotFound(f"{operation}: the application has no such record")
     if not operation.is_list:
@@ -130,7 +130,7 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
 
 
 def _listed(raw: msgspec.Raw, key: str) -> msgspec.Raw:
-    """The members of a map as a list; each record has its key as a member, a value that is no object is `value`."""
+    """The members of a map as a list, each with its key as a member; a value that is not an object is in `value`."""
     entries = _VALUE.decode(raw).items()
     records = [{key: name, **(value if isinstance(value, dict) else {"value": value})} for name, value in entries]
     return msgspec.Raw(msgspec.json.encode(records))

@@ -56,7 +56,7 @@ class RunContext(Protocol):
     async def checkpoint(
         self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None, *, answers: int = 0
     ) -> None:
-        """Keep this state for a later attempt and add these records to the run's result, both or neither.
+        """Store this state for a later attempt and add these records to the run's result, both or neither.
 
         Saving a part twice stores its records once: `part` numbers them, by default the next number. `answers` is how
         many requests have their answers in this state for the first time: they are in flight until then.
@@ -69,7 +69,7 @@ class RunContext(Protocol):
 class InMemoryRunContext:
     """The context of a run that no other process can resume: it keeps the records in memory during the run."""
 
-    #: nothing can cancel it but its caller's task
+    #: only its caller's task can cancel it
     is_canceled = False
 
     def __init__(self) -> None:

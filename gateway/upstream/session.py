@@ -125,7 +125,7 @@ class UpstreamSession:
             exchange = await self.exchange(request, timeout=LONGEST_STREAM, may_repeat=lambda: not file.has_begun)
             return _answered(call, request, exchange.succeeded())
         except GatewayError:
-            if file.error is not None:  # the application has a part of the file, which is no file
+            if file.error is not None:  # the application has a part of the file, which is not a file
                 raise file.error from None
             raise
 
@@ -141,9 +141,10 @@ class UpstreamSession:
     ) -> Exchange:
         """Send and judge, with as many tries as the effect class and `may_repeat` allow within `timeout` seconds.
 
-        `accepted` statuses are no failures. The values of `secrets` are masked in the application's messages, as the
+        `accepted` statuses are not failures. The values of `secrets` are masked in the application's messages, as the
         credentials are. A write is marked as in flight right before each try. A refusal is in the exchange;
-        UpstreamError and its kin are raised, that of a write whose answer was lost saying that its outcome is unknown.
+        UpstreamError and its subclasses are raised. If the answer to a write was lost, the error says that its outcome
+        is unknown.
         """
         run_context = None if request.effect is Effect.READ else run_context
         before = None if run_context is None else run_context.mark_in_flight

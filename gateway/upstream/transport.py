@@ -46,7 +46,7 @@ MAX_CONNECTIONS = 5000
 PERMIT_TIMEOUT = 10.0
 
 _NO_HEADERS: Mapping[str, str] = {}
-#: what stands for a response that did not come
+#: stands for a response that was not received
 _NO_RESPONSE = UpstreamResponse(0, _NO_HEADERS, b"")
 
 
@@ -58,7 +58,7 @@ class NotSent(Exception):
 
 
 class _Sending:
-    """Whether the first byte of a request has gone out."""
+    """Whether the first byte of a request was sent."""
 
     __slots__ = ("_on_send", "has_begun")
 
@@ -77,7 +77,7 @@ _SENDING: ContextVar[_Sending | None] = ContextVar("sending", default=None)
 
 
 class _ObservedRequest(aiohttp.ClientRequest):
-    """Notes that its first byte goes out: aiohttp calls `send` once the connection is there."""
+    """Notes that its first byte is sent: aiohttp calls `send` once the connection is open."""
 
     async def send(self, conn: Connection) -> aiohttp.ClientResponse:
         sending = _SENDING.get()
@@ -92,7 +92,8 @@ class UpstreamStream:
 
     status: int
     headers: Mapping[str, str]
-    #: the body, never decoded, in the chunks the network brings; reading no further holds the application back. Reading
+    #: the body, never decoded, in the chunks the network brings; the application is slowed down while nothing is read.
+    #: Reading
     #: raises UpstreamTruncated where it ends before its framing says so, UpstreamTimeout where nothing comes
     chunks: AsyncIterator[bytes]
 
@@ -174,7 +175,7 @@ class Transport:
             max_line_size=16 << 10,
             max_field_size=32 << 10,
         )
-        # aiohttp would by itself send a PUT or DELETE again on a connection that broke; `retries` alone decides that.
+        # aiohttp would repeat a PUT or DELETE after its connection broke; only `retries` may decide that.
         self._client_session._retry_connection = False
         return self
 
@@ -195,12 +196,12 @@ class Transport:
         on_send: Callable[[], None] | None = None,
         attempt: int = 1,
     ) -> UpstreamResponse:
-        """The complete answer to one try, be it a refusal.
+        """The complete response to one try, whatever its status.
 
-        `credentials` are headers that prove who calls; they go out with the request's own. `before` is awaited once the
-        permit is there, before the connection is; `on_send` is called as the first byte goes out. Raises NotSent where
-        it did not go out, UpstreamError and its kin, and
-        UpstreamRateLimited when there is no permit, Unavailable when no connection is left.
+        `credentials` are headers that authenticate; they are sent beside the request's own. `before` is awaited after
+        the permit and before the connection; `on_send` is called when the first byte is sent. Raises NotSent if no byte
+        was sent, UpstreamError and its subclasses, UpstreamRateLimited without a permit, and Unavailable if no
+        connection is left.
         """
         began, outcome, sending = monotonic(), "", _Sending(on_send)
         response = _NO_RESPONSE
@@ -245,10 +246,10 @@ class Transport:
         coding, content = answer.headers.get("Content-Encoding", ""), answer.content
         try:
             if not coding and content.is_eof():
-                # It came with its headers, as small ones do.
+                # It arrived with its headers, as small bodies do.
                 return content.read_nowait()
             decoder = decoder_of(coding)
-            # It holds the first chunk as it is, and grows in place, where chunks and their sum would be there at once.
+            # It grows in place; joining a list of chunks would need twice the memory.
             body = io.BytesIO()
             with self._budget.reading() as reading:
                 while chunk := await content.readany():
@@ -348,7 +349,7 @@ def _lower(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _translated(error: Exception, host: str, *, was_sent: bool = True) -> Exception:
-    """Our error for one of aiohttp's: NotSent for a request of which no byte went out."""
+    """The gateway's error for one of aiohttp's; NotSent if no byte of the request was sent."""
     match error:
         case aiohttp.ClientConnectorError():
             return NotSent(_unreachable(error, host))

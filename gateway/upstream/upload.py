@@ -75,7 +75,7 @@ def with_file(operation: Operation, params: Mapping[str, Any], file: SourceFile)
 
 
 def _from_query(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Texts of a query as JSON where no text is wanted: `true`, `["a","b"]`; what is no JSON stays for the checks."""
+    """Texts of a query as JSON where no text is wanted: `true`, `["a","b"]`; others stay as they are."""
     found = dict(params)
     for name, value in params.items():
         declared = operation.resolved(operation.action.params.get(name, {})).get("type", "string")

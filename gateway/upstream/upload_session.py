@@ -1,4 +1,4 @@
-"""A file into an application in pieces: `SessionUpload` continues where the application says that it stands.
+"""A file into an application in pieces: `SessionUpload` continues at the offset that the application reports.
 
 At most one piece is in memory. The URL of a session is a secret: it lets its holder write the file.
 """

@@ -20,7 +20,7 @@ class Upstreams:
     """Opens sessions with all applications."""
 
     transport: Transport
-    #: by kind, what the operator puts in the place of scheme, host and port of its URLs
+    #: by kind, the operator's replacement of scheme, host and port of its URLs
     overrides: Mapping[str, URL] = field(default_factory=dict)
 
     def session(

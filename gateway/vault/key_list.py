@@ -1,4 +1,4 @@
-"""Changes of a key list, pure: the newest key is first and seals, every other one still opens."""
+"""Changes of a key list, pure: the first key, which is the newest, encrypts; all of them decrypt."""
 
 import base64
 from collections.abc import Sequence

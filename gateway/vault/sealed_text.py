@@ -1,4 +1,4 @@
-"""Small documents that travel through others' hands and come back: sealed, for one context and a short time."""
+"""Small documents that clients carry and send back: sealed, for one context and a short time."""
 
 import base64
 import binascii

@@ -1,7 +1,7 @@
 """Sealing credentials: AES-256-GCM with a data key for each row, wrapped by the newest key of a list.
 
 Associated data binds a sealed value to its organization, connector and field, so that rows cannot be swapped, and to
-what decides where it is sent, so that a changed row sends it nowhere.
+the members that decide where it is sent, so that it does not open after such a member was changed.
 """
 
 import base64
@@ -119,7 +119,7 @@ class Vault:
         return Sealed(self.newest, self._wrapped(data_key, binding, with_context=with_context), sealed)
 
     def open(self, sealed: Sealed, binding: Binding) -> dict[str, str]:
-        """The values again; a row that was altered or swapped does not open (InternalError, for the log only)."""
+        """The values; raises InternalError, for the log only, if the row was altered or swapped."""
         data_key = self._unwrapped(sealed, binding)
         data = binding.associated_data("value", with_context=sealed.has_context)
         values: dict[str, str] = json.loads(decrypt(AESGCM(data_key), sealed.sealed, data))
@@ -138,7 +138,7 @@ class Vault:
         return Sealed(self.newest, self._wrapped(data_key, binding, with_context=False), b""), data_key
 
     def data_key(self, wrapped: Sealed, binding: Binding) -> bytes:
-        """Such a key again; one that was altered or swapped does not open (InternalError)."""
+        """The unwrapped data key; raises InternalError if it was altered or swapped."""
         return self._unwrapped(wrapped, binding)
 
     def _wrapped(self, data_key: bytes, binding: Binding, *, with_context: bool) -> bytes:

@@ -38,7 +38,7 @@ class Context:
         return mode in declared or (mode == "form" and not declared)
 
     def require(self, **capabilities: Any) -> None:
-        """Raise RpcError unless the client declared each of them."""
+        """Raise RpcError unless the client declared each of the capabilities."""
         missing = {name: value for name, value in capabilities.items() if not self.can(name)}
         if missing:
             raise missing_capability(missing)
@@ -64,7 +64,7 @@ class Context:
         await self.send(notification("notifications/progress", params))
 
     async def log(self, level: str, data: Any) -> None:
-        """A log event for the client, when the request set a level that lets it through."""
+        """Send a log event to the client, if the request set a level that includes it."""
         least = self.message.meta.get(types.LOG_LEVEL_META_KEY)
         if least in _LEVELS and _LEVELS.index(level) >= _LEVELS.index(least):
             await self.send(notification("notifications/message", {"level": level, "data": data}))

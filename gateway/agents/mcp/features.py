@@ -68,7 +68,7 @@ class Tools(Protocol):
         """All of them, in a fixed order."""
 
     async def named(self, context: Context, name: str) -> ServerTool | None:
-        """The one of that name."""
+        """The tool of that name."""
 
 
 class Resources(Protocol):
@@ -107,7 +107,7 @@ class Tasks(Protocol):
 
 
 class Subscriptions(Protocol):
-    """Notifications that a client stays to hear."""
+    """Notifications that a client receives on an open stream."""
 
     #: the `listChanged` and `subscribe` members of the capabilities, by feature
     capabilities: Mapping[str, Mapping[str, Any]]

@@ -39,7 +39,7 @@ def version_of(message: Message, headers: Mapping[str, str]) -> str:
 
 
 def _version_of_each(message: Message, header: str | None) -> str:
-    """Of a client that names it in every request."""
+    """The revision of a client that names it in every request."""
     if message.version is None:
         if header not in VERSIONS:
             raise unsupported_version(str(header))
@@ -84,7 +84,7 @@ def annotated(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator
 
 
 def decoded(value: str) -> str:
-    """A header's value, out of its base64 form where it has that; raises RpcError for what cannot be read."""
+    """A header's value, decoded where it is in base64; raises RpcError if it cannot be decoded."""
     match = _ENCODED.fullmatch(value)
     if match is None:
         if not all(character == "\t" or " " <= character <= "~" for character in value):

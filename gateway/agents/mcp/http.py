@@ -23,9 +23,9 @@ from gateway.agents.mcp.messages import (
 from gateway.agents.mcp.server import Server
 
 _EVENTS = "text/event-stream"
-#: seconds between looks whether the client is still there, and of idle time after which a stream says that it lives
+#: seconds between checks whether the client is connected, and without an event until a stream sends a keep-alive
 _POLL_INTERVAL, _KEEP_ALIVE = 0.5, 10.0
-#: seconds after which a silent answer becomes a stream, so that proxies do not give it up
+#: seconds after which a silent answer becomes a stream, so that proxies do not time out
 _TIMEOUT = 5.0
 
 
@@ -57,7 +57,7 @@ def method_not_allowed() -> web.Response:
 
 
 def parse_error() -> web.Response:
-    """The body is no JSON."""
+    """The response to a body that is not JSON."""
     error = RpcError(types.PARSE_ERROR, "the body is not JSON")
     return _json(error_response(None, error), None, error)
 
@@ -143,14 +143,14 @@ class _Exchange:
 def _json(
     document: Mapping[str, Any], headers: Mapping[str, str] | None, error: RpcError | None = None
 ) -> web.Response:
-    """The document as the whole response, with the status and the headers of the error that it tells."""
+    """The document as the whole response, with the status and the headers of its error."""
     status, more = (200, {}) if error is None else (error.status, error.headers)
     body = msgspec.json.encode(document)
     return web.Response(body=body, status=status, content_type="application/json", headers={**(headers or {}), **more})
 
 
 async def _ended(task: "asyncio.Task[Any]") -> None:
-    """Wait until the task is over, canceled if need be."""
+    """Wait until the task has ended; cancel it if it has not."""
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError, Exception):
         await task

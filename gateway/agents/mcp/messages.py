@@ -44,12 +44,12 @@ class RpcError(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status that goes with it."""
+        """The HTTP status of the error."""
         return _STATUS.get(self.code, 200)
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The HTTP headers that go with it."""
+        """The HTTP headers of the error."""
         return {}
 
     def as_document(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class Message:
 
 
 def message_of(document: Any) -> Message:
-    """The message in a parsed body; raises RpcError for what is none, a batch among them."""
+    """The message in a parsed body; raises RpcError for anything else, such as a batch."""
     if isinstance(document, list):
         raise RpcError(types.INVALID_REQUEST, "batches are not taken; send one message a request")
     if not isinstance(document, dict) or document.get("jsonrpc") != "2.0":
@@ -152,7 +152,7 @@ def message_of(document: Any) -> Message:
 
 
 def id_of(document: Any) -> str | int | None:
-    """The id to answer a message with that could not be read."""
+    """The id of the response to a message that could not be read."""
     message_id = document.get("id") if isinstance(document, dict) else None
     return message_id if isinstance(message_id, str | int) and not isinstance(message_id, bool) else None
 

@@ -1,4 +1,4 @@
-"""Which pages may call from a browser: by the Origin that it sends, which a page cannot make up."""
+"""Which pages may call from a browser: by the Origin that it sends, which a page cannot forge."""
 
 from aiohttp import web
 from yarl import URL
@@ -11,7 +11,7 @@ def is_origin_allowed(request: web.Request, allowed: frozenset[str]) -> bool:
 
 
 def origins_of(*urls: str) -> frozenset[str]:
-    """Origins as browsers send them; one on the loopback holds by each of its names."""
+    """Origins as browsers send them; an origin on the loopback is allowed under each of its names."""
     names = ("localhost", "127.0.0.1", "[::1]")
     found = {url: URL(url) for url in urls}
     return frozenset(

@@ -21,7 +21,7 @@ class RequestStates:
         return self._texts.sealed(state, _bound(message, caller))
 
     def opened(self, message: Message, caller: str) -> dict[str, Any] | None:
-        """The state that came back, None when none did; raises RpcError for what was altered, is another's or old."""
+        """The state that the client sent back, or None; raises RpcError if it was altered, is old or another's."""
         sealed = message.params.get("requestState")
         if sealed is None:
             return None
@@ -33,7 +33,7 @@ class RequestStates:
 
 
 def _bound(message: Message, caller: str) -> bytes:
-    """The associated data of the state: the caller and the call, without the answers since."""
+    """The associated data of the state: the caller and the call, without the answers that were added since."""
     params = message.params
     whole = [caller, message.method, params.get("name") or params.get("uri"), params.get("arguments")]
     return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).digest()

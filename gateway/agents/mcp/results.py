@@ -14,7 +14,7 @@ def text(content: str) -> dict[str, Any]:
 
 
 def tool_result(*content: Mapping[str, Any], is_error: bool = False) -> Result:
-    """The result of a tool in blocks of content; by an error the model can correct its call."""
+    """The result of a tool in blocks of content; an error says how the model can correct its call."""
     result: Result = {"content": list(content)}
     return {**result, "isError": True} if is_error else result
 

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 #: the experimental capability of a client that reads structured content and needs no copy of it as text
 _STRUCTURED = "structuredContent"
-#: milliseconds that a client may keep what the server says of itself
+#: milliseconds that a client may cache the description of the server
 _TTL = 3_600_000
 #: results of these methods may ask for input
 _MAY_ASK = frozenset({"tools/call", "prompts/get", "resources/read"})
@@ -175,7 +175,7 @@ class Server:
         }
 
     async def _initialize(self, context: Context) -> Result:
-        """The handshake of earlier revisions; no session comes of it."""
+        """The handshake of earlier revisions; it creates no session."""
         version = context.message.params.get("protocolVersion")
         return {
             "protocolVersion": version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0],

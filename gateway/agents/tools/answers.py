@@ -95,7 +95,7 @@ def _rest(result_id: str, document: Any, shown: Any) -> str:
 
 
 def beginning(document: Any) -> Any:
-    """As many records as a preview may have bytes, none of them shortened; null for a document that is no list."""
+    """The first records that fit into a preview, none of them shortened; null for a document that is not a list."""
     return _fitting(document) if isinstance(document, list) else None
 
 
@@ -160,7 +160,7 @@ def _upstream(error: GatewayError) -> dict[str, Any]:
 
 
 def job_document(job: JobSummary) -> dict[str, Any]:
-    """A job in the few members that tell an agent where it stands."""
+    """The members of a job that an agent needs."""
     members = {
         "job_id": str(job.id),
         "status": job.status.value,
@@ -174,7 +174,7 @@ def job_document(job: JobSummary) -> dict[str, Any]:
 
 
 def unknown_outcome(job: JobSummary) -> Result:
-    """The truth about a write whose answer was lost: it may have happened, and this is what is known of it."""
+    """What is known of a write whose response was lost: it may have happened."""
     error = job.error or {}
     return structured(
         {

@@ -76,7 +76,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ConsentLink:
-    """A page by which a person connects an application, and what tells later whether they did."""
+    """A page on which a person connects an application, and the id that later finds out whether they did."""
 
     url: str
     id: str
@@ -128,10 +128,10 @@ class JobsBackend(Protocol):
     async def get(self, caller: Any, job_id: UUID) -> JobSummary: ...
 
     async def changed(self, caller: Any, job: JobSummary, seconds: float) -> JobSummary:
-        """The job as soon as it is another or done, or as it is after `seconds`."""
+        """The job as soon as it has changed or ended, or as it is after `seconds`."""
 
     async def cancel(self, caller: Any, job: JobSummary) -> JobSummary:
-        """The job, canceled or told so; raises JobNotCancelable."""
+        """The job, canceled or with its cancellation requested; raises JobNotCancelable."""
 
     async def retry(self, caller: Any, job: JobSummary, *, confirm: bool) -> JobSummary:
         """The same work as a new job; raises OutcomeUnknown for a write that may have happened, unless `confirm`."""
@@ -149,4 +149,4 @@ class JobsBackend(Protocol):
         """A link to connect a kind, or a connector again; raises GatewayError where there can be none."""
 
     async def is_connected(self, caller: Any, link_id: str, seconds: float) -> bool:
-        """Whether the person has done it, waiting for so long."""
+        """Whether the person has connected the application; waits up to `seconds` for it."""

@@ -90,7 +90,7 @@ class Calls:
         return answers.linked(result_id, call.entry.name, answer, continued, selected=bool(call.fields))
 
     async def all_pages(self, context: Context, call: AgentCall, max_bytes: int) -> Result:
-        """The records of all pages as one answer; where there are more than are read, `next` goes on."""
+        """The records of all pages as one answer; if pages remain, `next` has the params of the next one."""
         records: list[msgspec.Raw] = []
         continued: dict[str, Any] = {"next": answers.largest_pages(call.entry, call.params)}
         began, pages = time.monotonic(), 0
@@ -120,7 +120,8 @@ class Calls:
     async def changed(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
         """The job as soon as it has changed or is done, or as it was last seen after `seconds`.
 
-        An absence of PostgreSQL is no reason for an error: the agent would not learn the job's id, and start it again.
+        Raises no error while PostgreSQL is unavailable: an agent that does not learn the job's id starts the work
+        again.
         """
         changed = partial(self._hosted().changed, context.caller, job, seconds)
         try:
@@ -130,13 +131,13 @@ class Calls:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the process stops: calls wait for no job any more."""
+        """Whether the process stops; calls then stop waiting for their jobs."""
         return self._hosted().is_stopping
 
     async def described(
         self, context: Context, job: JobSummary, max_bytes: int = DEFAULT_BYTES, shape: Shape = whole
     ) -> Result:
-        """`outcome`; while PostgreSQL is away, the job without its result, with its id and status."""
+        """`outcome`; while PostgreSQL is unavailable, the job without its result, with its id and status."""
         try:
             return await self.outcome(context, job, max_bytes, shape)
         except Unavailable as error:
@@ -200,7 +201,7 @@ class Calls:
 
 
 def _records(answer: OperationResult) -> list[msgspec.Raw]:
-    """The records of a page; those of a search stand in `data`."""
+    """The records of a page; those of a search are in `data`."""
     if bytes(answer.result)[:1] == b"[":
         return answer.records
     return list(msgspec.json.decode(answer.result, type=_SearchPage).data)

@@ -47,7 +47,7 @@ class PendingConsents:
         return structured({"connectors": connectors, "connect_url": link.url})
 
     async def is_granted(self, context: Context) -> bool:
-        """Whether the person who was asked said yes, and has done it since."""
+        """Whether the person who was asked agreed, and has connected the application since."""
         state = self._states.opened(context.message, context.caller.principal)
         response = context.input_responses.get(_QUESTION)
         if state is None or not isinstance(response, Mapping) or response.get("action") != "accept":

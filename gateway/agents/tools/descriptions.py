@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-#: seconds that a call waits at most before it tells of the job instead
+#: seconds that a call waits at most before it answers with the job
 MAX_WAIT = 50
 #: bytes of an answer that goes into the conversation whole
 DEFAULT_BYTES, LEAST_BYTES, MAX_BYTES = 20_000, 500, 200_000

@@ -20,7 +20,7 @@ from gateway.errors import CursorExpired, InsufficientScope, NotFound, Unavailab
 
 #: events of a poll without `maxEvents`, and at most; milliseconds until the next poll of a client that has all
 _PAGE, _MAX_PAGE, _NEXT_POLL = 100, 1000, 5000
-#: seconds between two heartbeats of a stream without events, and until the next attempt while PostgreSQL is away
+#: seconds between two heartbeats of a stream without events, and until the next attempt while PostgreSQL is unavailable
 _HEARTBEAT, _RETRY_INTERVAL = 25.0, 1.0
 
 _TEXT = {"type": "string"}

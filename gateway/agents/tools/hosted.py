@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 _LINK_SECONDS = 1800
 #: the workspace of connectors that come by an agent where there is none, or more than one to choose from
 _WORKSPACE = "default"
-#: seconds between looks whether a person has given consent
+#: seconds between checks whether a person has given consent
 _POLL_INTERVAL = 1.0
 
 
@@ -80,7 +80,7 @@ class HostedBackend:
         return [_info(record) for record in records if record.status is not ConnectorStatus.DISABLED]
 
     async def connector(self, caller: HostedCaller, name: str) -> ConnectorInfo | None:
-        """As it was opened last, so that a warm call looks nothing up."""
+        """The connector as it was last opened, so that a repeated call needs no look-up."""
         caller.caller.require(Scope.READ)
         try:
             resolved = await self._services.resolver.get_for(caller.caller, UUID(name))

@@ -20,7 +20,7 @@ _CONNECTOR_SCHEMA = {"type": "string", "description": "name or id of the connect
 
 
 def fits(name: str, pattern: str) -> bool:
-    """Whether the pattern, in which `*` is any text, fits the whole name; linear, and nothing of it is remembered."""
+    """Whether the pattern, in which `*` is any text, matches the whole name; takes linear time and caches nothing."""
     first, *rest = pattern.split("*")
     if not rest:
         return name == pattern
@@ -61,7 +61,7 @@ class OperationTools:
         return self._tools.get(name)
 
     def _read_result(self) -> ServerTool:
-        """`read` as the hints of long answers call it; it opens nothing else here."""
+        """`read` as the hints of long answers call it; here it reads nothing else."""
         return ServerTool(
             "read",
             "Read a long answer in parts, by its gateway:// address.",

@@ -39,7 +39,8 @@ class TaskSubscriptions:
     async def notifications(self, context: Context, honored: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Each task whenever it has changed, until all have ended.
 
-        An absence of PostgreSQL is waited out. Raises RpcError for a task that does not exist, and Unavailable when
+        While PostgreSQL is unavailable, the stream waits. Raises RpcError for a task that does not exist, and
+        Unavailable when
         the process stops: without a result the client knows that it has to listen again.
         """
         updates: asyncio.Queue[dict[str, Any] | asyncio.Task[None]] = asyncio.Queue()

@@ -15,7 +15,7 @@ from gateway.jobs.model import JobSummary
 
 
 class JobTasks:
-    """The task id is the job's id. While PostgreSQL is away every method raises Unavailable."""
+    """The task id is the job's id. While PostgreSQL is unavailable every method raises Unavailable."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls

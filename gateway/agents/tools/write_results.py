@@ -41,7 +41,7 @@ class AskedWrite:
     def shown(self, answer: OperationResult) -> OperationResult:
         """The answer of a write without what the model neither wrote nor needs to find the record again.
 
-        What a long operation answers is no record, and whole.
+        The result of a long operation is not a record, and is shown whole.
         """
         if self.entry.effect is Effect.READ or self.entry.action is None or self.entry.action.runs != "inline":
             return answer

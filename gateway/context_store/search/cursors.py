@@ -1,4 +1,4 @@
-"""Page cursors: the place after a page's last record, signed, and good only for the search that it came from."""
+"""Page cursors: the place after a page's last record, signed, and valid only for its own search."""
 
 import hashlib
 import hmac

@@ -25,12 +25,12 @@ BITMAP_COST = 3
 
 
 class Phase(StrEnum):
-    """Which records of the order a statement reads; an index has nulls at the wrong end of a descending scan."""
+    """Which records of the order a statement reads; two, because a descending index scan returns nulls first."""
 
     ALL = "all"
     #: those that have the first sort key
     PRESENT = "present"
-    #: those that don't, which come last
+    #: those that do not, which come last
     MISSING = "missing"
 
 
@@ -132,7 +132,8 @@ def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, is_bit
         *([_after(keys, phase, after, arguments)] if after else []),
     ]
     if source and has_index(plan.query, plan.index_column):
-        # Sorted first, few candidates are held to the filter until the page is full; OFFSET keeps it out of the scan.
+        # Sorted first, few candidates are checked against the filter until the page is full; OFFSET keeps it out of the
+        # scan.
         records = f"(SELECT * FROM context_records AS r WHERE {' AND '.join(conditions)} ORDER BY {order} OFFSET 0)"
         conditions = []
     conditions.append(_filtering(plan, arguments, is_free=bool(source) or plan.is_planners_choice))

@@ -127,7 +127,7 @@ async def _plan(connection: Connection, entity: StoredEntity, query: Query) -> P
 
 
 async def _read(connection: Connection, plan: Plan, after: Position | None) -> _PageRows | None:
-    """The rows of the page; None when the entity is not there for us."""
+    """The rows of the page; None if the organization has no such entity."""
     if plan.words:
         page_rows = await _fetched(connection, page(plan, Phase.ALL, plan.query.limit + 1, after, is_bitmap=True))
         if page_rows is None or page_rows.is_within_limit:

@@ -1,6 +1,6 @@
 """A filter as a SQL condition over `context_records AS r`; everything a caller wrote travels as an argument.
 
-A condition may come out as NULL, which counts as false; only `not` has to mind (`IS NOT TRUE`).
+A condition may come out as NULL, which counts as false; only `not` has to handle it (`IS NOT TRUE`).
 Arguments are cast from text, so that no codec of the connection matters.
 """
 
@@ -17,7 +17,7 @@ from gateway.context_store.tokenizer import MAX_TEXT, SEPARATORS, words
 from gateway.kinds.search_operators import MATCHING, ORDERING, Operator
 
 COMPARISONS = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
-#: a key may be a rounding of the value, so it tells no more than this
+#: a key may be a rounding of the value, so only these operators can use it
 WIDENED = {Operator.GT: ">=", Operator.GTE: ">=", Operator.LT: "<=", Operator.LTE: "<="}
 
 NOT_NULL = "jsonb_typeof(v) <> 'null'"
@@ -85,7 +85,7 @@ class Conditions:
     # Scalar fields
 
     def _keyed(self, condition: Condition) -> str | None:
-        """The condition on the field's key column, where it has one that can tell."""
+        """The condition on the field's key column, if it has one that decides the condition."""
         column = self._vocabulary.layout.key_of(condition.field)
         if column is None or condition.operator not in ORDERING | {Operator.EQ}:
             return None

@@ -70,7 +70,7 @@ class Vocabulary:
         return self._seeking(condition, prefix)
 
     def implied(self, filter_: Filter) -> TermQuery | None:
-        """A query that every record of the filter matches, with others perhaps; None when words say nothing of it."""
+        """A query that matches every record of the filter, and perhaps others; None if the filter implies no words."""
         match filter_:
             case All(parts):
                 return _both(_selective([query for part in parts if (query := self.implied(part))]))
@@ -120,7 +120,7 @@ class Vocabulary:
         return self._term(prefix + number_term(value)) if is_number(value) else None
 
     def _beginning(self, start: str, prefix: str) -> TermQuery | None:
-        """A text that starts so has these words, the last of them perhaps going on."""
+        """A text that starts so has these words; the last of them may be longer."""
         searched = words(start)[: MAX_WORDS + 1]
         if not searched:
             return None

@@ -16,7 +16,7 @@ MAX_STRING = 4_096
 MAX_COMPOSITE = 16_384
 #: every `%` multiplies the work of a pattern
 MAX_WILDCARDS = 8
-#: doubles end a little above; no application counts so far
+#: a little less than the largest double; applications have no larger numbers
 MAX_MAGNITUDE = 1e300
 
 _DYNAMIC = frozenset({FieldType.ARRAY, FieldType.ANY})
@@ -34,7 +34,7 @@ FITTING: Mapping[Family, frozenset[FieldType]] = {
 
 
 def operand_error(operator: Operator, type_: FieldType, value: object) -> str | None:
-    """Why the operator can't be asked of a field of this type with this value, or None when it can."""
+    """Why the operator cannot be used with a field of this type and this value; None if it can."""
     if type_ not in FITTING[operator.family]:
         instead = "; name one of its members, such as via.channel" if type_ is FieldType.OBJECT else ""
         return f"the operator works on {', '.join(sorted(FITTING[operator.family]))}{instead}"

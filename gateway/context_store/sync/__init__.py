@@ -1,1 +1,1 @@
-"""The synchronization of the copy: when, from where, and how far it has come."""
+"""The synchronization of the copy: its schedule, its sources and its progress."""

@@ -8,7 +8,7 @@ import msgspec
 
 
 class ChangesUnavailable(Exception):
-    """The incremental read cannot continue: too many records have the same time. Everything must be read."""
+    """The incremental read cannot continue: too many records have the same time. A full synchronization is needed."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -26,11 +26,11 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     parent: str | None = None
     #: ids below the parent that are still to be read, the current one first
     pending: tuple[str, ...] = ()
-    #: whether it reads the list of what is gone
+    #: whether it reads the list of deleted records
     is_removed: bool = False
     #: whether all below the parent is wanted, because nothing of it was read before
     is_whole: bool = False
-    #: whether something could not be read, so that missing a record says nothing
+    #: whether something could not be read, so that a record not seen may still exist
     is_partial: bool = False
 
     @property
@@ -47,7 +47,7 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def loaded(text: str | None) -> Checkpoint:
-    """The checkpoint that `dumped` wrote; the very beginning where there is none, or one of another version."""
+    """The checkpoint that `dumped` wrote; the first one if there is none or it has another version."""
     try:
         return msgspec.json.decode(text, type=Checkpoint) if text else Checkpoint()
     except msgspec.MsgspecError:

@@ -39,17 +39,16 @@ log = logging.getLogger(__name__)
 
 #: seconds until a job looks again whether another has released an entity
 _TIMEOUT = 3
-#: seconds until records are looked for again whose parents were not there yet
+#: seconds until records are read again whose parents were not in the store yet
 _AFTER_PARENT = 30
-#: the job waits, or others go on with what it has not done
+#: the job waits, or other jobs continue its work
 PASSING = (UpstreamRateLimited, Unavailable, JobCanceled, LostLease)
-#: what holds for every entity of the connector
+#: errors that affect every entity of the connector
 _FOR_ALL = (ReauthorizationRequired, ConnectorNotReady)
 
 
 class SynchronizationRun:
-    """One run of a job that synchronizes; the job's state names the entities that are done, so that another worker
-    goes on after them.
+    """One run of a job that synchronizes; its state names the entities that are done, for the next worker.
 
     `next_in`: seconds from the end of a run to the next, by connector and source.
     """
@@ -164,7 +163,7 @@ class SynchronizationRun:
         return run
 
     async def _all_failed(self, resolved: ResolvedConnector, error: GatewayError, interval: float) -> None:
-        """Whether the error would meet the other entities too, such as refused credentials."""
+        """Whether the error would affect the other entities too, as refused credentials do."""
         for name in self._job.params["entities"]:
             if name not in self._done:
                 async with self._database.tenant(self._job.organization_id) as connection:

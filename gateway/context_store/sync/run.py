@@ -1,4 +1,4 @@
-"""One run of one entity: pages read from the application, written with the checkpoint where the next one goes on."""
+"""One run of one entity: reads pages from the application, and stores each with the checkpoint of the next page."""
 
 import asyncio
 import logging
@@ -48,7 +48,7 @@ class Report:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the copy is another than before."""
+        """Whether the run changed the copy."""
         return bool(self.added or self.changed or self.deleted)
 
     def document(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Report:
 
 @dataclass
 class SyncRun:
-    """A run of one entity of one connector; whatever ends it, what it committed stays."""
+    """A run of one entity of one connector; pages that it has committed stay, however it ends."""
 
     database: Database
     connector: UpstreamConnector
@@ -90,7 +90,7 @@ class SyncRun:
         return self.report
 
     async def _begun(self, *, is_forced: bool) -> Checkpoint:
-        """Where an interrupted run goes on, or the start of a new one."""
+        """The checkpoint of an interrupted run, or the first one of a new run."""
         now, standing, sweeping = CLOCK.unix_time(), loaded(self.entity.cursor), loaded(self.entity.sweep_cursor)
         is_going_on = sweeping.began is not None
         self.report.is_full = is_going_on or is_forced or self.source.needs_everything(standing, now)
@@ -229,7 +229,7 @@ class SyncRun:
                 await records.drop_unused_terms(connection, self.entity)
 
     async def _confirm(self, get: Operation, began: datetime) -> None:
-        """Ask by its id for each record that the list missed: it is gone only where it is not found."""
+        """Read by its id each record that the list missed: it counts as deleted only if it is not found."""
         while True:
             async with self._connection() as connection:
                 missed = await records.unseen(connection, self.entity, self._generation, _CONFIRM_BATCH, began_at=began)

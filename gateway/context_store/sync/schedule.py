@@ -18,18 +18,18 @@ from gateway.kinds.sync import Sync
 LEASE = 60.0
 #: entities that are claimed at once
 _MAX = 200
-#: by how much of itself an interval is stretched or shortened, so that what began together does not stay together
+#: the share by which an interval is lengthened or shortened at random, so that runs spread out over time
 _JITTER = 0.1
 #: seconds after which a run that failed is tried again, at the latest
 _SOON, _LATEST = 60.0, 3600.0
 
-#: `held_by` is worth nothing once its job has ended
+#: `held_by` counts only until its job has ended
 IS_FREE = """
     (held_by IS NULL OR NOT EXISTS (
         SELECT FROM jobs WHERE jobs.id = held_by AND jobs.status IN ('queued', 'running', 'waiting')))
 """
-# However many schedulers look: the rows are locked, and the next run is moved away with the claim. One job for each
-# connector, whose id is made here, so that a scheduler that dies before it accepts the job holds nothing for long.
+# However many schedulers look: the rows are locked, and the claim sets the time of the next run. One job for each
+# connector, whose id is made here, so that a claim whose scheduler dies before it accepts the job expires soon.
 CLAIM_DUE = f"""
     WITH due AS (
         SELECT e.id, e.connector_id FROM context_entities AS e JOIN connectors AS c ON c.id = e.connector_id
@@ -88,7 +88,7 @@ def jittered(seconds: float) -> float:
 
 
 def after_failure(error: GatewayError, interval: float) -> float:
-    """Seconds until the next try: as long as the application asks for, else soon where it may help."""
+    """Seconds until the next try: as long as the application asks for, else soon if a retry may succeed."""
     if error.retry_after is not None:
         return float(error.retry_after)
     return min(interval, _SOON if error.retryable else _LATEST)
@@ -109,7 +109,7 @@ async def claim(connection: Connection, entity: StoredEntity, job_id: UUID) -> b
 
 
 async def release(connection: Connection, entity: StoredEntity, job_id: UUID) -> None:
-    """Let others have the entity; nothing where it is not this job's."""
+    """Release the entity; does nothing if another job has it."""
     await connection.execute(RELEASE, entity.id, job_id)
 
 

@@ -1,4 +1,4 @@
-"""The use case around the copies: make them when a connector is made, keep them fresh, say how fresh they are."""
+"""The use case around the copies: create them with the connector, keep them fresh, and report how fresh they are."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ class Synchronization:
     async def begin(self, record: ConnectorRecord, client_id: UUID | None = None) -> StoredJob | None:
         """The job of a new connector's first load; None for a kind without copies, and where workers begin it later.
 
-        The connector is committed by now, so that no error here may look as if it were not.
+        The connector is committed by now, so an error here must not look as if it were not.
         """
         names = sources.synchronized(self.catalog.kind(record.kind)) if self.is_automatic else []
         if not names:
@@ -102,7 +102,7 @@ class Synchronization:
         )
 
     async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> StoredJob | None:
-        """A job that has not begun and will do the very same."""
+        """A job that has not begun and will do the same."""
         queued = await self.jobs.queued(record.organization_id, record.id, SYNCHRONIZE.name, _MAX)
         return next((job for job in queued if job.params == params), None)
 

@@ -1,6 +1,6 @@
 """The source of an entity's synchronization: pure.
 
-A *run* reads either everything (a sweep, which finds out what is gone) or what changed since the run before.
+A *run* reads either everything (a sweep, which finds out what is gone) or what changed since the previous run.
 """
 
 from collections.abc import Iterable, Mapping

@@ -21,7 +21,7 @@ def moment_of(value: Any) -> float | None:
 
 
 def written(seconds: float, format_: Format) -> str:
-    """The time as a request tells it, rounded down, so that nothing that happened then is passed over."""
+    """The time as a request writes it, rounded down, so that no change at that time is missed."""
     rounded = int(max(seconds, 0))
     if format_ == "iso":
         return datetime.fromtimestamp(rounded, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

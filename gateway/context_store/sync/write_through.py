@@ -1,4 +1,4 @@
-"""Reading one's own writes: what the gateway changed in an application is in the copies when the call returns."""
+"""Read your writes: a change through the gateway is in the copies when the call returns."""
 
 import asyncio
 import logging
@@ -80,7 +80,7 @@ class WriteThrough:
     async def apply_write(
         self, organization_id: UUID, connector_id: UUID, connector: UpstreamConnector, write: Write
     ) -> None:
-        """Apply a write to the copies. It has happened, so nothing here may make it look as if it had not."""
+        """Apply a write to the copies. It has happened, so no error here may make it look as if it had not."""
         for update in copy_updates_of(write.operation):
             if not write.applies(update):
                 continue

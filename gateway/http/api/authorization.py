@@ -22,7 +22,7 @@ from gateway.identity.model import Caller, Client
 from gateway.identity.tokens import hashed, new_secret
 from gateway.services.front_end import Services
 
-#: what a sign-in by the provider is for
+#: the purpose of a sign-in by the provider
 AUTHORIZE_PAGE = "authorize"
 
 _BROWSER = HostCookie("gateway-authorize", 600, "Strict")
@@ -239,7 +239,7 @@ class _Form:
 
     @classmethod
     def of(cls, services: Services, carried: Mapping[str, Any]) -> "_Form":
-        """The form that left for the provider, as `carried` says it."""
+        """The form from the members that `carried` gave to the provider's page."""
         return cls(services, MultiDict(), {"request": carried["request"]}, bytes.fromhex(carried["context"]))
 
     @property

@@ -28,7 +28,7 @@ class ChangeClient(Body):
 
 
 def client_view(client: Client, callback_urls: Sequence[str] = ()) -> ClientView:
-    """The client as callers see it; secrets never come back."""
+    """The client as callers see it; without its secrets."""
     return ClientView(
         str(client.id),
         client.name,

@@ -1,4 +1,4 @@
-"""What there is to call: kinds, their operations and the skill docs, all generated from the specs."""
+"""Discovery: kinds, their operations and the skill docs, all generated from the specs."""
 
 from typing import ClassVar
 

@@ -15,7 +15,7 @@ from gateway.http.bodies import MAX_WAIT, QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.server_sent_events import KEEP_ALIVE, ServerSentEvent, last_event_id, stream_events
 
-#: seconds between two attempts to read the feed while PostgreSQL is away
+#: seconds between attempts to read the feed while PostgreSQL is unavailable
 _RETRY_INTERVAL = 0.5
 _MAX_ID = 2**62
 
@@ -67,7 +67,7 @@ async def stream_feed(request: web.Request) -> web.StreamResponse:
     query = read_query(request, EventStreamQuery)
     last_id, selection = last_event_id(request), _selection_of(query)
     after = query.after if last_id is None else last_id
-    # A cursor that is refused is an error response, so it is judged before the stream begins.
+    # A cursor that is refused is an error response, so it is checked before the stream begins.
     await request.app[SERVICES].events.page(request[CALLER], selection, after, 1)
     return await stream_events(request, _events(request, selection, after))
 

@@ -1,4 +1,4 @@
-"""The events of a job as Server-Sent Events (WHATWG HTML §9.2), which outlive an absence of PostgreSQL."""
+"""The events of a job as Server-Sent Events (WHATWG HTML §9.2), which continue after an outage of PostgreSQL."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -13,7 +13,7 @@ from gateway.http.keys import CALLER, SERVICES
 from gateway.http.server_sent_events import KEEP_ALIVE, ServerSentEvent, last_event_id, stream_events
 from gateway.jobs.model import JobSummary
 
-#: seconds between two attempts to read the job while PostgreSQL is away
+#: seconds between attempts to read the job while PostgreSQL is unavailable
 _RETRY_INTERVAL = 0.5
 #: the data of the first event of every job
 _ACCEPTED = '{"status":"queued","progress":0,"total":null,"message":null,"attempt":0,"cancel_requested":false}'

@@ -35,7 +35,7 @@ from gateway.jobs.tasks import has_file
 from gateway.upstream.http_ranges.headers import is_not_modified
 from gateway.upstream.responses import NO_HEADERS, NULL
 
-#: seconds that a caller may come back after
+#: seconds after which a caller should ask again
 _RETRY_AFTER = 1
 #: hops of the chain for callers that cannot follow a job, and seconds that each waits
 _HOPS, _HOP_WAIT = 20, 240
@@ -109,7 +109,7 @@ def job_view(request: web.Request, job: JobSummary) -> JobView:
 
 
 def accepted_response(request: web.Request, job: JobSummary, headers: Mapping[str, str] | None = None) -> web.Response:
-    """202: the job goes on, and here is where to look."""
+    """The 202 for a job that continues, with its `Location`."""
     document = job_view(request, job)
     return json_response(
         AcceptedJobView("accepted", document, document),
@@ -119,7 +119,7 @@ def accepted_response(request: web.Request, job: JobSummary, headers: Mapping[st
 
 
 def chained(job: JobSummary, hop: int) -> web.Response:
-    """The next hop of the chain that ends in the job's result; relative, so that the token goes with it."""
+    """The next redirect of the chain to the job's result; relative, so that clients send their token with it."""
     return web.Response(
         status=303, headers={"Location": f"/api/v1/jobs/{job.id}/result?wait={_HOP_WAIT}&hop={hop + 1}"}
     )

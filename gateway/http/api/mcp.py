@@ -18,7 +18,7 @@ from gateway.services.front_end import Services
 if TYPE_CHECKING:
     from gateway.http.api.mcp_endpoint import McpEndpoint
 
-#: made for the first request: the models of the protocol would be a quarter of what a front end loads
+#: created at the first request: the models of the protocol are a quarter of what a front end loads
 ENDPOINT: web.AppKey[Remembered["McpEndpoint"]] = web.AppKey("mcp_endpoint")
 ORIGINS = web.AppKey("mcp_origins", frozenset[str])
 
@@ -49,7 +49,7 @@ async def _endpoint(services: Services) -> "McpEndpoint":
 
 
 def _loaded() -> "type[McpEndpoint]":
-    from gateway.http.api.mcp_endpoint import McpEndpoint  # a third of a second, while other requests go on
+    from gateway.http.api.mcp_endpoint import McpEndpoint  # takes a third of a second
 
     return McpEndpoint
 

@@ -39,7 +39,7 @@ def _caller(request: web.Request) -> HostedCaller:
 
 
 def _continue_trace(document: object) -> None:
-    """The trace that the message carries goes before that of its request."""
+    """Continue the trace that the message names, instead of that of its HTTP request."""
     params = document.get("params") if isinstance(document, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     if isinstance(meta, dict) and isinstance(meta.get("traceparent"), str):

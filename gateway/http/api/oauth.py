@@ -15,14 +15,14 @@ from gateway.identity.tokens import new_secret
 
 #: RFC 6749 appendix A.1 and A.2
 Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]
-# The address of a callback holds a code: nothing may keep it or pass it on.
+# The address of a callback holds a code: no cache may store it, and no other site may get it.
 _PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 _LEADS_NOWHERE = (
     "This consent is unknown, was used already, has expired, or was begun in another browser. Nothing was connected.\n"
     "Go back to where you came from and begin again.\n"
 )
 _WAS_COMPLETED = "This consent was given already, and the connector is there.\nYou may close this page.\n"
-#: what ties a consent to the browser that gives it: the browser receives it when it begins a consent
+#: binds a consent to one browser, which receives the cookie when it begins the consent
 _BROWSER = HostCookie("gateway-consent", CONSENT_SECONDS)
 
 
@@ -120,7 +120,7 @@ async def begin_consent(request: web.Request) -> web.Response:
 
 
 async def _dead_end(request: web.Request) -> web.Response:
-    """The page for a state that leads nowhere (any more)."""
+    """The page for a state that is unknown, used or expired."""
     is_done = await request.app[SERVICES].oauth.flows.was_completed(
         list(request.query.items()), _BROWSER.secret(request)
     )

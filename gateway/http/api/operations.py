@@ -1,4 +1,4 @@
-"""The gateway about itself: liveness, readiness, what it counts, its OpenAPI document."""
+"""The gateway's own endpoints: liveness, readiness, metrics and the OpenAPI document."""
 
 from dataclasses import asdict
 

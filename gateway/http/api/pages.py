@@ -7,7 +7,7 @@ from gateway.http.keys import PAGES
 from gateway.http.pages.static_files import StaticFile, static_files
 from gateway.http.responses import file_response
 
-# An address with a hash of the content never says anything else; without one it is asked about again.
+# The content of an address with its hash never changes; without a hash browsers must revalidate it.
 _FOR_GOOD, _FOR_NOW = "public, max-age=31536000, immutable", "public, max-age=300"
 
 
@@ -33,7 +33,7 @@ async def _served(request: web.Request, file: StaticFile | None) -> web.Response
     if file is None:
         raise NotFound("there is no such file")
     is_fixed = request.query.get("v") == file.digest
-    # A picture may come from the operator: whatever it holds, nothing in it runs.
+    # A picture may come from the operator: no script in it may run.
     headers = {
         "Cache-Control": _FOR_GOOD if is_fixed else _FOR_NOW,
         "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",

@@ -160,7 +160,7 @@ def _path(view: UploadView) -> str:
 
 
 def _send_interim(request: web.Request, headers: Mapping[str, str]) -> None:
-    """104 (Upload Resumption Supported), so that the caller knows the upload before the file was read."""
+    """104 (Upload Resumption Supported), so that the caller knows the upload's URL before the file is read."""
     if request.transport is not None and request.version >= HttpVersion11:
         lines = "".join(f"{name}: {headers[name]}\r\n" for name in ("Location", "Upload-Limit"))
         request.transport.write(f"HTTP/1.1 104 Upload Resumption Supported\r\n{lines}\r\n".encode())

@@ -1,4 +1,4 @@
-"""Connectors in the console: which there are, how they stand, and what to do about it."""
+"""Connectors in the console: their list, their state and the actions on them."""
 
 from urllib.parse import urlencode
 from uuid import UUID
@@ -63,7 +63,7 @@ async def show_connector(request: web.Request) -> web.Response:
 
 
 async def connect(request: web.Request) -> web.Response:
-    """POST /console/connectors/connect: a connect link for oneself, and on to it."""
+    """POST /console/connectors/connect: create a connect link and redirect to it."""
     fields, services = await read_console_form(request), request.app[SERVICES]
     workspace = name_in(fields, "workspace_name")
     if not workspace:
@@ -87,7 +87,7 @@ async def change_connector(request: web.Request) -> web.Response:
 
 
 async def renew_connector(request: web.Request) -> web.Response:
-    """POST …/{connector_id}/renew: a connect link that authorizes this connector again, and on to it."""
+    """POST …/{connector_id}/renew: create a connect link that authorizes this connector again, and redirect to it."""
     await read_console_form(request)
     record = await _record(request)
     link = await request.app[SERVICES].connect_links.create(

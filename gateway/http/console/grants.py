@@ -27,7 +27,7 @@ async def list_grants(request: web.Request) -> web.Response:
 
 
 async def revoke_grant(request: web.Request) -> web.Response:
-    """POST /console/grants/{grant_id}/revoke: the host is out at once."""
+    """POST /console/grants/{grant_id}/revoke: the host loses its access at once."""
     await read_console_form(request)
     authorization = request.app[SERVICES].authorization
     await authorization.revoke(request[CALLER], path_id(request, "grant_id"))

@@ -19,7 +19,7 @@ from gateway.monitoring.statistics import read_own_copies, read_work_in_progress
 
 #: connectors to authorize again, and webhooks that the gateway disabled, that are named
 _ATTENTION = 20
-#: how names of actions begin that are no operations of applications
+#: prefixes of audit names that are not operations of applications
 _ADMINISTRATION = (
     "agent.",
     "client.",
@@ -44,7 +44,7 @@ _SPANS = {
 
 
 async def show_missing(request: web.Request) -> web.Response:
-    """GET /console/…: what is no page; the address with a slash at the end leads to the console."""
+    """GET /console/…: an unknown page; the address with a slash at the end leads to the console."""
     if not request.match_info["page"]:
         return see_other("/console")
     return console_page(request, "missing.html", heading="There is no such page", status=404)

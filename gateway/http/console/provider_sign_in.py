@@ -1,4 +1,4 @@
-"""The way to the sign-in provider and back: bound to one browser, by a page that leads on without scripts."""
+"""Redirects to the sign-in provider and back, bound to one browser, by a page that works without scripts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from gateway.http.keys import PAGES, SERVICES
 from gateway.http.responses import html_response
 from gateway.identity.tokens import new_secret
 
-#: what ties a sign-in to the browser that leaves for the provider. Lax: the way back is a navigation from its site.
+#: binds a sign-in to the browser that goes to the provider. Lax, because it returns by a navigation from that site.
 SIGN_IN_BROWSER = HostCookie("gateway-sign-in", SIGN_IN_SECONDS)
 
 

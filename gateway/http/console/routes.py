@@ -65,7 +65,7 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     _form(_CONNECTOR + "/synchronize", connectors.synchronize, "Synchronize", "context_store.synchronize", READ),
     _form(_CONNECTOR + "/delete", connectors.delete_connector, "Delete", "connector.delete"),
     _page("/console/playground", playground.show_playground, "Find and try an operation"),
-    # Which scope a call needs, its operation decides.
+    # The operation decides which scope a call needs.
     _form("/console/playground", playground.run_operation, "Run an operation", "execute", READ),
     _page("/console/jobs", jobs.list_jobs, "All jobs"),
     _form("/console/jobs/retry", jobs.retry_jobs, "Run several again", "job.retry"),

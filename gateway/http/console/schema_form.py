@@ -164,7 +164,7 @@ def _value(schema: Mapping[str, Any], text: str) -> Any:
 
 
 def json_value(text: str) -> Any:
-    """The JSON that a person typed; raises ValueError for what is none, or is nested too deeply to be shown again."""
+    """The JSON that a person typed; raises ValueError for other text, or if it is nested too deeply to be shown."""
     try:
         value = json.loads(text, parse_constant=_no_number)
     except RecursionError as error:
@@ -193,7 +193,7 @@ def _finite(number: float) -> float:
 
 
 def _chosen(schema: Mapping[str, Any], text: str) -> Any:
-    """One of the values of an enum, which may be no text."""
+    """One of the values of an enum, which need not be text."""
     return next((each for each in schema.get("enum", ()) if _text(each) == text), text)
 
 

@@ -42,7 +42,7 @@ async def signed_in(request: web.Request) -> Caller:
 
 
 def sign_in_response(request: web.Request) -> web.Response:
-    """On to where one signs in, and back from there; a part of a page makes the whole page go."""
+    """A redirect to the sign-in page, which returns to this page; for a part of a page, of the whole page."""
     location = f"{SIGN_IN}?next={quote(request.path_qs if request.method == 'GET' else '/console')}"
     if "HX-Request" in request.headers:
         return web.Response(headers={"HX-Redirect": location})
@@ -75,7 +75,7 @@ def chosen_in(fields: Mapping[str, str], prefix: str) -> list[str]:
 
 
 async def read_sign_in_form(request: web.Request) -> dict[str, str]:
-    """The fields of a form to sign in with; raises ForeignForm for another site's, which could sign in as its own."""
+    """The fields of a form to sign in with; raises ForeignForm for one of another site."""
     own = origins_of(request.app[SERVICES].settings.base_url) | {f"{scheme}://{request.host}" for scheme in _SCHEMES}
     if not is_origin_allowed(request, own):
         raise ForeignForm("the form is of another site; sign in on the gateway's own page")

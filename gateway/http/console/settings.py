@@ -40,7 +40,7 @@ async def rotate_secret(request: web.Request) -> web.Response:
 
 
 async def disable_client(request: web.Request) -> web.Response:
-    """POST /console/settings/clients/{client_id}/disable: the client may do nothing from now on."""
+    """POST /console/settings/clients/{client_id}/disable: refuse the client from now on."""
     await read_console_form(request)
     try:
         await request.app[SERVICES].clients.disable(request[CALLER], path_id(request, "client_id"))
@@ -50,7 +50,7 @@ async def disable_client(request: web.Request) -> web.Response:
 
 
 async def change_redirect_urls(request: web.Request) -> web.Response:
-    """POST /console/settings/clients/{client_id}/redirect-urls: one a line, in the place of those that it had."""
+    """POST /console/settings/clients/{client_id}/redirect-urls: replace them by those given, one a line."""
     urls = (await read_console_form(request)).get("redirect_urls", "").split()
     try:
         await request.app[SERVICES].clients.change_redirect_urls(request[CALLER], path_id(request, "client_id"), urls)

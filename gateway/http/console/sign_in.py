@@ -25,7 +25,7 @@ from gateway.identity.model import Client, id_of
 _HOME = "/console"
 #: characters of the page that a sign-in leads to
 _MAX_NEXT = 2000
-#: what a sign-in by the provider is for
+#: the purpose of a sign-in by the provider
 _CONSOLE_PAGE = "console"
 
 
@@ -35,7 +35,7 @@ async def show_sign_in(request: web.Request) -> web.Response:
 
 
 async def sign_in(request: web.Request) -> web.Response:
-    """POST /console/sign-in: a session with a cookie of its own, and on to the page that was wanted."""
+    """POST /console/sign-in: begin a session with its own cookie, and redirect to the requested page."""
     fields, services = await read_sign_in_form(request), request.app[SERVICES]
     if not services.settings.secret_sign_in:
         raise NotFound("people sign in by the provider here")
@@ -54,10 +54,10 @@ async def sign_in(request: web.Request) -> web.Response:
 
 
 async def leave_to_sign_in(request: web.Request) -> web.Response:
-    """POST /console/sign-in/provider: on to the provider, and back to the page that was wanted."""
+    """POST /console/sign-in/provider: redirect to the provider, and then to the requested page."""
     fields = await read_sign_in_form(request)
     organization_id = id_of(fields.get("organization_id", "").strip())
-    # Stored until the person comes back: nothing of any length.
+    # It is stored until the person comes back, so its length is limited.
     members = {"next": _own_page(fields.get("next", "")), "organization_id": str(organization_id or "")}
     try:
         return await leave_for_provider(request, {"page": _CONSOLE_PAGE, **members})

@@ -24,7 +24,7 @@ _CLASSES = {**BY_CODE, **{each.code: each for each in _ON_PAGES}}
 _HEADERS = {"Content-Security-Policy": DOCS_POLICY, "Cache-Control": "public, max-age=300"}
 #: results of a search
 _RESULTS = 30
-#: how alike an address is that was meant: all begin with the same folders
+#: least similarity of a suggested address: all begin with the same folders
 _LIKENESS = 0.75
 
 
@@ -50,7 +50,7 @@ async def _document(request: web.Request, address: str) -> web.Response:
 
 
 async def search_docs(request: web.Request) -> web.Response:
-    """GET /docs/search: what holds the words."""
+    """GET /docs/search: the sections that contain the words."""
     site, phrase = await request.app[DOCS_SITE](), request.query.get("q", "").strip()[:200]
     hits = search(site.entries, phrase, _RESULTS)
     html = site.render(request.app[PAGES], "/docs/search", "search", "", heading="Search", phrase=phrase, hits=hits)
@@ -78,7 +78,7 @@ async def show_api_schemas(request: web.Request) -> web.Response:
 
 
 async def show_kinds(request: web.Request) -> web.Response:
-    """GET /docs/kinds: what applications there are; with `q` those that hold every word of it."""
+    """GET /docs/kinds: all applications, or with `q` those that contain every word of it."""
     site, wanted = await request.app[DOCS_SITE](), request.query.get("q", "").strip()[:200]
     context = {
         "heading": "Applications",
@@ -91,7 +91,7 @@ async def show_kinds(request: web.Request) -> web.Response:
 
 
 async def show_kind(request: web.Request) -> web.Response:
-    """GET /docs/kinds/{kind}: all that it can do; raises UnknownConnectorType."""
+    """GET /docs/kinds/{kind}: its operations; raises UnknownConnectorType."""
     kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
     return await _page(
         request, f"/docs/kinds/{kind.name}", "kind", "kinds", heading=kind.spec.application, described=kind

@@ -152,7 +152,7 @@ def _plain(token: Token) -> str:
 
 
 def _arranged(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Neighbouring code in several languages becomes tabs; cells of a heading row that are empty are no headings."""
+    """Neighbouring code in several languages becomes tabs; empty cells of a heading row are plain cells."""
     position = 0
     while position < len(tokens):
         token = tokens[position]

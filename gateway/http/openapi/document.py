@@ -29,9 +29,9 @@ from gateway.http.routes import ROUTES
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.search_schema import search_components
 
-#: what programs call; pages for people are no part of the contract
+#: what programs call; without the pages for people
 _ROUTES = tuple(route for route in ROUTES if not route.is_page)
-#: answered by no route alone: errors, and what `result` and `data` hold
+#: schemas that belong to no single route: errors, and the contents of `result` and `data`
 _SHARED: tuple[type[Struct], ...] = (
     Problem,
     OAuthErrorView,

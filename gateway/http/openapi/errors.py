@@ -44,7 +44,7 @@ FORM_ERRORS = {
     429: "Too many wrong secrets",
 }
 _OF_ALL = {400, 405, 415, 429, 500, 503}
-#: what an application may make of a call
+#: the errors that an application's response can cause
 _OF_REQUEST_ID = "5e1f0c3d"
 
 

@@ -22,7 +22,7 @@ class Brand:
 
     @classmethod
     def of(cls, settings: Settings) -> "Brand":
-        """Raises SettingsError for a colour or a logo that cannot be used."""
+        """The brand of the settings; raises SettingsError for an invalid colour or logo."""
         if not _COLOR.fullmatch(settings.brand_color):
             raise SettingsError("GATEWAY_BRAND_COLOR is a colour such as #1d4ed8")
         css = f":root {{ --brand: {settings.brand_color}; }}\n"

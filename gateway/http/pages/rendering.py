@@ -28,7 +28,7 @@ def content_security_policy(frame_ancestors: str = "'none'", form_target: str = 
     )
 
 
-#: of the documents, which are the same for everybody
+#: for the documents, which are the same for all readers
 DOCS_POLICY = content_security_policy()
 
 

@@ -1,4 +1,4 @@
-"""Style, scripts and icons, read once; each address carries a hash of the content, so browsers may keep it for good."""
+"""Style, scripts and icons, read once; browsers may cache them for ever, because addresses have a hash."""
 
 import gzip
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class StaticFile:
 
     @classmethod
     def of(cls, name: str, content: bytes) -> "StaticFile":
-        """Raises KeyError for a file of another sort than pages use."""
+        """The file of this content; raises KeyError for an unknown file type."""
         return cls(content, _TYPES[name.rpartition(".")[2].lower()], sha256(content).hexdigest()[:16])
 
 

@@ -1,4 +1,4 @@
-"""Every URL in one table: each route says who handles it, what it needs and what the OpenAPI document says of it."""
+"""Every URL in one table: each route names its handler, its scope and its samples in the OpenAPI document."""
 
 from gateway.http.console.routes import CONSOLE_ROUTES
 from gateway.http.route import Route

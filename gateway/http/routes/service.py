@@ -1,4 +1,4 @@
-"""The gateway about itself: root, probes, metrics and its documents."""
+"""The gateway's own endpoints: root, probes, metrics and its documents."""
 
 from gateway.contract.gateway_state import AliveView, HealthCheckList, ReadinessView, RootView
 from gateway.http.api import operations

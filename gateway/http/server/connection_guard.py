@@ -25,7 +25,7 @@ from gateway.http.streaming import abort
 
 log = logging.getLogger(__name__)
 
-#: seconds that an idle connection is kept; longer than the minute after which proxies usually give theirs up
+#: seconds that an idle connection is kept; longer than the minute after which proxies usually close theirs
 KEEP_ALIVE = 75.0
 #: seconds to read the rest of a refused body, so that its sender receives the response
 _LINGER = 2.0
@@ -216,7 +216,7 @@ class _GuardedProtocol(RequestHandler):
 
 
 def extend_body_limit(request: BaseRequest) -> None:
-    """Restart the time limit of a long body, because a good part of it has arrived."""
+    """Restart the time limit of a long body, because a large part of it has arrived."""
     if isinstance(request.protocol, _GuardedProtocol):
         request.protocol.limit_body(request.content)
 

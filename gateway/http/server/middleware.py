@@ -55,7 +55,7 @@ bugs = logging.getLogger(__name__)
 #: headers of every request and response; an `istr` is looked up as it is, any other text in lower case
 _REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organization-Id"), istr("X-Content-Type-Options")
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
-#: variables of paths that say what is done to what, besides connectors
+#: variables of paths that name the target of a change, besides connectors
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
 
 
@@ -192,7 +192,7 @@ def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Cal
 
 @cache
 def _target_of(path: str) -> str:
-    """The variable of a route's path that names what else is done to; none of it where there is none."""
+    """The variable of a route's path that names the target besides the connector; an empty string if there is none."""
     return next((name for name in _TARGETS if f"{{{name}}}" in path), "")
 
 

@@ -18,7 +18,7 @@ _WRITE_SIZE, _READ_SIZE = 1 << 20, 256 << 10
 #: names listed at a time
 _LIST_SIZE = 1000
 _PARTIAL = ".part"
-#: seconds until a file is stored anew that the disk did not take
+#: seconds until a file is stored again after the disk was full
 _RETRY_AFTER = 15
 
 Done = TypeVar("Done")
@@ -48,7 +48,7 @@ class Blobs(Protocol):
 
 
 def gone() -> ResultExpired:
-    """The error for a stored file that is not there any more."""
+    """The error for a stored file that has been deleted."""
     return ResultExpired("the stored file is gone; download it again")
 
 

@@ -72,7 +72,7 @@ class StoredFiles:
         await self._blobs.delete(names)
 
     async def prune(self) -> None:
-        """Remove what no job vouches for: results that have expired, and what killed workers left half-written."""
+        """Remove files that no job needs: expired results, and incomplete files of killed workers."""
         async for names in self._blobs.names():
             runs = {name: run for name in names if (run := _run_of(name)) is not None}
             async with self._database.system() as connection:

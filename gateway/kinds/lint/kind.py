@@ -66,7 +66,7 @@ def lint_kind(kind: Kind) -> Iterator[PlacedError]:
 
 
 def _descriptions(kind: Kind) -> Iterator[PlacedError]:
-    """Every kind, entity and action says what it is: agents choose by these sentences."""
+    """Every kind, entity and action has a description: agents choose by it."""
     described: dict[tuple[str, ...], str] = {("description",): kind.spec.description}
     for entity_id, entity in kind.spec.entities.items():
         described["entities", entity_id, "description"] = entity.description
@@ -78,7 +78,7 @@ def _descriptions(kind: Kind) -> Iterator[PlacedError]:
 
 
 def _phrases(kind: Kind) -> Iterator[PlacedError]:
-    """No entry of `synonyms` or `phrases` stands twice with one owner: it would be no better found for it."""
+    """No entry of `synonyms` or `phrases` is repeated for one owner: a repetition has no effect."""
     phrases: dict[tuple[str, ...], tuple[str, ...]] = {("synonyms",): kind.spec.synonyms}
     for entity_id, entity in kind.spec.entities.items():
         phrases["entities", entity_id, "synonyms"] = entity.synonyms

@@ -1,7 +1,7 @@
 """As much of a spec as can be read: every error of loading it, and the rest of the spec for the checks that follow.
 
-A member that cannot be read is left out and the rest is read again, so that one error does not hide the next. What was
-left out is remembered: what refers to it is no further error.
+A member that cannot be read is left out and the rest is read again, so that one error does not hide the next. A
+reference to a member that was left out is not another error.
 """
 
 import re
@@ -36,7 +36,7 @@ _STAND_INS: dict[str, Any] = {
 #: the members that a connector.yaml must have
 _OF_CONNECTOR = tuple(name for name in _STAND_INS if name != "credentials")
 _EFFECT = "is missing; say what running it twice would do: read, idempotent or write"
-#: words of errors that may come of what was left out
+#: parts of messages about errors that a left-out member may cause
 _OF_ABSENCE = ("is the beginning of no request", "connector.yaml defines no paging", "there is no #/$defs/")
 #: what to write, by the type of pydantic's error
 _EXPECTED = {
@@ -55,7 +55,7 @@ _EXPECTED = {
 class SpecReading:
     """The parts of a folder that could be read."""
 
-    #: None where even the rest is no spec
+    #: None if the rest is not a spec either
     spec: ConnectorSpec | None
     errors: list[LintError]
     #: places that were left out, or that a stand-in fills
@@ -128,7 +128,7 @@ def _place(details: ErrorDetails) -> Place:
 
 
 def message_of(details: ErrorDetails) -> str:
-    """The fault of a member and its correction, in our words."""
+    """The fault of a member and its correction, in the linter's words."""
     place, type_, context = _place(details), details["type"], details.get("ctx", {})
     match type_:
         case "missing":

@@ -1,6 +1,6 @@
 """The headers of a file, each made safe, and the conditions (RFC 9110 §13) that they are compared with.
 
-Nothing else of an application's headers is passed on.
+No other header of the application is passed on.
 """
 
 import re
@@ -89,7 +89,7 @@ def content_disposition(value: str | None) -> str | None:
 
 
 def safe_name(name: str) -> str:
-    """The last part of a path without what could fool a shell, a file system or a reader's eye; may be empty."""
+    """The last part of a path without characters that could fool a shell, a file system or a reader; may be empty."""
     text = unicodedata.normalize("NFC", name)
     visible = "".join(character for character in text if unicodedata.category(character) not in _INVISIBLE)
     last = re.split(r"[/\\]", visible)[-1]

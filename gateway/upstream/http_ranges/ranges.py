@@ -70,7 +70,7 @@ def parse(header: str | None) -> tuple[ByteRange, ...] | None:
 
 
 def range_header(ranges: Sequence[ByteRange]) -> str:
-    """The Range header that asks for these ranges, spelt our way."""
+    """The Range header that asks for these ranges, in normal form."""
     return f"bytes={','.join(map(str, ranges))}"
 
 
@@ -79,7 +79,7 @@ def resolve(ranges: Sequence[ByteRange], size: int) -> tuple[Slice, ...] | None:
     slices = tuple(slice_ for byte_range in ranges if (slice_ := byte_range.within(size)))
     if slices:
         return None if _overlap(slices) else slices
-    # The last n bytes of an empty file are satisfiable (§14.1.2), yet Content-Range has no words for no bytes.
+    # The last n bytes of an empty file are satisfiable (§14.1.2), yet Content-Range cannot express an empty range.
     if size == 0 and any(byte_range.first is None and byte_range.last for byte_range in ranges):
         return None
     raise RangeNotSatisfiable(f"the file has {size} bytes and none of those asked for", extra={"size": size})

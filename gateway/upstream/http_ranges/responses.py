@@ -156,7 +156,7 @@ def _judge_refusal(
     byte_ranges: Sequence[ByteRange], range_request: RangeRequest, headers: Mapping[str, str], size: int | None
 ) -> None:
     """Raise RangeNotSatisfiable if the file's size confirms the 416; otherwise the caller requests the whole file."""
-    if range_request.if_range is not None:  # the file may be another by now, and then the whole of it is wanted
+    if range_request.if_range is not None:  # the file may have changed, and then the client needs the whole file
         return
     content_range = ranges.parse_content_range(headers.get("Content-Range"))
     total = content_range.total if content_range is not None else size

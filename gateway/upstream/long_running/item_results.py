@@ -9,7 +9,7 @@ from gateway.kinds.long_running import ItemResults
 from gateway.upstream.redaction import Secrets
 from gateway.upstream.responses import value_at
 
-#: the error of an item that the application refused without a word
+#: the error of an item that the application refused without a message
 _NO_REASON = "the application gave no reason"
 #: the error of an item that may have been sent
 _UNKNOWN = "the response to the request was lost; look it up before you send it again"
@@ -20,7 +20,7 @@ Line = dict[str, Any]
 
 
 class _ItemReport(msgspec.Struct, frozen=True):
-    """One entry of the application, read at the paths of the spec; None stands for what is not there."""
+    """One entry of the application, read at the paths of the spec; None for a missing value."""
 
     #: the number that the gateway gave its item; what is at each path
     traces: list[Any]
@@ -71,7 +71,7 @@ def item_lines(how: ItemResults, items: Sequence[Any], answers: Iterable[Any], r
         found = entry.positions(places, len(items))
         reported |= dict.fromkeys(found, entry)
         if entry.error and entry.is_object and not found and not entry.names_item:
-            # Which item it is about is not known, so that none is taken for done without an entry of its own.
+            # It is not known which item it is about, so an item without an entry does not count as done.
             reason = reason or f"the application names no item for its error: {entry.error}"
     return [_line(how, item, reported.get(index), reason) for index, item in enumerate(items)]
 

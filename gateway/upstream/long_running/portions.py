@@ -1,4 +1,4 @@
-"""The portions of a long operation: the input of each, what became of it, and the state to resume from. Pure."""
+"""The portions of a long operation: the input of each, its outcome, and the state to resume from. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +61,7 @@ class Tally:
 
 
 class ResultPosition(msgspec.Struct, frozen=True):
-    """Where reading goes on: the number of the page from 0, the request that reads it, and the params that it adds."""
+    """Where to continue: the number of the page from 0, the request that reads it, and the params that it adds."""
 
     page: int = 0
     #: how many records were read before it

@@ -201,7 +201,7 @@ class LongRun:
             raise JobCanceled(_NOT_STARTED)
 
     async def _close(self, number: int) -> None:
-        """Tell the application to begin; a second time it refuses."""
+        """Tell the application to begin; it refuses a second request."""
         close = self._how.close
         assert close is not None
         try:
@@ -213,14 +213,14 @@ class LongRun:
             self._refused_closes.add(number)
 
     async def _close_again(self, number: int) -> None:
-        """The application still waits; a run that was canceled meanwhile leaves it so."""
+        """Tell the application again to begin, unless the run was canceled meanwhile."""
         if self._run.run_context.is_canceled:
             await self._give_up(number)
         self._require_not_canceled()
         await self._close(number)
 
     async def _give_up(self, number: int) -> None:
-        """A portion that the application has not begun, or could not run."""
+        """Follow the portion no more: the application has not begun it."""
         self._portions.end(number)
         await self._save()
 
@@ -277,7 +277,7 @@ class LongRun:
         return await self._masked(lines + item_lines(how, [{}] * (len(items) - len(lines)), (), reason))
 
     async def _masked(self, lines: list[Line]) -> list[Line]:
-        """The lines without the secrets that the application's words hold."""
+        """The lines without the secrets in the application's messages."""
         if all("error" not in line for line in lines):
             return lines
         return masked(lines, await self._run.session.secrets())

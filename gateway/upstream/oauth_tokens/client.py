@@ -33,7 +33,7 @@ class TokenClient:
     spec: ConnectorSpec
     environment: Mapping[str, str]
     upstreams: Upstreams
-    #: what its requests count against: `RateScope.of_tokens`
+    #: the rate scope of its requests: `RateScope.of_tokens`
     scope: RateScope
 
     async def redeem(self, app: App, code: messages.Code) -> TokenSet | TokenError:
@@ -80,7 +80,7 @@ class TokenClient:
 
     async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> TokenSet | TokenError:
         session = self._session(_BY_STATUS)
-        # The clock is read before sending: a token may end earlier than we think, never later.
+        # The clock is read before sending: a token may expire later than computed, never earlier.
         sent_at = CLOCK.now()
         try:
             exchange = await session.exchange(request, timeout=_TIMEOUT)

@@ -1,6 +1,6 @@
 """The messages of OAuth 2.0, pure: consent, code, token requests and their responses, revocation.
 
-Protocol pieces are authlib's; what each application does in its own way is in its spec (`OAuthEndpoints`).
+authlib implements the protocol; the spec has an application's deviations (`OAuthEndpoints`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -118,7 +118,7 @@ def single(query: Query, name: str) -> str | None:
 
 
 def code_request(oauth: OAuthEndpoints, address: URL, app: App, code: Code) -> UpstreamRequest:
-    """A code for tokens (RFC 6749 §4.1.3). A write: a code is good once."""
+    """A code for tokens (RFC 6749 §4.1.3). A write: a code is valid once."""
     form = prepare_token_request(
         "authorization_code", redirect_uri=code.callback, code=code.code, code_verifier=code.verifier
     )
@@ -126,13 +126,13 @@ def code_request(oauth: OAuthEndpoints, address: URL, app: App, code: Code) -> U
 
 
 def refresh_request(oauth: OAuthEndpoints, address: URL, app: App, refresh_token: str) -> UpstreamRequest:
-    """A refresh token for new tokens (RFC 6749 §6). A write: a refresh token that rotates is good once too."""
+    """A refresh token for new tokens (RFC 6749 §6). A write: a refresh token that rotates is valid once too."""
     form = prepare_token_request("refresh_token", refresh_token=refresh_token)
     return _request(oauth, "POST", address, app, form, Effect.WRITE)
 
 
 def client_request(oauth: OAuthEndpoints, address: URL, app: App) -> UpstreamRequest:
-    """The app's own credentials for a token (RFC 6749 §4.4). Asking twice gives two tokens, and harms nothing."""
+    """The app's own credentials for a token (RFC 6749 §4.4). A repeated request does no harm."""
     scope = oauth.scope_separator.join(oauth.scopes)
     form = prepare_token_request("client_credentials", **({"scope": scope} if scope else {}))
     return _request(oauth, "POST", address, app, form, Effect.IDEMPOTENT)
@@ -242,7 +242,7 @@ def _end(lifetime: Any, now: datetime) -> datetime | None:
 
 
 def _token_error(spec: ConnectorSpec, status: int, document: Any, secrets: tuple[str, ...]) -> TokenError:
-    """Why there are no tokens. Only a clear refusal of the grant or the app counts against them."""
+    """Why there are no tokens. Only a clear refusal makes the grant or the app invalid."""
     code = _first_text(document, (("error",), *spec.failure.code, ("status",)))
     if status >= 500 or status == 429 or code is None:
         return _transient_error(status)

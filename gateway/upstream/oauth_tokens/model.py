@@ -59,7 +59,7 @@ class TokenError:
     kind: TokenErrorKind
     #: what callers of the connector get when the error is transient
     error: type[GatewayError]
-    #: whether the request arrived and no answer to it is known
+    #: whether the request may have arrived and its response was lost
     is_lost: bool = False
 
     def __str__(self) -> str:
@@ -101,13 +101,13 @@ def with_token_variables(
     try:
         return checked_environment(spec, {**declared, **tokens.environment}, override)
     except InvalidCredentials as error:
-        # The tokens are good, and perhaps the only ones: they are kept all the same.
+        # The tokens are valid and perhaps the only ones, so they are stored nevertheless.
         log.warning("variables that came with a token are refused: %s", error.detail, extra={"kind": spec.kind})
         return dict(environment)
 
 
 def missing_token_variables(spec: ConnectorSpec, environment: Mapping[str, str]) -> list[str]:
-    """The variables that come with the first token and have not come yet."""
+    """The variables that come with the first token and are still missing."""
     learns = spec.oauth.outputs if spec.oauth else {}
     return [name for name in learns if name in spec.environment and name not in environment]
 

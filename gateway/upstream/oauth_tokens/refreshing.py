@@ -45,7 +45,7 @@ class RefreshingAuthorizer:
         self._scope = RateScope.of_credentials(spec, credentials).tokens()
         self._app = app
         self._renewing: asyncio.Future[None] | None = None
-        #: the tokens as they are now: a renewal may have replaced the refresh token too
+        #: the current tokens: a renewal may have replaced the refresh token too
         self.credentials: Mapping[str, str] = dict(credentials)
         self.environment: Mapping[str, str] = dict(environment)
         self.expires_at: datetime | None = None

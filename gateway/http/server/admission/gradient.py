@@ -90,7 +90,7 @@ class GradientLimit:
 
     def __init__(self, max_load: float, *, warm_up: int = 0) -> None:
         self._max_load = max_load
-        #: samples to skip: the work of a starting process is no overload
+        #: samples to skip: the work of a starting process is not an overload
         self._warm_up = warm_up
         self._samples: deque[_Sample] = deque(maxlen=_BURST_SAMPLES)
         self._time = RequestTime()

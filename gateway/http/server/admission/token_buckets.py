@@ -61,7 +61,7 @@ class RateDecision:
 
 
 class Rates:
-    """The buckets of clients and organizations; a rate of 0 is no limit."""
+    """The buckets of clients and organizations; a rate of 0 means no limit."""
 
     def __init__(self, client_rate: float, organization_rate: float) -> None:
         self._rates = {"client": client_rate, "organization": organization_rate}
