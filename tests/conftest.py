@@ -3,9 +3,9 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -94,6 +94,17 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     """The pool as the gateway opens it: as its own role, bound to a tenant."""
     async with Database.open(database_url, command_timeout=10) as opened:
         yield opened
+
+
+@pytest.fixture
+def sql(database: Database) -> Callable[..., Any]:
+    """`await sql(query, *arguments)`: rows, read or written beside the stores."""
+
+    async def run(query: str, *arguments: Any) -> list[Any]:
+        async with database.system() as connection:
+            return list(await connection.fetch(query, *arguments))
+
+    return run
 
 
 @pytest.fixture(scope="session")

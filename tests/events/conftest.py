@@ -1,7 +1,5 @@
 """Feeds on a real database."""
 
-from collections.abc import Callable
-from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -19,14 +17,3 @@ async def organization_id(database: Database) -> UUID:
 @pytest.fixture
 def feed(database: Database) -> Feed:
     return Feed(database)
-
-
-@pytest.fixture
-def sql(database: Database) -> Callable[..., Any]:
-    """`await sql(query, *arguments)`: rows, read or written beside the stores."""
-
-    async def run(query: str, *arguments: Any) -> list[Any]:
-        async with database.system() as connection:
-            return list(await connection.fetch(query, *arguments))
-
-    return run

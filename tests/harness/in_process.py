@@ -45,6 +45,18 @@ class FrontEnd:
         async with Api.of(self.base_url, *await self.client(organization_id, scopes)) as api:
             yield api
 
+    async def authorization_query(self, redirect_uri: str) -> dict[str, str]:
+        """The query with which a new host sends a person to `/oauth/authorize`."""
+        host = await self.services.authorization.store.register("A host", (redirect_uri,))
+        return {
+            "client_id": host.id,
+            "response_type": "code",
+            "redirect_uri": redirect_uri,
+            "code_challenge": "c" * 43,
+            "code_challenge_method": "S256",
+            "state": "s",
+        }
+
 
 @asynccontextmanager
 async def front_end(

@@ -42,14 +42,7 @@ async def test_the_cookie_of_a_public_gateway_is_bound_to_its_host_and_to_https(
 
 
 async def test_the_cookie_of_a_hosts_request_is_bound_to_its_host_and_to_https(public: FrontEnd) -> None:
-    host = await public.services.authorization.store.register("A host", (REDIRECT,))
-    query = {
-        "client_id": host.id,
-        "response_type": "code",
-        "redirect_uri": REDIRECT,
-        "code_challenge": "c" * 43,
-        "code_challenge_method": "S256",
-    }
+    query = await public.authorization_query(REDIRECT)
 
     async with aiohttp.ClientSession(public.base_url) as session, session.get("/oauth/authorize", params=query) as page:
         name, _, attributes = page.headers["Set-Cookie"].partition("=")

@@ -265,15 +265,7 @@ async def test_a_session_that_was_planted_before_is_worth_nothing_after(visitor:
 
 async def authorization_page(visitor: Visitor) -> str:
     """What a host's request for access shows a person: the sealed request of the page."""
-    host = await visitor.front.services.authorization.store.register("A host", (REDIRECT,))
-    query = {
-        "client_id": host.id,
-        "response_type": "code",
-        "redirect_uri": REDIRECT,
-        "code_challenge": "c" * 43,
-        "code_challenge_method": "S256",
-        "state": "s",
-    }
+    query = await visitor.front.authorization_query(REDIRECT)
     page = await visitor.fetch("GET", "/oauth/authorize", params=query)
     return sealed_in(page)
 

@@ -34,15 +34,6 @@ async def schedule(api, body):
 
 
 @pytest.fixture
-def sql(front):
-    async def run(query, *arguments):
-        async with front.services.database.system() as connection:
-            return await connection.fetch(query, *arguments)
-
-    return run
-
-
-@pytest.fixture
 def slot_came(sql):
     """The schedule's next slot came so many minutes ago."""
 

@@ -33,15 +33,6 @@ JOB = "INSERT INTO jobs (id, organization_id, connector_id, task, status) VALUES
 
 
 @pytest.fixture
-def sql(database):
-    async def run(query, *arguments):
-        async with database.system() as connection:
-            return await connection.fetch(query, *arguments)
-
-    return run
-
-
-@pytest.fixture
 def store(database) -> HookStore:
     return HookStore(database, Vault(parse_keys(KEYS)))
 

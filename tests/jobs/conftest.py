@@ -89,17 +89,6 @@ def claimed(jobs: JobStore, claims: Claims, new_job: Callable[..., NewJob]) -> C
 
 
 @pytest.fixture
-def sql(database: Database) -> Callable[..., Any]:
-    """`await sql(query, *arguments)`: rows, read or written beside the stores."""
-
-    async def run(query: str, *arguments: Any) -> list[Any]:
-        async with database.system() as connection:
-            return list(await connection.fetch(query, *arguments))
-
-    return run
-
-
-@pytest.fixture
 def lost(sql: Callable[..., Any], database_url: str) -> Callable[..., Any]:
     """`await lost(job)`: its worker has given no sign of life for too long."""
 

@@ -54,16 +54,7 @@ async def page(chromium: Browser, front: FrontEnd) -> AsyncIterator[Page]:
 @pytest.fixture
 async def request_url(front: FrontEnd) -> str:
     """Where a host sends a person who is to let it in."""
-    host = await front.services.authorization.store.register("A host", (REDIRECT,))
-    query = {
-        "client_id": host.id,
-        "response_type": "code",
-        "redirect_uri": REDIRECT,
-        "code_challenge": "c" * 43,
-        "code_challenge_method": "S256",
-        "state": "s",
-    }
-    return f"/oauth/authorize?{urlencode(query)}"
+    return f"/oauth/authorize?{urlencode(await front.authorization_query(REDIRECT))}"
 
 
 async def code_after(page: Page, click: str) -> str:

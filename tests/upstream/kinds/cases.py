@@ -104,6 +104,12 @@ class Failure:
     retry_after: float | None = None
 
 
+def google_failure(action: str, status: int, reason: str, error: type[GatewayError], **more: Any) -> Failure:
+    """A failure as Google's applications report it."""
+    body = {"code": status, "message": "no", "errors": [{"reason": reason, "message": "no", "domain": "global"}]}
+    return Failure(action, status, {"error": body}, error, reason, "no", **more)
+
+
 @dataclass(frozen=True)
 class BadCredentials:
     """Credentials that are refused, the field that is wrong, and what the caller is told of it."""

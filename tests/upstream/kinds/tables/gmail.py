@@ -1,5 +1,7 @@
 """The cases of Gmail."""
 
+from functools import partial
+
 from gateway.errors import (
     ReauthorizationRequired,
     UpstreamError,
@@ -7,7 +9,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
-from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Pages, Refused
+from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Pages, Refused, google_failure
 
 ME = "/gmail/v1/users/me"
 RAW = "VG86IGFkYUBleGFtcGxlLmNvbQ0KDQpIaQ"
@@ -114,14 +116,7 @@ ANSWERS = [
     Answer("labels.list", {}, [], None),
     Answer("profile.get", {"emailAddress": "a@b.c"}, {"emailAddress": "a@b.c"}, None),
 ]
-
-
-def refused(status, reason, error, **more):
-    """A failure as Google's applications report it."""
-    said = {"code": status, "message": "no", "errors": [{"reason": reason, "message": "no", "domain": "global"}]}
-    return Failure("messages.get", status, {"error": said}, error, reason, "no", **more)
-
-
+refused = partial(google_failure, "messages.get")
 FAILURES = [
     refused(400, "invalidArgument", UpstreamRejected),
     refused(401, "authError", ReauthorizationRequired),

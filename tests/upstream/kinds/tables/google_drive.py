@@ -1,5 +1,6 @@
 """The cases of Google Drive."""
 
+from functools import partial
 from hashlib import sha256
 from urllib.parse import quote
 
@@ -10,7 +11,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
-from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Pages, Refused
+from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Pages, Refused, google_failure
 
 FILES = "/drive/v3/files"
 FILE = f"{FILES}/f1"
@@ -208,14 +209,7 @@ ANSWERS = [
     ),
     Answer("about.get", {"user": {"displayName": "Ada"}}, {"user": {"displayName": "Ada"}}, None),
 ]
-
-
-def refused(status, reason, error, **more):
-    """A failure as Google's applications report it."""
-    said = {"code": status, "message": "no", "errors": [{"reason": reason, "message": "no", "domain": "global"}]}
-    return Failure("files.get", status, {"error": said}, error, reason, "no", **more)
-
-
+refused = partial(google_failure, "files.get")
 FAILURES = [
     refused(400, "badRequest", UpstreamRejected),
     refused(401, "authError", ReauthorizationRequired),
