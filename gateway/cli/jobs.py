@@ -54,12 +54,12 @@ def list_jobs(
 
 async def _views(jobs: AsyncIterator[Job]) -> AsyncIterator[dict[str, Any]]:
     async for job in jobs:
-        yield _facts(job.view)
+        yield msgspec.to_builtins(job.view)
 
 
 def _row(view: JobView, kinds: Mapping[str, str]) -> dict[str, Any]:
     """A job as a table shows it: its short id, and the kind of its connector."""
-    return {**_facts(view), "id": view.id[:_SHORT_ID], "kind": kinds.get(view.connector_id or "")}
+    return {**msgspec.to_builtins(view), "id": view.id[:_SHORT_ID], "kind": kinds.get(view.connector_id or "")}
 
 
 async def _job(gateway: Gateway, job_id: str) -> Job:
@@ -72,11 +72,6 @@ async def _job(gateway: Gateway, job_id: str) -> Job:
     return found[0] if found else await gateway.jobs.get(job_id)
 
 
-def _facts(view: JobView) -> dict[str, Any]:
-    facts: dict[str, Any] = msgspec.to_builtins(view)
-    return facts
-
-
 @jobs.command()
 @click.argument("job_id", shell_complete=complete_job)
 @output_option
@@ -86,7 +81,7 @@ def show(job_id: str, output_format: str | None, **where: Any) -> None:
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
-            write(_facts((await _job(gateway, job_id)).view), format_of(output_format))
+            write(msgspec.to_builtins((await _job(gateway, job_id)).view), format_of(output_format))
 
     run(work())
 
@@ -108,7 +103,7 @@ def watch(job_id: str, fail_on_partial: bool, output_format: str | None, **where
                 job = await job.refresh()
             else:
                 job = await follow(job)
-                write(_facts(job.view), format_of(output_format))
+                write(msgspec.to_builtins(job.view), format_of(output_format))
             return job, await _failed_items(job) if fail_on_partial else 0
 
     job, failed = run(work())

@@ -33,7 +33,7 @@ def list_schedules(connector: str | None, limit: int | None, output_format: str 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
             found = gateway.schedules.list(connector, limit=limit)
-            await write_stream((_facts(view) async for view in found), format_of(output_format), _COLUMNS)
+            await write_stream((msgspec.to_builtins(view) async for view in found), format_of(output_format), _COLUMNS)
 
     run(work())
 
@@ -49,7 +49,7 @@ def show(schedule_id: str, output_format: str | None, **where: Any) -> None:
         async with open_gateway(**where) as gateway:
             return await gateway.schedules.get(schedule_id)
 
-    write(_facts(run(work())), format_of(output_format))
+    write(msgspec.to_builtins(run(work())), format_of(output_format))
 
 
 @schedules.command(epilog=f"{PARAMS_HELP}\n\n{EXIT_CODES}")
@@ -119,7 +119,7 @@ def create(
                 catch_up=catch_up,
             )
 
-    write(_facts(run(work())), format_of(output_format))
+    write(msgspec.to_builtins(run(work())), format_of(output_format))
 
 
 @schedules.command()
@@ -149,7 +149,7 @@ def update(
         async with open_gateway(**where) as gateway:
             return await gateway.schedules.update(schedule_id, **change)
 
-    write(_facts(run(work())), format_of(output_format))
+    write(msgspec.to_builtins(run(work())), format_of(output_format))
 
 
 @schedules.command()
@@ -181,8 +181,3 @@ def run_now(schedule_id: str, wants_watch: bool, **where: Any) -> None:
                 require_success(await follow(job))
 
     run(work())
-
-
-def _facts(view: ScheduleView) -> dict[str, Any]:
-    facts: dict[str, Any] = msgspec.to_builtins(view)
-    return facts

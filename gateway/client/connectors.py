@@ -1,7 +1,6 @@
 """Connectors: create them by credentials or consent, and read, change and delete them."""
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -22,6 +21,7 @@ from gateway.contract.connectors import (
 from gateway.contract.jobs import DeletionView, JobStatus, JobView
 from gateway.contract.oauth import FlowView, StartedConsentView
 from gateway.errors import Conflict, GatewayError, NotFound, ReauthorizationRequired
+from gateway.kinds.suggestions import canonical
 
 _PATH = "/api/v1/integrations/connectors"
 _LINKS = "/api/v1/connect/sessions"
@@ -216,21 +216,16 @@ class Connectors:
 
 def choose(name: str, connectors: Sequence[Connector]) -> Connector:
     """The one of that name, else of that kind or application; raises NotFound and Conflict, which name the others."""
-    kind = _plain(name)
+    kind = canonical(name)
     ready = [each for each in connectors if each.status != "pending"]
     matches = [each for each in ready if each.name == name] or [
-        each for each in ready if kind in (each.kind, _plain(each.application))
+        each for each in ready if kind in (each.kind, canonical(each.application))
     ]
     if len(matches) > 1:
         matches = [each for each in matches if each.status == "active"] or matches
     if len(matches) == 1:
         return matches[0]
     raise _not_one(name, matches, ready)
-
-
-def _plain(name: str) -> str:
-    """A name of a kind or an application without differences of case and separators, as the gateway compares them."""
-    return re.sub(r"[\s_.-]+", "-", name.strip().lower())
 
 
 def _not_one(name: str, matches: Sequence[Connector], ready: Sequence[Connector]) -> GatewayError:

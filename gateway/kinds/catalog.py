@@ -19,7 +19,7 @@ from gateway.kinds.paging import Paging
 from gateway.kinds.requests import Action, ParamStyle
 from gateway.kinds.sources import SpecError
 from gateway.kinds.spec import ConnectorSpec, Entity
-from gateway.kinds.suggestions import did_you_mean, known_actions
+from gateway.kinds.suggestions import canonical, did_you_mean, known_actions
 from gateway.kinds.sunsets import call_sunsets, sunset_headers
 
 #: the spec language's own keywords beside those of JSON Schema: where a param goes and its name there
@@ -364,8 +364,8 @@ class Catalog:
         self.refused: Mapping[str, SpecError] = refused or {}
         self.kinds: dict[str, Kind] = {kind.name: kind for kind in kinds}
         #: names that are understood: of applications, where one kind alone has them, and of kinds
-        self._by_name = {_plain(name): kind for name, kind in self._applications()} | {
-            _plain(name): kind for name, kind in self.kinds.items()
+        self._by_name = {canonical(name): kind for name, kind in self._applications()} | {
+            canonical(name): kind for name, kind in self.kinds.items()
         }
 
     def __iter__(self) -> Iterator[Kind]:
@@ -376,15 +376,15 @@ class Catalog:
 
         Raises UnknownConnectorType.
         """
-        kind = self._by_name.get(_plain(name))
-        if kind is None and _plain(name) in self.refused:
-            count = self.refused[_plain(name)].count
+        kind = self._by_name.get(canonical(name))
+        if kind is None and canonical(name) in self.refused:
+            count = self.refused[canonical(name)].count
             raise UnknownConnectorType(
                 f"the connector type {name!r} is not served: its spec has {count}; see `gateway specs lint`"
             )
         if kind is None:
             names = (*(kind.spec.display_name for kind in self), *dict(self._applications()))
-            hint = did_you_mean(name, {_plain(each): each for each in names}.values())
+            hint = did_you_mean(name, {canonical(each): each for each in names}.values())
             raise UnknownConnectorType(f"there is no connector type {name!r}; {hint}")
         return kind
 
@@ -396,8 +396,3 @@ class Catalog:
     def _applications(self) -> Iterator[tuple[str, Kind]]:
         counts = Counter(kind.spec.application for kind in self)
         return ((kind.spec.application, kind) for kind in self if counts[kind.spec.application] == 1)
-
-
-def _plain(name: str) -> str:
-    """A name of a kind or an application without differences of case and separators."""
-    return re.sub(r"[\s_.-]+", "-", name.strip().lower())

@@ -1,5 +1,6 @@
 """The nearest known name, for errors that suggest what was probably meant."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -17,6 +18,11 @@ def nearest(name: str, names: Iterable[str], likeness: float = 0.5) -> str | Non
     by_lower = {candidate.lower(): candidate for candidate in candidates}
     matches = get_close_matches(name.lower(), by_lower, n=1, cutoff=likeness)
     return by_lower[matches[0]] if matches else None
+
+
+def canonical(name: str) -> str:
+    """A name of a kind or an application without differences of case and separators."""
+    return re.sub(r"[\s_.-]+", "-", name.strip().lower())
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 from gateway.kinds.members import FORM, is_json
 from gateway.spec_import.model import Finding, Node, NotMapped, SourceBody, SourceOperation, for_a_person, guessed
 from gateway.spec_import.references import Document, node_of
-from gateway.spec_import.schemas import Schema, Schemas, described
+from gateway.spec_import.schemas import Schema, Schemas, described, types_in
 from gateway.spec_import.words import identifier, plain
 
 _MULTIPART = "multipart/form-data"
@@ -125,7 +125,7 @@ def _add_query(parts: RequestParts, parameter: Node, document: Document, schemas
     wire = str(parameter["name"])
     schema = _read(parameter, document, schemas)
     is_required = parameter.get("required") is True
-    types = _types(schema)
+    types = types_in(schema)
     style, explode = parameter.get("style", "form"), parameter.get("explode", parameter.get("style", "form") == "form")
     if "object" in types and style == "form" and "content" not in parameter and explode and "properties" in schema:
         for name, member in schema["properties"].items():
@@ -159,11 +159,6 @@ def _add(parts: RequestParts, wire: str, schema: Schema, is_required: bool, wher
     """Add a param by its name on the wire, which becomes an identifier where it is none."""
     name = wire if re.fullmatch(r"[A-Za-z_]\w*", wire) else identifier(wire) or "value"
     return parts.add(name, schema, is_required=is_required, where=where, wire=wire)
-
-
-def _types(schema: Schema) -> list[str]:
-    types = schema.get("type", [])
-    return [types] if isinstance(types, str) else types
 
 
 def _told(schema: Schema) -> Schema:
@@ -217,7 +212,7 @@ def _add_body(
 
 def _is_flat(schema: Schema, body: SourceBody) -> bool:
     """Whether the members of a body can be params of their own: dots in JSON names would mean nesting."""
-    if _types(schema) not in (["object"], ["object", "null"]) or not schema.get("properties"):
+    if types_in(schema) not in (["object"], ["object", "null"]) or not schema.get("properties"):
         return False
     return not is_json(body.content_type) or not any("." in name for name in schema["properties"])
 
@@ -229,11 +224,11 @@ def _add_members(
     sources = node_of(document.resolved(body.schema).get("properties"))
     for name, member in schema["properties"].items():
         if body.content_type == _MULTIPART and _is_file(document, sources.get(name)):
-            if "array" in _types(member):
+            if "array" in types_in(member):
                 parts.findings.append(for_a_person(operation, "a list of files is sent as one file", name))
             member = {**_FILE, "description": member["description"]}
-        elif body.content_type == FORM and {"array", "object"} & set(_types(member)):
-            member = {**member, **_form_style(node_of(body.encoding.get(name)), _types(member))}
+        elif body.content_type == FORM and {"array", "object"} & set(types_in(member)):
+            member = {**member, **_form_style(node_of(body.encoding.get(name)), types_in(member))}
         _add(parts, name, _told(member), name in required, "body")
 
 

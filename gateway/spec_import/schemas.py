@@ -243,7 +243,7 @@ def union(schemas: Sequence[Schema]) -> Schema:
     """A schema that takes what one of several takes (`oneOf`, `anyOf`), and may take more."""
     if len(schemas) == 1:
         return schemas[0]
-    types = list(dict.fromkeys(type_ for schema in schemas for type_ in _listed_types(schema)))
+    types = list(dict.fromkeys(type_ for schema in schemas for type_ in types_in(schema)))
     if not types or any("type" not in schema for schema in schemas):
         return {}
     found: Schema = {"type": types[0] if len(types) == 1 else types}
@@ -251,16 +251,17 @@ def union(schemas: Sequence[Schema]) -> Schema:
     if valued and all("enum" in schema for schema in valued):
         values = [value for schema in valued for value in schema["enum"]]
         found["enum"] = list(dict.fromkeys([*values, *([None] if "null" in types else [])]))
-    objects = [schema for schema in schemas if "object" in _listed_types(schema)]
+    objects = [schema for schema in schemas if "object" in types_in(schema)]
     if objects:
         found |= _any_object(objects)
-    lists = [schema.get("items") or {} for schema in schemas if "array" in _listed_types(schema)]
+    lists = [schema.get("items") or {} for schema in schemas if "array" in types_in(schema)]
     if lists:
         found["items"] = union(lists)
     return found
 
 
-def _listed_types(schema: Schema) -> list[str]:
+def types_in(schema: Schema) -> list[str]:
+    """The types that `type` names; none without it."""
     types = schema.get("type", [])
     return [types] if isinstance(types, str) else types
 

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from gateway.contract.events import EventPage, EventSelection
 from gateway.errors import CursorExpired, NotFound, Unavailable
+from gateway.http.api.jobs import split_at_commas
 from gateway.http.bodies import MAX_WAIT, QueryString, read_query
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.server_sent_events import KEEP_ALIVE, ServerSentEvent, last_event_id, stream_events
@@ -18,10 +19,6 @@ from gateway.http.server_sent_events import KEEP_ALIVE, ServerSentEvent, last_ev
 #: seconds between attempts to read the feed while PostgreSQL is unavailable
 _RETRY_INTERVAL = 0.5
 _MAX_ID = 2**62
-
-
-def _split(value: object) -> object:
-    return value.split(",") if isinstance(value, str) else value
 
 
 class EventStreamQuery(QueryString):
@@ -32,7 +29,7 @@ class EventStreamQuery(QueryString):
     after: int | None = Field(
         None, ge=0, le=_MAX_ID, description="only events after this id; from the oldest that is kept when left out"
     )
-    types: Annotated[list[str] | None, BeforeValidator(_split)] = Field(
+    types: Annotated[list[str] | None, BeforeValidator(split_at_commas)] = Field(
         None,
         max_length=50,
         description="only events of these types or groups (`job.*`), separated by commas",

@@ -49,7 +49,8 @@ _NULL_RESULT = b'{"status":"success","result":null'
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
 
 
-def _split(value: object) -> object:
+def split_at_commas(value: object) -> object:
+    """The values of a member of a query that takes several; for `BeforeValidator`."""
     return value.split(",") if isinstance(value, str) else value
 
 
@@ -58,7 +59,7 @@ class JobQuery(QueryString):
 
     EXAMPLE: ClassVar = {"limit": 20}
 
-    status: Annotated[list[JobStatus] | None, BeforeValidator(_split)] = Field(
+    status: Annotated[list[JobStatus] | None, BeforeValidator(split_at_commas)] = Field(
         None, description="only those with one of these statuses, separated by commas"
     )
     connector_id: UUID | None = Field(None, description="only those of this connector")
