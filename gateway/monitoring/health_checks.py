@@ -36,8 +36,11 @@ _OTHER_FILES, _DISK = 100, 1 << 30
 #: seconds that a queued job may wait before the check warns
 _QUEUE_WAIT = 60.0
 #: names of variables that the client and the command line read
-_OTHER_VARIABLES = frozenset(
-    {"URL", "CLIENT_ID", "CLIENT_SECRET", "WORKSPACE", "ORGANIZATION_ID", "TEST_DATABASE_URL", "TEST_REDIS_URL"}
+OTHER_VARIABLES = frozenset(
+    {
+        *("URL", "CLIENT_ID", "CLIENT_SECRET", "WORKSPACE", "ORGANIZATION_ID", "PROFILE"),
+        *("TEST_DATABASE_URL", "TEST_REDIS_URL"),
+    }
 )
 
 
@@ -86,7 +89,7 @@ async def check_results(settings: Settings, environ: Mapping[str, str] = os.envi
 
 def of_environment(environ: Mapping[str, str]) -> Iterator[CheckResult]:
     """Variables that look like settings and are not: the gateway does not read a misspelt setting."""
-    known = {f"GATEWAY_{name.upper()}" for name in (*Settings.model_fields, *_OTHER_VARIABLES)}
+    known = {f"GATEWAY_{name.upper()}" for name in (*Settings.model_fields, *OTHER_VARIABLES)}
     for name in sorted(environ):
         if (
             name.startswith("GATEWAY_")

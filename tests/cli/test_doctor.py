@@ -31,7 +31,9 @@ from tests.harness.command_line import invoked
 from tests.harness.databases import created_database, url_of
 
 
-@pytest.mark.parametrize("name", ["GATEWAY_BIND", "GATEWAY_UPSTREAM_TEAM_CHAT", "GATEWAY_OAUTH_X_CLIENT_ID", "HOME"])
+@pytest.mark.parametrize(
+    "name", ["GATEWAY_BIND", "GATEWAY_PROFILE", "GATEWAY_UPSTREAM_TEAM_CHAT", "GATEWAY_OAUTH_X_CLIENT_ID", "HOME"]
+)
 def test_a_variable_that_is_a_setting_is_no_finding(name: str):
     assert list(of_environment({name: "x"})) == []
 

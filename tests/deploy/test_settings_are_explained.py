@@ -7,14 +7,26 @@ from typing import Any
 
 import pytest
 
+from gateway.monitoring.health_checks import OTHER_VARIABLES
 from gateway.settings import Settings
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
 #: for `gateway up` to set, not for operators
 INNER = {"embedded"}
 SETTINGS = {f"GATEWAY_{name.upper()}": field for name, field in Settings.model_fields.items() if name not in INNER}
 ENTRY = re.compile(r"((?:# .*\n)+)#(GATEWAY_[A-Z_]+)=(.*)\n")
 ROW = re.compile(r"\| `(GATEWAY_[A-Z_]+)` \| (?:`(.*?)`)? *\| (.*) \|\n")
+
+
+NAME = re.compile(r"GATEWAY_[A-Z0-9_]*[A-Z0-9]")
+#: members of families, whose names hold that of a kind
+OF_A_KIND = re.compile(r"GATEWAY_(UPSTREAM|OAUTH)(_.*)?")
+NAMING = [
+    *(path for path in DEPLOY.rglob("*") if path.is_file() and path.parent.name != "requirements"),
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "specs/README.md")),
+]
 
 
 def shown(value: Any) -> str:
@@ -59,6 +71,20 @@ def test_the_example_explains_every_setting_and_no_other(example: dict[str, tupl
 
 def test_the_readme_explains_every_setting_and_no_other(table: dict[str, tuple[str, str]]):
     assert table == explained()
+
+
+def test_every_variable_that_a_document_or_a_manifest_names_is_one():
+    compose = set(re.findall(r"\$\{(GATEWAY_\w+)", (DEPLOY / "compose.yaml").read_text("utf-8")))
+    known = {*SETTINGS, *compose, *(f"GATEWAY_{name}" for name in OTHER_VARIABLES)}
+
+    unknown = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in NAMING
+        for name in NAME.findall(path.read_text("utf-8"))
+        if name not in known and not OF_A_KIND.fullmatch(name)
+    }
+
+    assert unknown == set()
 
 
 def test_the_example_can_be_read_as_it_is(monkeypatch: pytest.MonkeyPatch):
