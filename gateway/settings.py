@@ -42,8 +42,8 @@ class Settings(BaseSettings):
     )
     database_direct_url: str | None = Field(
         None,
-        description="PostgreSQL without the pooler, for notifications and migrations; without it processes look every "
-        "second for what changed.",
+        description="PostgreSQL without the pooler, for notifications and migrations; without it processes poll for "
+        "changes every second.",
     )
     redis_url: str = Field(
         "redis://127.0.0.1:6379/0", description="URL of Redis, which wakes workers and shares rate limits."
@@ -81,8 +81,8 @@ class Settings(BaseSettings):
     oidc_scopes: str = Field("openid email", description="Scopes requested from the provider, separated by spaces.")
     oidc_claim: str = Field(
         "email",
-        description="The claim of the ID token by which `gateway admin person add` knows people; an `email` must be "
-        "verified.",
+        description="The claim of the ID token that identifies a person to `gateway admin person add`; an `email` must "
+        "be verified.",
     )
     oidc_name: str = Field("single sign-on", description="Name of the provider on the sign-in button.")
     secret_sign_in: bool = Field(
@@ -127,7 +127,7 @@ class Settings(BaseSettings):
     worker_jobs: int = Field(100, description="Maximum number of jobs that one worker runs concurrently.")
     files_url: str | None = Field(
         None,
-        description="Where stored downloads lie: a folder that all processes share (DATA_DIR/blobs unless set), or "
+        description="Where stored files are kept: a folder that all processes share (DATA_DIR/blobs unless set), or "
         "s3://bucket/prefix with the AWS_… variables and the extra `s3`.",
     )
     max_file_bytes: int = Field(
@@ -138,7 +138,7 @@ class Settings(BaseSettings):
     )
     sync_every: dict[str, Annotated[float, Field(gt=0)]] = Field(
         default_factory=dict,
-        description="Seconds between synchronizations where they are not to be what the spec says, as JSON by kind or "
+        description="Seconds between synchronizations, in place of the spec's, as JSON by kind or "
         'by kind and entity: {"support-desk": 600, "support-desk.tickets": 60}.',
     )
     brand_name: str = Field("Agent connector gateway", description="Name of the operator on pages for people.")
@@ -160,8 +160,8 @@ class Settings(BaseSettings):
     max_requests: int = Field(
         10_000,
         ge=1,
-        description="Requests in progress in one front end, of one organization at most half of what the others leave; "
-        "more are 503.",
+        description="Maximum number of requests in progress in one front end, for one organization half of what the "
+        "others leave; more get 503.",
     )
     max_connections: int = Field(
         10_000, ge=1, description="Maximum number of connections to one front end; further connections are closed."
@@ -183,7 +183,7 @@ class Settings(BaseSettings):
     cache_bytes: int = Field(
         64 << 20,
         ge=0,
-        description="Memory in bytes for remembered responses per process (Cache-Control: max-age).",
+        description="Memory in bytes for cached responses per process (Cache-Control: max-age).",
     )
     metrics_bind: str | None = Field(
         None,

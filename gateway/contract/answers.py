@@ -65,7 +65,7 @@ class Answer(Struct, frozen=True, omit_defaults=True, kw_only=True):
     incomplete: Annotated[str | None, member("Of lists: why the application does not give the rest.")] = None
     meta: Annotated[
         Mapping[str, Any] | None,
-        member("What the application says beside its records.", {"next_page": None, "count": 1}),
+        member("Members of the application's response beside its records.", {"next_page": None, "count": 1}),
     ] = struct_field(name="connector_metadata")
     execution: Annotated[ExecutionView | None, member("The call itself; missing in a dry run.")] = struct_field(
         default=None, name="execution_metadata"

@@ -55,7 +55,7 @@ class BatchOptions(msgspec.Struct, frozen=True):
     """How a batch is run."""
 
     concurrency: int = CONCURRENCY
-    #: whether the first operation that does not succeed keeps the others from being sent
+    #: whether no operation is sent after the first one that does not succeed
     stop_on_error: bool = False
     #: whether the operations run in order and may refer to the results of earlier ones
     steps: bool = False

@@ -91,7 +91,7 @@ class Connector(Struct, frozen=True):
     created_at: Annotated[Time | None, member("When the connector was created.", TIME)] = None
     updated_at: Annotated[Time | None, member("When the connector was last changed.", TIME)] = None
     summarized_source_template: Annotated[
-        SourceTemplateView | None, member("The kind once more, as known clients read it.")
+        SourceTemplateView | None, member("The kind again, as known clients read it.")
     ] = None
 
 

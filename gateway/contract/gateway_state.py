@@ -21,7 +21,7 @@ class ClientView(Struct, frozen=True):
         list[str], member("The redirect URLs of its consents.", ["https://app.example.com/connected"])
     ]
     callback_urls: Annotated[
-        list[str], member("Where its calls may have the ends of jobs delivered.", ["https://app.example.com/jobs"])
+        list[str], member("The URLs that `callback_url` of its calls may name.", ["https://app.example.com/jobs"])
     ]
     created_at: Annotated[Time | None, member("When the client was created.", TIME)]
     disabled_at: Annotated[Time | None, member("When the client was disabled.")]

@@ -21,7 +21,9 @@ class HookView(Struct, frozen=True, omit_defaults=True):
     verification_token: Annotated[
         str | None, member("The token that the application sent, to be copied into its settings within the hour.")
     ] = None
-    last_notice_at: Annotated[Time | None, member("When the last notice of these seven days came.", TIME)] = None
+    last_notice_at: Annotated[
+        Time | None, member("When the last notice arrived, within the last seven days.", TIME)
+    ] = None
 
 
 class NoticeAnswer(Struct, frozen=True, omit_defaults=True):

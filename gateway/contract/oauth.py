@@ -139,7 +139,7 @@ class FlowView(Struct, frozen=True, omit_defaults=True):
 
 
 class AppIdentityView(Struct, frozen=True):
-    """An OAuth app; its secret never comes back."""
+    """An OAuth app, without its secret."""
 
     client_id: Annotated[str, member("The app's id.", "acme-agents")]
 
@@ -234,7 +234,7 @@ class JsonRpcRequest(Struct, frozen=True):
 
     jsonrpc: Annotated[Literal["2.0"], member("Always `2.0`.")]
     method: Annotated[str, member("The method.", "tools/list")]
-    id: Annotated[str | int | None, member("Comes back in the response.", 1)] = None
+    id: Annotated[str | int | None, member("Repeated in the response.", 1)] = None
     params: Annotated[dict[str, Any] | None, member("The params of the method.", {})] = None
 
 

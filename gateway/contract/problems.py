@@ -47,7 +47,7 @@ class ErrorFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
     begins_after: Annotated[int | None, member("Of a cursor that is too old: the `after` of the oldest events.")] = None
     expected_offset: Annotated[int | None, member("Of an upload: the byte of the file at which it continues.")] = None
     errors: Annotated[list[FaultView] | None, member("All faults; each message stands alone.")] = None
-    upstream: Annotated[UpstreamFaultView | None, member("What the application said.")] = None
+    upstream: Annotated[UpstreamFaultView | None, member("The application's own error.")] = None
 
 
 class JobErrorView(ErrorFacts, frozen=True):

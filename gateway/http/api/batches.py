@@ -39,7 +39,7 @@ MAX_BYTES, _MAX_LINE, _MAX_JSON = 64 << 20, 1 << 20, 16 << 20
 #: bytes after whose receipt a sender has its seconds again
 _RENEWS_AFTER = 1 << 20
 _DECODER = msgspec.json.Decoder()
-_CALLBACK = "one of the client's callback URLs, which gets the end of the job"
+_CALLBACK = "one of the client's callback URLs, which receives the job's final event"
 _OPERATION = {**msgspec.json.schema(BatchOperation)["$defs"]["BatchOperation"], "description": "one operation"}
 
 
@@ -50,7 +50,7 @@ class BatchOptionsBody(Body):
         None, ge=1, le=MAX_CONCURRENCY, description=f"operations that run at a time; {CONCURRENCY} by default"
     )
     stop_on_error: bool | None = Field(
-        None, description="whether the first operation that does not succeed keeps the others from being sent"
+        None, description="whether no operation is sent after the first one that does not succeed"
     )
 
 

@@ -21,9 +21,9 @@ class ChangeClient(Body):
         "callbacks": {"callback_urls": ["https://app.example.com/jobs"]},
     }
 
-    redirect_urls: list[str] = Field([], description="https URLs, in the place of those that it had")
+    redirect_urls: list[str] = Field([], description="https URLs, which replace the current ones")
     callback_urls: list[str] = Field(
-        [], description="receivers that `callback_url` of its calls may name, in the place of those that it had"
+        [], description="receivers that `callback_url` of its calls may name; they replace the current ones"
     )
 
 

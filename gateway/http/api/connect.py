@@ -31,7 +31,7 @@ class CreateConnectSession(Body):
         None, description="the connector to authorize again, in place"
     )
     redirect_url: str | None = Field(
-        None, max_length=2000, description="where the browser goes in the end; one of the client's"
+        None, max_length=2000, description="where the browser returns to; one of the client's"
     )
     expires_in: int = Field(
         MAX_LINK_SECONDS, ge=1, le=MAX_LINK_SECONDS, description="seconds for which the link is valid"

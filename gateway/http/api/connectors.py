@@ -69,7 +69,9 @@ class ChangeConnector(Body):
     }
 
     name: Name | None = Field(None, description="the new display name")
-    credentials: dict[str, Any] | None = Field(None, description="new credentials; the old stay until these are good")
+    credentials: dict[str, Any] | None = Field(
+        None, description="new credentials; the old ones stay until the application has accepted these"
+    )
     status: Literal["active", "disabled"] | None = Field(None, description="`disabled` stops all calls")
 
 

@@ -75,7 +75,9 @@ class ExecuteBody(Body):
     exclude_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to leave out")
     skip_truncation: bool | None = Field(None, description="false cuts long texts; they are whole by default")
     intent: Text | None = Field(None, description="why, for the audit log")
-    labels: dict[Text, Text] | None = Field(None, max_length=50, description="labels of the job, should it become one")
+    labels: dict[Text, Text] | None = Field(
+        None, max_length=50, description="labels of the job, if the call becomes one"
+    )
     output: OutputBody | None = Field(
         None, description="of a list or search: a job collects all pages into a file, which is its result"
     )

@@ -46,7 +46,7 @@ class InitiateOAuth(Body):
 
     workspace_name: Name = Field(description="the workspace that the connector will belong to")
     connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
-    redirect_url: str = Field(max_length=2000, description="where the browser lands; one of the client's")
+    redirect_url: str = Field(max_length=2000, description="where the browser returns to; one of the client's")
     name: Name | None = Field(None, description="display name; the kind's title when left out")
     environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
     scopes: list[str] | None = Field(None, max_length=100, description="the kind's usual ones when left out")

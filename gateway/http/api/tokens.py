@@ -51,7 +51,7 @@ class TokenRequest(ClientCredentials):
     code_verifier: str = Field(
         "", max_length=200, description="of authorization_code: the code verifier of PKCE (RFC 7636)"
     )
-    refresh_token: str = Field("", max_length=_MAX_SECRET, description="of refresh_token: the token, good once")
+    refresh_token: str = Field("", max_length=_MAX_SECRET, description="of refresh_token: the token, valid once")
     resource: str | None = Field(None, max_length=2000, description="the URL that the tokens are for (RFC 8707)")
     scope: str = Field(
         "",
