@@ -20,7 +20,7 @@ async def every(seconds: float, duty: Callable[[], Awaitable[object]], *, name: 
     """Await `duty()` again and again, `seconds` after it returned, until the task is cancelled.
 
     An error of the duty, whatever its class, is logged and counted in `gateway_background_failures{loop}`; the first of
-    several in a row with its traceback, unless a store is away. An end of the process (`SystemExit`,
+    several in a row with its traceback, unless a store is unavailable. An end of the process (`SystemExit`,
     `KeyboardInterrupt`) goes through.
     """
     failures = 0

@@ -47,7 +47,7 @@ def faults_of(params: Mapping[str, Any], earlier: Iterable[str]) -> Iterator[Fie
     for pointer, reference in references(params):
         field = pointer.removeprefix("/params/").replace("/", ".")
         if not isinstance(reference, str) or not reference.partition(".")[2]:
-            message = f'{field} is no reference; write {{"$from": "<id of an earlier step>.<path>"}}'
+            message = f'{field} is not a reference; write {{"$from": "<id of an earlier step>.<path>"}}'
             yield FieldError(pointer, field, "reference", message)
         elif source_of(reference) not in known:
             hint = did_you_mean(source_of(reference), known)

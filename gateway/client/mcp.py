@@ -53,7 +53,7 @@ class StdioBridge:
 
 
 async def _response_of(reply: aiohttp.ClientResponse, send: Send) -> dict[str, Any]:
-    """The response; notifications before it are sent on. Raises RpcError for what is no answer of the protocol."""
+    """The response; notifications before it are sent on. Raises RpcError for anything but an answer of the protocol."""
     try:
         if reply.content_type == "text/event-stream":
             async for document in _events(reply):

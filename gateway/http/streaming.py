@@ -62,7 +62,7 @@ async def send(
 
 @asynccontextmanager
 async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
-    """The block ends with ConnectionResetError within a second of the caller's going away, or when it reads no more."""
+    """The block ends with ConnectionResetError within a second after the caller disconnects or stops reading."""
     task = asyncio.current_task()
     assert task is not None
     watch = _CallerWatch(request, task)
@@ -77,7 +77,7 @@ async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
 
 
 class _CallerWatch:
-    """Cancels the task that answers a caller who goes away, or reads no more.
+    """Cancels the task that answers a caller who disconnects or stops reading.
 
     It checks periodically, which costs nothing per chunk; aiohttp has no event for a caller that disconnects.
     """

@@ -29,7 +29,7 @@ class SignInRefused(Forbidden):
 
 
 class ProviderUnavailable(Unavailable):
-    code, title = "provider_unavailable", "The sign-in provider is away"
+    code, title = "provider_unavailable", "The sign-in provider is unavailable"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Running jobs in PostgreSQL: claimed by compare-and-set, kept by heartbeats, every later write behind a fence.
 
-A claim raises the job's fence; a write that carries an older one matches nothing, so whoever was frozen or given up
-changes nothing any more. Time is the database's clock only.
+A claim raises the job's fence; a write that carries an older one matches nothing, so a process that was frozen or
+given up changes nothing any more. Time is the database's clock only.
 """
 
 import json

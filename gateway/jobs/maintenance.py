@@ -34,7 +34,7 @@ _FREEZE, _ROUNDS_AFTER_FREEZE = timedelta(seconds=0.7 * LEASE), 2
 _LOCK = 0x73776570
 
 _TRY_LOCK = "SELECT now() AS now, pg_try_advisory_xact_lock($1) AS is_ours"
-# A server that was away let all leases run out: their holders get the time to say that they are still there.
+# While PostgreSQL was unavailable all leases ran out: their holders get time to renew them.
 _JUST_STARTED = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => $1)"
 # A process listens for notifications in a session of its name: while that lasts the process has not ended, whatever its
 # pid says here. Copies of a virtual machine have the same pids, and only one of them has the process.

@@ -186,7 +186,7 @@ class Lease:
                 await self._leases.restore([self.key])
             return None if self.run_context.may_be_repeated else self._too_late()
         except Unavailable:
-            log.error("PostgreSQL is away for too long; the result is dropped", extra={"job_id": str(job.id)})
+            log.error("PostgreSQL was unavailable for too long; the result is dropped", extra={"job_id": str(job.id)})
             return None
 
     def _on_away(self) -> None:

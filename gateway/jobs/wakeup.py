@@ -39,7 +39,7 @@ _WAKEUP_TIMEOUT = 10
 #: wake-ups at a time
 _CONCURRENCY = 10
 _AWAY = (RedisError, OSError, TimeoutError)
-_REDIS_AWAY = "Redis is away; jobs are found in PostgreSQL until it is back"
+_REDIS_AWAY = "Redis is unavailable; jobs are found in PostgreSQL until it is back"
 
 # arq logs two lines for every wake-up, which do not help an operator.
 logging.getLogger("arq.worker").setLevel(logging.WARNING)
@@ -95,7 +95,7 @@ class Wakeup:
                         await self._redis.enqueue_job("run", _job_id=arq_id)
                     await self._redis.publish(CHANNEL, b"")
             except _AWAY:
-                log.warning("Redis is away; workers will find the jobs in PostgreSQL", extra={"jobs": len(pending)})
+                log.warning("Redis is unavailable; workers find the jobs in PostgreSQL", extra={"jobs": len(pending)})
                 self._backs_off_until = asyncio.get_running_loop().time() + _BACKOFF
 
     async def is_there(self) -> bool:
@@ -146,7 +146,7 @@ class NotifiedWorker(Worker):
             await every(0, self._poll_once, name="wake-up queue")
 
     async def _poll_once(self) -> None:
-        """Raises Unavailable when Redis is away."""
+        """Raises Unavailable when Redis does not respond."""
         self._is_notified.clear()
         try:
             await self._poll_iteration()
@@ -158,7 +158,7 @@ class NotifiedWorker(Worker):
                 await self._is_notified.wait()
 
     async def start_jobs(self, job_ids: list[bytes]) -> None:
-        """As arq does it, but in one round trip, and so that no slot is lost when Redis goes away half-way."""
+        """As arq does it, but in one round trip, and so that no slot is lost if Redis fails in between."""
         names = [job_id.decode() for job_id in job_ids[: self.max_jobs - self.job_counter]]
         if not names:
             return
@@ -187,7 +187,7 @@ class NotifiedWorker(Worker):
         await _closed(self._redis)
 
     async def _listen(self) -> None:
-        """Raises Unavailable when Redis is away."""
+        """Raises Unavailable when Redis does not respond."""
         try:
             async with self.pool.pubsub() as channel:
                 await channel.subscribe(CHANNEL)
@@ -197,7 +197,7 @@ class NotifiedWorker(Worker):
             raise Unavailable(_REDIS_AWAY) from None
 
     async def _receive(self, channel: Any) -> None:
-        """Wake at every notification; a Redis that does not answer a ping within two seconds is away."""
+        """Wake at every notification; a Redis that does not answer a ping within two seconds is unavailable."""
         is_pinged = False
         while True:
             message = await channel.get_message(timeout=_TIMEOUT)

@@ -7,7 +7,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.operation_search.other_applications import pattern_of_others
 from gateway.operation_search.words import stems
 
-#: a word that is no preposition and no other joint
+#: a word that is not a preposition or another joint
 _NOUN = (
     r"(?!(?:in|from|to|on|at|of|for|with|by|and|or|but|so|as|that|which|who|is|are|was|were|has|have|do|does|the|a|an"
     r"|into|about|after|before|since|until|because|when|where|while|under|over|called|named|this|these|those)\b)\w"

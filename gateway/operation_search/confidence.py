@@ -1,10 +1,11 @@
 """Whether an operation does the task, or the search found only operations that come close.
 
-A linear rule. A low strength alone is no reason to refuse: the wording of a task may be unusual. A task is refused for
-what speaks against it: an action that the entity does not have, a verb that few operations do and by which none of the
-leading ones is known, another application's name, a thing that can only be written, a noun that qualifies the entity as
-another thing. The weights were fitted by logistic regression on questions with and without an answer: those of the
-tests, phrases of specs left out of the index, operations left out of the catalog, all of these in long requests too.
+A linear rule. A low strength alone is not a reason to refuse: the wording of a task may be unusual. A task is refused
+for what speaks against it: an action that the entity does not have, a verb that few operations do and by which none of
+the leading ones is known, another application's name, a thing that can only be written, a noun that qualifies the
+entity as another thing. The weights were fitted by logistic regression on questions with and without an answer: those
+of the tests, phrases of specs left out of the index, operations left out of the catalog, all of these in long requests
+too.
 """
 
 from collections.abc import Sequence

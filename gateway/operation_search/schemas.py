@@ -1,7 +1,7 @@
 """The schema of an operation's params as tool formats accept it: a plain object at the top, only `$defs` in use.
 
-Large model APIs refuse `oneOf`, `anyOf`, `allOf`, `not` and `enum` at the top of a tool's schema. What the spec demands
-there is told as sentences; the gateway checks it in any case.
+Large model APIs refuse `oneOf`, `anyOf`, `allOf`, `not` and `enum` at the top of a tool's schema. The spec's
+constraints there become sentences of the description; the gateway checks them in any case.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -50,7 +50,7 @@ class HookAddress:
 
 @dataclass(frozen=True, slots=True)
 class SentNotice:
-    """A notice and what the receiver answered; status 0 is no answer."""
+    """A notice and what the receiver answered; status 0 means no answer."""
 
     kind: str
     url: str

@@ -81,7 +81,7 @@ def _id(row: Row, field: JsonPath) -> object:
 
 
 def size_asked(query: Mapping[str, object], name: str, usual: int, most: int) -> int:
-    """The page size of a request; raises BadPage for what is no number of at least one, cuts what is too much."""
+    """The page size of a request; raises BadPage unless it is a number of at least 1, and cuts a larger one."""
     value = query.get(name)
     if value is None or value == "":
         return min(usual, most)

@@ -111,7 +111,7 @@ def _truncated(chunks: Iterable[memoryview], fault: Fault | None) -> Iterator[me
 
 async def _until_closed(request: web.Request) -> None:
     """Wait for the reader to give up."""
-    # aiohttp has no event for a client that goes away.
+    # aiohttp has no event for a client that disconnects.
     while request.transport is not None and not request.transport.is_closing():  # noqa: ASYNC110
         await asyncio.sleep(_POLL_INTERVAL)
 

@@ -87,7 +87,7 @@ def _address(document: Document, server: str | None, base_url: str) -> tuple[dic
         address = {"server": fixed[0], "hosts": [urlsplit(fixed[0]).hostname or ""], "environment": {}}
     for host in address["hosts"]:
         if is_forbidden_host(host.removeprefix("*.")):
-            raise ImportFailed(f"{host} is no public host; give the server's URL: --server https://api.example.com")
+            raise ImportFailed(f"{host} is not a public host; give the server's URL: --server https://api.example.com")
     return address, findings
 
 

@@ -64,7 +64,7 @@ def pointer_parts(pointer: str) -> list[str]:
 def references_in(root: Any) -> Iterator[dict[str, Any]]:
     """Every mapping with a `$ref` in a tree; a shared node is entered once.
 
-    Specification extensions (`x-…`) are left out: their content is no part of the description.
+    Specification extensions (`x-…`) are left out: their content does not belong to the description.
     """
     pending, seen = [root], {id(root)}
     while pending:

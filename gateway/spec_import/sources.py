@@ -88,7 +88,7 @@ async def load(source: str, policy: EgressPolicy | None = None, override: URL | 
 def _mapping(content: bytes, name: str) -> dict[str, Any]:
     document = parse(content, name)
     if not isinstance(document, dict):
-        raise ImportFailed(f"{name} is not an OpenAPI document: it is no mapping")
+        raise ImportFailed(f"{name} is not an OpenAPI document: it is not a mapping")
     return document
 
 

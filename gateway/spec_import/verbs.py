@@ -29,7 +29,7 @@ CHANGING = _set(
     "resume revoke rotate send set share shutdown sign start stop submit suspend trigger uninstall unlock "
     "unsubscribe update upload write"
 )
-#: those of them that are no nouns: a path that ends with one does it, whatever its name says
+#: those of them that are not nouns: a path that ends with one is that action, whatever its name
 PURELY_CHANGING = _set(
     "activate approve cancel create deactivate delete destroy disable enable execute kick logoff logout purge "
     "reboot regenerate reject remove reset restart resume revoke rotate send shutdown suspend trigger unlock "

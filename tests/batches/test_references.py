@@ -35,9 +35,9 @@ def test_a_path_that_is_not_there_is_named(reference):
     ("value", "text"),
     [
         ("b.id", "refers to 'b', which is not the id of an earlier step; known: a"),
-        ("a", "is no reference"),
-        ("a.", "is no reference"),
-        (7, "is no reference"),
+        ("a", "is not a reference"),
+        ("a.", "is not a reference"),
+        (7, "is not a reference"),
     ],
 )
 def test_a_reference_to_nothing_is_a_fault(value, text):

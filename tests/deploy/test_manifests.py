@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gateway.http.routes import ROUTES
 from gateway.upstream import egress
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +22,8 @@ KUBERNETES = DEPLOY / "kubernetes"
 OLDEST = "1.32"
 #: commands of the image
 COMMANDS = {"serve", "worker", "migrate"}
+#: paths without a token that stay inside
+INNER_PATHS = {"/metrics", "/healthz", "/readyz", "/docs", "/openapi.json"}
 
 
 def resources() -> list[Any]:
@@ -155,6 +158,19 @@ def test_the_proxy_example_is_sound(tmp_path: Path):
 
     assert made.returncode == 0
     assert checked.returncode == 0, checked.stderr
+
+
+def test_the_proxy_example_lets_the_largest_upload_through():
+    example = (DEPLOY / "proxy" / "nginx.conf").read_text("utf-8")
+
+    assert re.findall(r"client_max_body_size (\w+);", example) == ["0"]  # the gateway has limits of its own
+
+
+def test_the_readme_has_every_path_that_a_proxy_may_pass():
+    table = (DEPLOY / "README.md").read_text("utf-8").partition("| paths | for |")[2]
+    first = {f"/{route.path.split('/')[1]}" for route in ROUTES}
+
+    assert set(re.findall(r"`(/[\w.-]+)(?:/\w+)?`", table)) == first - {"/", *INNER_PATHS}
 
 
 def test_no_secret_is_in_a_manifest():

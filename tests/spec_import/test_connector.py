@@ -91,7 +91,7 @@ def test_a_relative_server_is_at_the_documents_host():
 
 @pytest.mark.parametrize("host", ["localhost", "10.0.0.1", "api.internal"])
 def test_a_server_of_an_inner_network_is_refused(host):
-    with pytest.raises(ImportFailed, match="is no public host"):
+    with pytest.raises(ImportFailed, match="is not a public host"):
         imported({}, servers=[{"url": f"https://{host}/api"}])
 
 

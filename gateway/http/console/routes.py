@@ -116,5 +116,5 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     ),
     _form("/console/settings/apps", settings.put_app, "Use an own app", "oauth_app.put", ADMIN),
     _form("/console/settings/apps/delete", settings.delete_app, "Use the platform's app", "oauth_app.delete", ADMIN),
-    _page("/console/{page:.*}", overview.show_missing, "What is no page"),
+    _page("/console/{page:.*}", overview.show_missing, "An unknown page"),
 )

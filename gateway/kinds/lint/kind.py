@@ -233,7 +233,7 @@ def _sunsets(kind: Kind) -> Iterator[PlacedError]:
         if ending.sunset is None:
             yield ("deprecations", str(number)), "has no `sunset`; say when it ends"
         if ending.switched and not (ending.replacement or "").startswith("/"):
-            yield ("deprecations", str(number), "replacement"), "is no path, so requests cannot be `switched` to it"
+            yield ("deprecations", str(number), "replacement"), "is not a path, so requests cannot be `switched` to it"
         paths = [operation.action.request.split(" ", 1)[1] for operation in kind.operations.values()]
         if not any(path.startswith(ending.path) for path in paths):
             yield ("deprecations", str(number), "path"), f"{ending.path} is the beginning of no request"

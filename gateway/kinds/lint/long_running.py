@@ -28,7 +28,7 @@ def _requests(kind: Kind, operation: Operation, how: LongRunning) -> Iterator[Pl
         for name in re.findall(r"{(\w+)}", line):
             if name not in (*params, RUN_ID):
                 hint = did_you_mean(name, [*params, RUN_ID])
-                yield tuple(member.split(".")), f"needs {{{name}}}, which is no param and not {{{RUN_ID}}}; {hint}"
+                yield tuple(member.split(".")), f"needs {{{name}}}, which is neither a param nor {{{RUN_ID}}}; {hint}"
     if how.start is not None and how.start.request is not None:
         for name in re.findall(r"{(\w+)}", how.start.request):
             if name not in params:

@@ -135,7 +135,7 @@ class CrmQuery(CrmWorld):
         return self._batch_from(found, 0, _batch_of(call))
 
     def _selected(self, text: str, *, with_deleted: bool) -> list[Record]:
-        """The records of a query, or its groups; raises Refusal for what is no query."""
+        """The records of a query, or its groups; raises Refusal for a malformed query."""
         try:
             query = soql.parse(text)
             rows = soql.run(query, self.rows_for(query.object, with_deleted))

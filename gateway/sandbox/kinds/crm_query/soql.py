@@ -17,7 +17,7 @@ _QUERY = re.compile(
 
 
 class MalformedQuery(Exception):
-    """The text is no query, or one that the sandbox does not understand."""
+    """The text is not a query, or one that the sandbox does not understand."""
 
 
 @dataclass(frozen=True, slots=True)
