@@ -1,11 +1,13 @@
 """Every setting of the gateway, read once from the environment (`GATEWAY_…`); secrets have no default."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from yarl import URL
@@ -14,14 +16,30 @@ from gateway.upstream.egress import parse_override
 
 #: as bind addresses they mean all addresses of the machine; no client can connect to them
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with only
-
-
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+#: one of the hosts in the URL of a store, with its port
+_HOST = re.compile(r"(?:\[[^]]*\]|[^:]*)(?::\d+)?")
 _MAX_PORT = 65_535
 
 
 class SettingsError(ValueError):
     """A setting that cannot be used; the text names its variable."""
+
+
+def _is_store(text: str, schemes: Container[str]) -> bool:
+    """Whether the text is the URL of a server or of several, whose ports are numbers."""
+    scheme, _, rest = text.partition("://")
+    hosts = re.split(r"[/?]", rest)[0].rpartition("@")[2].split(",")
+    return scheme in schemes and all(map(_HOST.fullmatch, hosts))
+
+
+def _is_address(text: str, schemes: Container[str]) -> bool:
+    """Whether the text is a URL with a host, and without a query and a fragment."""
+    try:
+        url = URL(text)
+    except ValueError:
+        return False
+    return url.scheme in schemes and bool(url.host) and not url.query_string and not url.fragment
 
 
 def require_port(bind: str) -> None:
@@ -136,7 +154,7 @@ class Settings(BaseSettings):
     synchronize: bool = Field(
         True, description="Whether records are synchronized automatically; if false, only on request."
     )
-    sync_every: dict[str, Annotated[float, Field(gt=0)]] = Field(
+    sync_every: Annotated[dict[str, Annotated[float, Field(gt=0)]], NoDecode] = Field(
         default_factory=dict,
         description="Seconds between synchronizations, in place of the spec's, as JSON by kind or "
         'by kind and entity: {"support-desk": 600, "support-desk.tickets": 60}.',
@@ -192,7 +210,9 @@ class Settings(BaseSettings):
     tracing: bool = Field(
         False, description="Send OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra `otel`."
     )
-    log_format: str = Field("auto", description="`json`, `text`, or `auto`: text on a terminal and JSON when piped.")
+    log_format: Literal["json", "text", "auto"] = Field(
+        "auto", description="`json`, `text`, or `auto`: text on a terminal and JSON when piped."
+    )
     log_level: str = Field("info", description="Lowest severity that is logged.")
 
     @field_validator("specs", mode="before")
@@ -212,11 +232,40 @@ class Settings(BaseSettings):
             parse_override(each)
         return value
 
+    @field_validator("sync_every", mode="before")
+    @classmethod
+    def _intervals(cls, value: object) -> object:
+        try:
+            return msgspec.json.decode(value) if isinstance(value, str) else value
+        except msgspec.DecodeError as error:
+            raise ValueError('it is JSON such as {"support-desk": 600, "support-desk.tickets": 60}') from error
+
+    @field_validator("public_url")
+    @classmethod
+    def _public(cls, value: str | None) -> str | None:
+        if value and not _is_address(value, ("https", "http")):
+            raise ValueError("it looks like https://gateway.example.com")
+        return value or None
+
+    @field_validator("files_url")
+    @classmethod
+    def _files(cls, value: str | None) -> str | None:
+        if value and value.startswith("s3:") and not re.match(r"s3://[^/]", value):
+            raise ValueError("it is a folder, or looks like s3://bucket/prefix")
+        return value
+
     @field_validator("database_url", "database_direct_url")
     @classmethod
     def _postgres(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("postgresql://", "postgres://")):
+        if value is not None and not _is_store(value, ("postgresql", "postgres")):
             raise ValueError("it looks like postgresql://user:password@host:5432/database")
+        return value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis(cls, value: str) -> str:
+        if not _is_store(value, ("redis", "rediss", "unix")):
+            raise ValueError("it looks like redis://:password@host:6379/0")
         return value
 
     @field_validator("log_level")
@@ -231,9 +280,8 @@ class Settings(BaseSettings):
     def _provider(cls, value: str | None, others: ValidationInfo) -> str | None:
         if not value:
             return None
-        url = URL(value)
         schemes = ("https", "http") if others.data.get("oidc_private") else ("https",)
-        if url.scheme not in schemes or not url.host or url.user or url.query_string or url.fragment:
+        if not _is_address(value, schemes) or URL(value).user:
             raise ValueError(
                 "it looks like https://login.example.com; plain HTTP needs GATEWAY_OIDC_PRIVATE=true as well"
             )
@@ -260,10 +308,11 @@ class Settings(BaseSettings):
             raise ValueError("without GATEWAY_OIDC_ISSUER nothing is left to sign in with; set it too")
         return value
 
-    @field_validator("bind")
+    @field_validator("bind", "metrics_bind")
     @classmethod
-    def _host_and_port(cls, value: str) -> str:
-        require_port(value)
+    def _host_and_port(cls, value: str | None) -> str | None:
+        if value:
+            require_port(value)
         return value
 
     @property

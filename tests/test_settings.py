@@ -95,7 +95,7 @@ def test_an_upstream_is_replaced_by_kind():
 
 
 def test_an_upstream_that_is_no_origin_is_refused():
-    with pytest.raises(SettingsError, match="GATEWAY_UPSTREAM_TEAM_CHAT: an upstream override is"):
+    with pytest.raises(SettingsError, match="GATEWAY_UPSTREAM_TEAM_CHAT: the address must be scheme, host and port"):
         upstream_overrides({"GATEWAY_UPSTREAM_TEAM_CHAT": "localhost"})
 
 

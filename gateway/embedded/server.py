@@ -114,7 +114,7 @@ class LocalServer(ABC):
 def not_ready(program: Program, lines: list[str] | None = None) -> StartupError:
     """The error of a program that ended, or never answered, with its last output."""
     output = "\n  ".join(lines or last_lines(program.log)) or "nothing"
-    return StartupError(f"{program.name} does not start. The last it said:\n  {output}")
+    return StartupError(f"{program.name} does not start. Its last output:\n  {output}")
 
 
 def installed(package: str, programs: str) -> Installed:

@@ -119,9 +119,9 @@ def parse_override(text: str) -> URL:
     """
     url = URL(text)
     if url.scheme not in ("http", "https") or not url.raw_host or not url.port:
-        raise ValueError("an upstream override is scheme, host and port, such as http://127.0.0.1:9001")
+        raise ValueError("the address must be scheme, host and port, such as http://127.0.0.1:9001")
     if url.raw_query_string or url.raw_fragment or url.user:
-        raise ValueError("an upstream override has no query, fragment or user; write http://127.0.0.1:9001")
+        raise ValueError("the address must have no query, fragment or user; write http://127.0.0.1:9001")
     return url.origin() if url.raw_path == "/" else URL(f"{url.origin()}{url.raw_path.rstrip('/')}", encoded=True)
 
 
