@@ -33,11 +33,11 @@ def test_each_holder_gets_half_of_what_the_others_leave(total: int, shares: list
 
 def test_a_place_that_is_given_back_is_free_again_and_its_holder_forgotten():
     slots = FairSlots(2, "test", "tests", retry_after=7)
-    slots.acquire("a")
+    slot = slots.acquire("a")
     with pytest.raises(Unavailable) as refused:
         slots.acquire("a")
 
-    slots.release("a")
+    slot.release()
 
     assert refused.value.retry_after == 7
     assert (slots.in_use, slots._held) == (0, {})

@@ -3,7 +3,6 @@
 import logging
 import re
 import time
-from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from functools import cache
 from random import getrandbits
@@ -40,7 +39,7 @@ from gateway.http.keys import (
 )
 from gateway.http.responses import html_response, json_response
 from gateway.http.route import Route
-from gateway.http.server.admission.load_shedding import FairSlots
+from gateway.http.server.admission.load_shedding import Slot
 from gateway.http.streaming import abort
 from gateway.http.unknown_ids import explained
 from gateway.identity.model import Caller, id_of, id_text
@@ -69,12 +68,11 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     app = request.app
     route = app[ROUTE_OF].get(request.match_info.route)
     entry, span = _begin(request, route)
-    slot: tuple[FairSlots, Hashable] | None = None
+    slot: Slot | None = None
     response: web.StreamResponse | None = None
     outcome: str | None = None
     try:
-        caller = await _authenticated(request, app, route)
-        slot = _taken_slot(request, app, route, caller)
+        caller, slot = await _admit(request, app, route)
         if route is not None:
             _permit(request, route, entry, caller)
         with span:
@@ -101,8 +99,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         response = _failed(request, route, InternalError())
     finally:
         if slot is not None:
-            slots, holder = slot
-            slots.release(holder)
+            slot.release()
         _record(request, app, entry, response, outcome, time.perf_counter() - started)
     if not response.prepared:
         if app[LIMITS].rates.is_limiting and RATE_HEADERS in request:
@@ -142,39 +139,27 @@ def _begin(request: web.Request, route: Route | None) -> tuple[Entry | None, Abs
     return entry, tracing.begin_request(request_id, request.method, request.headers)
 
 
-async def _authenticated(request: web.Request, app: web.Application, route: Route | None) -> Caller | None:
-    """Who calls; None for a request that needs no token. Raises Unauthorized, among others."""
+async def _admit(request: web.Request, app: web.Application, route: Route | None) -> tuple[Caller | None, Slot | None]:
+    """Authenticate the caller, and take a slot of its organization, or of the address of a request without a token.
+
+    Raises Unauthorized, RateLimited and Unavailable, among others.
+    """
     if CONTENT_ENCODING in request.headers:
         raise UnsupportedEncoding("encoded request bodies are not supported; send the request without Content-Encoding")
+    limits = app[LIMITS]
     # Said by the matched route alone, as another may match the path when it is decoded. Which methods a path takes
     # is no secret: the contract is public.
-    if route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed):
-        return None
+    is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
+    if is_open:
+        return None, None if route is None or route.is_probe else limits.tokenless.acquire(request.remote)
     caller = await (signed_in(request) if route and route.is_console else _caller(request, app[SERVICES]))
     request[CALLER] = caller
-    return caller
-
-
-def _taken_slot(
-    request: web.Request, app: web.Application, route: Route | None, caller: Caller | None
-) -> tuple[FairSlots, Hashable] | None:
-    """A slot of the caller's organization, or of the address of a request without a token; None for probes.
-
-    Raises RateLimited and Unavailable.
-    """
-    limits = app[LIMITS]
-    if caller is None:
-        if route is None or route.is_probe:
-            return None
-        limits.tokenless.acquire(request.remote)
-        return limits.tokenless, request.remote
     if limits.rates.is_limiting:
         rates = limits.rates.try_acquire(caller)
         request[RATE_HEADERS] = rates.headers
         if rates.refusal is not None:
             raise rates.refusal
-    limits.requests.acquire(caller.organization_id)
-    return limits.requests, caller.organization_id
+    return caller, limits.requests.acquire(caller.organization_id)
 
 
 def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Caller | None) -> None:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
+from msgspec import Struct
 
 from gateway.errors import Unavailable
 from gateway.http.errors import PROBLEM, problem_response
@@ -33,6 +34,16 @@ _PAUSE = 1.0
 _REQUEST_ID = "0" * 32
 
 
+class Slot(Struct, frozen=True):
+    """A slot that a holder has taken."""
+
+    slots: "FairSlots"
+    holder: Hashable
+
+    def release(self) -> None:
+        self.slots.release(self.holder)
+
+
 class FairSlots:
     """Slots of which a holder gets at most half of what the others leave, so that a new holder finds some free."""
 
@@ -46,8 +57,8 @@ class FairSlots:
         self._held: dict[Hashable, int] = {}
         self.in_use = 0
 
-    def acquire(self, holder: Hashable) -> None:
-        """Take a slot for the holder until `release`; raises Unavailable."""
+    def acquire(self, holder: Hashable) -> Slot:
+        """A slot of the holder until its `release`; raises Unavailable."""
         held = self._held.get(holder, 0)
         free = self._total - (self.in_use - held)
         if self.in_use >= self._total or held >= max(1, free // 2):
@@ -56,6 +67,7 @@ class FairSlots:
             raise Unavailable(f"{who} for {self._what} are taken; try again in a moment", retry_after=self._retry_after)
         self._held[holder] = held + 1
         self.in_use += 1
+        return Slot(self, holder)
 
     def release(self, holder: Hashable) -> None:
         self.in_use -= 1
@@ -129,13 +141,13 @@ class Limits:
     @contextmanager
     def one_download(self, organization_id: UUID) -> Iterator[None]:
         """Hold a slot for a streamed file within the block; raises Unavailable."""
-        self.downloads.acquire(organization_id)
+        slot = self.downloads.acquire(organization_id)
         self._suspended += 1
         try:
             yield
         finally:
             self._suspended -= 1
-            self.downloads.release(organization_id)
+            slot.release()
 
 
 class LoadShedding:
