@@ -13,7 +13,7 @@ from aiohttp.typedefs import Handler
 from msgspec import Struct
 from multidict import istr
 
-from gateway.audit.log import Entry, begin_request
+from gateway.audit.log import Audit, Entry, begin_request
 from gateway.errors import (
     GatewayError,
     InternalError,
@@ -39,7 +39,7 @@ from gateway.http.keys import (
 )
 from gateway.http.responses import html_response, json_response
 from gateway.http.route import Route
-from gateway.http.server.admission.load_shedding import Slot
+from gateway.http.server.admission.load_shedding import Limits, Slot
 from gateway.http.streaming import abort
 from gateway.http.unknown_ids import explained
 from gateway.identity.model import Caller, id_of, id_text
@@ -66,13 +66,13 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     """
     started = time.perf_counter()
     app = request.app
-    route = app[ROUTE_OF].get(request.match_info.route)
+    services, limits, route = app[SERVICES], app[LIMITS], app[ROUTE_OF].get(request.match_info.route)
     entry, span = _begin(request, route)
     slot: Slot | None = None
     response: web.StreamResponse | None = None
     outcome: str | None = None
     try:
-        caller, slot = await _admit(request, app, route)
+        caller, slot = await _admit(request, route, services, limits)
         if route is not None:
             _permit(request, route, entry, caller)
         with span:
@@ -100,9 +100,9 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     finally:
         if slot is not None:
             slot.release()
-        _record(request, app, entry, response, outcome, time.perf_counter() - started)
+        _record(request, services.audit, entry, response, outcome, time.perf_counter() - started)
     if not response.prepared:
-        if app[LIMITS].rates.is_limiting and RATE_HEADERS in request:
+        if limits.rates.is_limiting and RATE_HEADERS in request:
             response.headers.update(request[RATE_HEADERS])
         if app[IS_DRAINING].is_set():
             # The next request belongs on another connection, to a process that stays.
@@ -139,20 +139,21 @@ def _begin(request: web.Request, route: Route | None) -> tuple[Entry | None, Abs
     return entry, tracing.begin_request(request_id, request.method, request.headers)
 
 
-async def _admit(request: web.Request, app: web.Application, route: Route | None) -> tuple[Caller | None, Slot | None]:
+async def _admit(
+    request: web.Request, route: Route | None, services: Services, limits: Limits
+) -> tuple[Caller | None, Slot | None]:
     """Authenticate the caller, and take a slot of its organization, or of the address of a request without a token.
 
     Raises Unauthorized, RateLimited and Unavailable, among others.
     """
     if CONTENT_ENCODING in request.headers:
         raise UnsupportedEncoding("encoded request bodies are not supported; send the request without Content-Encoding")
-    limits = app[LIMITS]
     # Said by the matched route alone, as another may match the path when it is decoded. Which methods a path takes
     # is no secret: the contract is public.
     is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
     if is_open:
         return None, None if route is None or route.is_probe else limits.tokenless.acquire(request.remote)
-    caller = await (signed_in(request) if route and route.is_console else _caller(request, app[SERVICES]))
+    caller = await (signed_in(request) if route and route.is_console else _caller(request, services))
     request[CALLER] = caller
     if limits.rates.is_limiting:
         rates = limits.rates.try_acquire(caller)
@@ -239,7 +240,7 @@ def _is_within(path: str, resource: str, base_url: str) -> bool:
 
 def _record(
     request: web.Request,
-    app: web.Application,
+    audit: Audit,
     entry: Entry | None,
     response: web.StreamResponse | None,
     outcome: str | None,
@@ -249,7 +250,7 @@ def _record(
     if outcome is None:
         outcome = "interrupted" if response is None else _outcome_of(response.status)
     if entry is not None and entry.end(outcome, request[REQUEST_ID], round(seconds * 1000)):
-        app[SERVICES].audit.note(entry)
+        audit.note(entry)
     if response is None:
         return
     status, resource = response.status, request.match_info.route.resource
