@@ -82,7 +82,7 @@ class Hosts:
                 if response.status != 200 or len(body) > _MAX_BYTES:
                     raise OAuthError("invalid_client", f"the client's document answers with status {response.status}")
                 return msgspec.json.decode(body)
-        except (aiohttp.ClientError, OSError, TimeoutError, msgspec.DecodeError) as error:
+        except (aiohttp.ClientError, OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise OAuthError("invalid_client", "the client's metadata document cannot be read") from error
 
 

@@ -3,7 +3,7 @@
 import errno
 import re
 import socket
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from aiohttp import AddrInfoType, ClientConnectorError, ClientRequest, ClientTimeout, TCPConnector
+from aiohttp.abc import ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.tracing import Trace
 from yarl import URL
@@ -163,6 +164,13 @@ class EgressConnector(TCPConnector):
             return await super()._create_connection(req, traces, timeout)
         finally:
             _REQUEST_AUTHORITY.reset(token)
+
+    async def _resolve_host(self, host: str, port: int, traces: Sequence[Trace] | None = None) -> list[ResolveResult]:
+        """The addresses of a name; one with an empty or too long label is not found, as any other that cannot be."""
+        try:
+            return await super()._resolve_host(host, port, traces)
+        except UnicodeError as error:
+            raise socket.gaierror(socket.EAI_NONAME, "the name is not valid") from error
 
     def _open_socket(self, address_info: AddrInfoType) -> socket.socket:
         family, kind, protocol, _, address = address_info

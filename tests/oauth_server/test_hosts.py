@@ -37,12 +37,21 @@ async def test_a_document_is_fetched_once_and_remembered(hosts, address):
     assert first.name == "Host"
 
 
+async def test_a_client_id_whose_host_cannot_be_is_refused(hosts, address):
+    with pytest.raises(OAuthError) as refusal:
+        await hosts.host("https://host..example/client.json", address)
+
+    assert refusal.value.code == "invalid_client"
+
+
 @pytest.mark.parametrize(
     "answer",
     [
         {"status": 404},
         {"status": 302, "headers": {"Location": "https://other.example/"}},
         {"body": "{"},
+        {"body": "[" * 9_000 + "]" * 9_000},
+        {"body": b'{"client_id": "\xff"}'},
         {"body": "x" * 20_000},
         {"payload": {**DOCUMENT, "client_id": "https://other.example/client.json"}},
     ],

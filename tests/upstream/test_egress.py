@@ -492,6 +492,13 @@ async def test_an_override_reaches_its_host_and_port(canary):
     assert len(canary.arrivals) == 2
 
 
+@pytest.mark.parametrize("host", ["a..example.com", ".example.com", f"{'a' * 64}.example.com"])
+async def test_a_name_that_cannot_be_is_not_found(host):
+    async with aiohttp.ClientSession(connector=EgressConnector(EgressPolicy())) as session:
+        with pytest.raises(aiohttp.ClientConnectorDNSError):
+            await session.get(f"http://{host}/")
+
+
 @pytest.mark.parametrize("host", ["127.0.0.2", "files.example.com"])
 async def test_an_override_opens_no_other_host_on_its_port(canary, host):
     names = Names(files_example_com=[["127.0.0.1"]])
