@@ -14,6 +14,7 @@ from gateway.errors import FieldError, InvalidParams
 T = TypeVar("T")
 
 _TIME_AND_ID = attrgetter("created_at", "id")
+_POSITION = msgspec.json.Decoder(tuple[str, str])
 
 
 def page_of(
@@ -35,9 +36,9 @@ def read_cursor(cursor: str | None) -> tuple[str, UUID] | None:
     if cursor is None:
         return None
     try:
-        text, item_id = msgspec.json.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        position = str(text), UUID(item_id)
-    except (ValueError, TypeError, AttributeError, msgspec.DecodeError) as error:
+        text, item_id = _POSITION.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        position = text, UUID(item_id)
+    except ValueError as error:  # not base64, not UTF-8, not such JSON, no UUID
         raise _bad_cursor() from error
     if "\x00" in position[0]:
         raise _bad_cursor()

@@ -80,7 +80,7 @@ def _from_query(operation: Operation, params: Mapping[str, Any]) -> dict[str, An
     for name, value in params.items():
         declared = operation.resolved(operation.action.params.get(name, {})).get("type", "string")
         if isinstance(value, str) and "string" not in declared:
-            with suppress(msgspec.DecodeError):
+            with suppress(msgspec.DecodeError, RecursionError):
                 found[name] = msgspec.json.decode(value)
     return found
 

@@ -103,6 +103,7 @@ async def test_a_subdomain_that_is_not_one_dns_label(api, subdomain):
         ("GET", "/api/v1/jobs?colour=red", 422),
         ("GET", "/api/v1/jobs?limit=1&limit=2", 400),
         ("GET", "/api/v1/jobs?cursor=x", 422),
+        ("GET", "/api/v1/jobs?cursor=" + "W1tb" * 1000, 422),  # [[[[…
         ("GET", "/api/v1/jobs?status=asleep", 422),
         ("GET", "/api/v1/jobs?created_after=yesterday", 422),
         ("GET", "/api/v1/integrations/connectors?connector_type=nope", 422),

@@ -228,3 +228,11 @@ def test_an_operation_without_a_place_for_the_file_refuses_it(action, params, me
 
     with pytest.raises(InvalidParams, match=message):
         with_file(operation_of(action), params, file)
+
+
+def test_a_param_of_the_query_that_is_nested_too_deeply_is_left_to_the_checks():
+    nested = "[" * 5_000
+
+    params = with_file(operation_of(MULTIPART), {"count": nested}, SourceFile("a", "text/plain", 0, pieces()))
+
+    assert params["count"] == nested
