@@ -1,4 +1,4 @@
-"""Asynchronous objects for programs without an event loop: theirs runs in a thread of its own."""
+"""Asynchronous objects for programs without an event loop: a loop runs in a thread of its own."""
 
 import asyncio
 import threading

@@ -10,7 +10,7 @@ from gateway.contract.gateway_state import AuditEntryView, AuditPage, RequestPag
 
 #: most items of a page
 _PAGE = 1000
-#: seconds between two looks at the request log; processes write theirs every half second
+#: seconds between reads of the request log; processes write to it every half second
 _INTERVAL = 1.0
 #: processes write in batches, so that a request may appear after one that ended later: seconds that are read again
 _OVERLAP = timedelta(seconds=10)

@@ -57,5 +57,5 @@ def read_time_cursor(cursor: str | None) -> tuple[datetime, UUID] | None:
 
 
 def _bad_cursor() -> InvalidParams:
-    message = "cursor is not one of ours; send next_cursor of the last page as it came"
+    message = "cursor is not valid; send next_cursor of the last page unchanged"
     return InvalidParams(message, faults=[FieldError("/cursor", "cursor", "invalid", message)])

@@ -38,7 +38,7 @@ def last_lines(path: Path | None, count: int = 10) -> list[str]:
 async def line_pipe(on_line: Callable[[str], None]) -> AsyncIterator[int]:
     """The writing end of a pipe; each line written to it is passed on. Open it for as long as the child lives.
 
-    A pipe of our own rather than asyncio's, some versions of which report a child's end only after its output's.
+    Not asyncio's pipe: some versions of asyncio report the end of a child only after the end of its output.
     """
     read_end, write_end = os.pipe()
     forwarding = asyncio.create_task(_forward(read_end, on_line))

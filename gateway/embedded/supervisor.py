@@ -69,7 +69,7 @@ class Supervisor:
         """Process ids of the running children of a role."""
         return [child.process.pid for child in self._children() if child.program.role == role and child.process]
 
-    def ensure_hopeful(self) -> None:
+    def ensure_no_crash_loop(self) -> None:
         """Raise StartupError if a child exits again and again."""
         for child in self._children():
             if child.deaths >= HOPELESS_AFTER:

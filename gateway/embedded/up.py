@@ -208,7 +208,7 @@ async def _answering(base_url: str, supervisor: Supervisor) -> None:
     deadline = time.monotonic() + READY_WITHIN
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5.0)) as session:
         while (answer := await _ask(session, f"{base_url}/readyz")) != "200":
-            supervisor.ensure_hopeful()
+            supervisor.ensure_no_crash_loop()
             if time.monotonic() > deadline:
                 raise StartupError(f"{base_url}/readyz does not become 200; the last answer: {answer}.")
             await asyncio.sleep(0.05)

@@ -143,15 +143,15 @@ async def _append(
 ) -> IncomingPart:
     async with source.open(headers) as part:
         await asyncio.to_thread(partial.begin, part.start, part.validator)
-        _tell(on_progress, partial, part)
+        _report(on_progress, partial, part)
         async for chunk in part.chunks:
             await asyncio.to_thread(partial.append, chunk)
-            _tell(on_progress, partial, part)
+            _report(on_progress, partial, part)
     if part.total is not None and partial.size != part.total:
         raise Unavailable(f"only {partial.size} of the file's {part.total} bytes came; download it again to go on")
     return part
 
 
-def _tell(on_progress: Progress | None, partial: Partial, part: IncomingPart) -> None:
+def _report(on_progress: Progress | None, partial: Partial, part: IncomingPart) -> None:
     if on_progress is not None:
         on_progress(partial.size, part.total)

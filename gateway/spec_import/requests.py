@@ -129,7 +129,13 @@ def _add_query(parts: RequestParts, parameter: Node, document: Document, schemas
     style, explode = parameter.get("style", "form"), parameter.get("explode", parameter.get("style", "form") == "form")
     if "object" in types and style == "form" and "content" not in parameter and explode and "properties" in schema:
         for name, member in schema["properties"].items():
-            _add(parts, name, _told(member), name in schema.get("required", ()) and is_required, "query")
+            _add(
+                parts,
+                name,
+                _with_described_default(member),
+                name in schema.get("required", ()) and is_required,
+                "query",
+            )
         return
     styled: Schema = {}
     if {"array", "object"} & set(types):
@@ -137,7 +143,7 @@ def _add_query(parts: RequestParts, parameter: Node, document: Document, schemas
             styled["style"] = style
         elif explode is False and "array" in types:
             styled["explode"] = False
-    _add(parts, wire, {**_told(schema), **styled}, is_required, "query")
+    _add(parts, wire, {**_with_described_default(schema), **styled}, is_required, "query")
 
 
 def _add_header(parts: RequestParts, parameter: Node, document: Document, schemas: Schemas) -> None:
@@ -152,7 +158,7 @@ def _add_header(parts: RequestParts, parameter: Node, document: Document, schema
         if not (wire.lower() == "accept" and str(constant) == "application/json"):
             parts.headers[wire] = str(constant)
     elif wire.lower() not in _OWN_HEADERS:
-        _add(parts, wire, _told(schema), parameter.get("required") is True, "header")
+        _add(parts, wire, _with_described_default(schema), parameter.get("required") is True, "header")
 
 
 def _add(parts: RequestParts, wire: str, schema: Schema, is_required: bool, where: str) -> str:
@@ -161,7 +167,7 @@ def _add(parts: RequestParts, wire: str, schema: Schema, is_required: bool, wher
     return parts.add(name, schema, is_required=is_required, where=where, wire=wire)
 
 
-def _told(schema: Schema) -> Schema:
+def _with_described_default(schema: Schema) -> Schema:
     """A schema whose defaults are part of the description: the application applies them itself."""
     if "default" in schema:
         default = schema["default"]
@@ -170,10 +176,13 @@ def _told(schema: Schema) -> Schema:
         told = text if shown in text and "efault" in text else f"{text}; default: {shown}"
         schema = {**_without_default(schema), "description": told}
     if any(_has_default(each) for each in schema.get("properties", {}).values()):
-        schema = {**schema, "properties": {name: _told(each) for name, each in schema["properties"].items()}}
+        schema = {
+            **schema,
+            "properties": {name: _with_described_default(each) for name, each in schema["properties"].items()},
+        }
     items = schema.get("items")
     if isinstance(items, dict) and _has_default(items):
-        schema = {**schema, "items": _told(items)}
+        schema = {**schema, "items": _with_described_default(items)}
     return schema
 
 
@@ -200,7 +209,7 @@ def _add_body(
         if _is_flat(schema, body):
             _add_members(parts, operation, body, schema, document)
         elif is_json(body.content_type):
-            parts.request_body = _add(parts, "body", _told(schema), body.is_required, "body")
+            parts.request_body = _add(parts, "body", _with_described_default(schema), body.is_required, "body")
         else:
             raise NotMapped("a form whose members the document does not name", body.content_type)
         return
@@ -229,7 +238,7 @@ def _add_members(
             member = {**_FILE, "description": member["description"]}
         elif body.content_type == FORM and {"array", "object"} & set(types_in(member)):
             member = {**member, **_form_style(node_of(body.encoding.get(name)), types_in(member))}
-        _add(parts, name, _told(member), name in required, "body")
+        _add(parts, name, _with_described_default(member), name in required, "body")
 
 
 def _is_file(document: Document, schema: object) -> bool:

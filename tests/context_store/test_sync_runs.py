@@ -84,9 +84,7 @@ async def run(application, database, tenant):
                 async def progress(_: int) -> None: ...
 
                 search = kind.entity(name).search
-                return await SyncRun(database, connector, source, search, entity, parent, progress, full).to_its_end(
-                    900
-                )
+                return await SyncRun(database, connector, source, search, entity, parent, progress, full).run(900)
 
             yield run
 

@@ -60,7 +60,7 @@ async def test_a_child_is_restarted_on_request_and_that_is_no_death(supervisor, 
 
     assert supervisor.pids("mortal") != [first]
     assert supervisor.pids("other") == [other]
-    supervisor.ensure_hopeful()
+    supervisor.ensure_no_crash_loop()
 
 
 async def test_a_child_that_dies_is_started_again(supervisor, lines):
@@ -98,12 +98,12 @@ async def test_a_restart_waits_longer_each_time(supervisor, lines):
 
 async def test_a_child_that_dies_again_and_again_makes_the_start_hopeless(supervisor, lines):
     await supervisor.start(child("broken", "raise SystemExit('no such setting')"))
-    supervisor.ensure_hopeful()
+    supervisor.ensure_no_crash_loop()
 
     await eventually(lambda: len(lines) == 4)
 
     with pytest.raises(StartupError, match=r"broken does not start(.|\n)*no such setting"):
-        supervisor.ensure_hopeful()
+        supervisor.ensure_no_crash_loop()
 
 
 async def test_the_start_of_a_child_that_ends_before_it_is_ready_fails_with_its_words(supervisor):

@@ -28,8 +28,8 @@ class RequestStates:
         try:
             return self._texts.opened(str(sealed), _bound(message, caller))
         except NotOurs as error:
-            said = "requestState is not one of ours for this call, or it has expired; call again without it"
-            raise invalid_params(said) from error
+            text = "requestState is not valid for this call, or it has expired; call again without it"
+            raise invalid_params(text) from error
 
 
 def _bound(message: Message, caller: str) -> bytes:

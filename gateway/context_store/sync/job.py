@@ -109,7 +109,7 @@ class SynchronizationRun:
         interval = self._next_in(resolved.record, source)
         connector = resolved.connector.in_background()
         try:
-            report = await (await self._run(connector, source, entity, total)).to_its_end(interval)
+            report = await (await self._run(connector, source, entity, total)).run(interval)
         except PASSING:
             raise
         except _FOR_ALL as error:
@@ -126,7 +126,7 @@ class SynchronizationRun:
         return report
 
     async def _claimed(self, resolved: ResolvedConnector, name: str) -> StoredEntity | None:
-        """The entity, ours until the job ends; raises Unavailable while another job has it."""
+        """The entity, assigned to this job until the job ends; raises Unavailable while another job has it."""
         async with self._database.tenant(self._job.organization_id) as connection:
             entity = await entities.find(connection, resolved.record.id, name)
             if entity is not None and not await schedule.claim(connection, entity, self._job.id):

@@ -75,7 +75,7 @@ class SyncRun:
     def __post_init__(self) -> None:
         self.report = Report(self.source.entity)
 
-    async def to_its_end(self, next_in: float) -> Report:
+    async def run(self, next_in: float) -> Report:
         """Read what there is to read and say how many seconds later the next is due; raises GatewayError."""
         try:
             checkpoint = await self._read_all(await self._begun(is_forced=self.is_forced))

@@ -1,1 +1,1 @@
-"""Pages for people: templates, style and scripts of our own, under a strict Content-Security-Policy."""
+"""Pages for people: templates, style and scripts, under a strict Content-Security-Policy."""
