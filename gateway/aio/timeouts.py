@@ -47,15 +47,16 @@ def _complete(future: asyncio.Future[None]) -> None:
 
 
 class Wait:
-    """A wait of at most `total` seconds, and `idle` seconds after a `touch`; then `expire` is called."""
+    """A wait of at most `total` seconds, and `idle` seconds from its start or a `touch`; then `expire` is called."""
 
     __slots__ = ("_ends_at", "_idle", "at")
 
     def __init__(self, total: float, idle: float) -> None:
+        now = monotonic()
         self._idle = idle
-        self._ends_at = monotonic() + total
+        self._ends_at = now + total
         #: when it expires, by the monotonic clock
-        self.at = self._ends_at
+        self.at = min(self._ends_at, now + idle)
 
     def touch(self) -> None:
         """Restart the idle time: the next data of the peer is due within it."""
@@ -120,7 +121,6 @@ class IdleTimeout(Wait):
         assert task is not None
         self._task = task
         self._cancelling = task.cancelling()
-        self.touch()
         self._timeouts.add(self)
         return self
 

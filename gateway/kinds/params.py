@@ -31,7 +31,10 @@ def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]
     """The params with `limit` mapped and defaults filled in; raises InvalidParams with every fault."""
     if operation.plain_names:
         params = {operation.plain_names.get(name, name): value for name, value in params.items()}
-    values = {name: _read(operation, operation.action.params.get(name, {}), value) for name, value in params.items()}
+    values = dict(params)
+    for name, value in params.items():
+        if isinstance(value, _TEXTS_AND_NESTED):
+            values[name] = _read(operation, operation.action.params.get(name, {}), value)
     if "limit" in values and operation.is_list:
         values = _with_limit_mapped(operation, values)
     errors = list(islice(_unsafe_values(operation, values), MAX_FAULTS)) or _schema_errors(operation, values)
@@ -41,11 +44,10 @@ def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]
     for name, defaults in operation.member_defaults.items():
         if isinstance(completed.get(name), dict):
             completed[name] = {**defaults, **completed[name]}
-    # JSON Schema counts 2.0 as an integer; applications read `2`.
-    return {
-        name: int(value) if isinstance(value, float) and value.is_integer() else value
-        for name, value in completed.items()
-    }
+    for name, value in completed.items():
+        if isinstance(value, float) and value.is_integer():
+            completed[name] = int(value)  # JSON Schema counts 2.0 as an integer; applications read `2`
+    return completed
 
 
 def _defaults(operation: Operation, values: Mapping[str, Any]) -> Mapping[str, Any]:

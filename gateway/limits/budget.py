@@ -89,7 +89,9 @@ class HeaderNames(msgspec.Struct, frozen=True):
 
     def are_in(self, headers: Mapping[str, str]) -> bool:
         """Whether any rate-limit header is present: a cheap test before each is parsed."""
-        return not self.names.isdisjoint(headers) or any(name.startswith(self.prefixes) for name in headers)
+        if not self.names.isdisjoint(headers):
+            return True
+        return bool(self.prefixes) and any(name.startswith(self.prefixes) for name in headers)
 
 
 @dataclass(slots=True)

@@ -20,6 +20,8 @@ from gateway.kinds.members import CSV, FORM, MULTIPART, is_json
 from gateway.kinds.requests import ParamStyle
 
 _ENCODER = msgspec.json.Encoder()
+#: a tuple, because `isinstance` makes a union of types anew at each call
+_CONTAINERS: Final = (dict, list)
 _DELIMITERS: Final = {ParamStyle.FORM: ",", ParamStyle.SPACE_DELIMITED: " ", ParamStyle.PIPE_DELIMITED: "|"}
 #: how the items of a list are named in forms: `a[]` where they are plain, `a[0]` where they are not or always
 _BRACKETS: Final = (None, ParamStyle.DEEP_OBJECT, ParamStyle.INDEXED)
@@ -113,19 +115,23 @@ def form_of(constant: Mapping[str, Any], placed: Sequence[Placement], params: Ma
 
 def query_of(constant: Mapping[str, Any], placed: Sequence[Placement], params: Mapping[str, Any]) -> str:
     """A query, encoded; members that are null are left out."""
-    pairs = [
-        (name, each)
-        for name, value in constant.items()
-        for each in (value if isinstance(value, tuple) else (value,))
-        if each is not None
-    ]
+    members = []
+    for name, value in constant.items():
+        members += [
+            _member(name, each) for each in (value if isinstance(value, tuple) else (value,)) if each is not None
+        ]
     for placement in placed:
         value = params[placement.name]
-        if isinstance(value, list | dict):
-            pairs += query_pairs(placement, value)
+        if isinstance(value, _CONTAINERS):
+            members += [_member(name, text) for name, text in query_pairs(placement, value)]
         elif value is not None:
-            pairs.append((placement.wire, text_of(value)))
-    return "&".join([f"{_quoted_name(name)}={quote(value, safe='')}" for name, value in pairs])
+            members.append(_member(placement.wire, text_of(value)))
+    return "&".join(members)
+
+
+def _member(name: str, value: str) -> str:
+    """A member of a query, percent-encoded; most values are numbers and words, which need no encoding."""
+    return f"{_quoted_name(name)}={value if value.isascii() and value.isalnum() else quote(value, safe='')}"
 
 
 @lru_cache(maxsize=4096)

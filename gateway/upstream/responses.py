@@ -6,7 +6,6 @@ where parsing and dumping takes 225 µs.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from math import ceil
 from typing import Any
@@ -40,6 +39,8 @@ _LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))
 _LINK_ATTRIBUTE = re.compile(r';\s*([\w*-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]*))')
 #: the beginning of a JSON list (RFC 8259 §5)
 _LIST = re.compile(rb"[ \t\n\r]*\[")
+#: the first byte of a JSON value
+_ARRAY_BEGIN, _OBJECT_BEGIN, _NULL_BEGIN = b"[{n"
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _VALUE = msgspec.json.Decoder()
@@ -60,14 +61,13 @@ _MESSAGE_CHARACTERS = 500
 _MAX_PARSED_BODY, _MAX_PARSED_MEMBER = 1 << 20, 64 << 10
 
 
-@dataclass(slots=True)
-class UpstreamResponse:
+class UpstreamResponse(msgspec.Struct):
     """A complete answer of the application; header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
-    _members: dict[str, msgspec.Raw] | None = field(default=None, init=False, repr=False, compare=False)
+    _members: dict[str, msgspec.Raw] | None = None
 
     @property
     def members(self) -> dict[str, msgspec.Raw]:
@@ -110,19 +110,19 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     begin = None if raw is None else _first_byte(raw)
     is_query = operation.action.graphql is not None and operation.action.effect is Effect.READ
     # GraphQL answers null for a missing record, and null for what would be below it.
-    if is_query and (raw is None or (begin == b"n" and not operation.is_list)):
+    if is_query and (raw is None or (begin == _NULL_BEGIN and not operation.is_list)):
         raise UpstreamNotFound(f"{operation}: the application has no such record")
     if not operation.is_list:
         return OperationResult(raw or NULL, meta)
     if response.status == _NO_CONTENT:
         return OperationResult(_NO_RECORDS, meta)
-    if begin == b"n":
+    if begin == _NULL_BEGIN:
         return OperationResult(_NO_RECORDS, meta)
-    if raw is not None and begin == b"{" and operation.action.map_key is not None:
+    if raw is not None and begin == _OBJECT_BEGIN and operation.action.map_key is not None:
         raw = _listed(raw, operation.action.map_key)
     elif raw is None and operation.spec.omits_empty_lists and not _is_list(response.body):
         return OperationResult(_NO_RECORDS, meta)
-    elif raw is None or begin != b"[":
+    elif raw is None or begin != _ARRAY_BEGIN:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records")
     if operation.action.unwrap:
         raw = _unwrapped(operation, raw)
@@ -172,11 +172,10 @@ def _is_list(body: bytes) -> bool:
 
 
 def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> dict[str, Any]:
-    # Some applications end their cursors with an empty string.
-    meta = {
-        name: None if (value := _meta_value(path, members, headers)) == "" else value
-        for name, path in paging.meta.items()
-    }
+    meta = {}
+    for name, path in paging.meta.items():
+        value = _meta_value(path, members, headers)
+        meta[name] = None if value == "" else value  # some applications end their cursors with an empty string
     if paging.incomplete is not None:
         incomplete = _meta_value(paging.incomplete.path, members, headers)
         if isinstance(incomplete, dict) and incomplete.items() >= paging.incomplete.when.items():
@@ -211,17 +210,17 @@ def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
     raw: msgspec.Raw | None = document
     for member in path:
         begin = None if raw is None else _first_byte(raw)
-        if raw is not None and begin == b"{":
+        if raw is not None and begin == _OBJECT_BEGIN:
             raw = _MEMBERS.decode(raw).get(member)
-        elif raw is not None and begin == b"[" and member.isdigit():
+        elif raw is not None and begin == _ARRAY_BEGIN and member.isdigit():
             raw = next(iter(_ITEMS.decode(raw)[int(member) :]), None)
         else:
             return None
     return raw
 
 
-def _first_byte(raw: msgspec.Raw) -> bytes:
-    return bytes(memoryview(raw)[:1])
+def _first_byte(raw: msgspec.Raw) -> int:
+    return memoryview(raw)[0]
 
 
 def value_at(document: Any, path: JsonPath) -> Any:
