@@ -71,5 +71,5 @@ def _changes(spec: NoticeSpec, change: Any, change_type: Any) -> Iterator[Notice
 
 def _id_at(change: Any, path: JsonPath) -> str:
     value = value_at(change, path) if path else None
-    is_id = isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) <= _MAX_ID
-    return str(value) if is_id else ""
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return text if len(text) <= _MAX_ID and "\x00" not in text else ""

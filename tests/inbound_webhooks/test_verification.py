@@ -236,6 +236,8 @@ ABOUT = {
     "no id": ("support-desk", '{"type":"zen:event-type:user.created","detail":{"id":true}}', [("users", "")]),
     "too long an id": ("support-desk", '{"type":"zen:event-type:user.created","detail":{"id":"%s"}}' % ("7" * 201),
                        [("users", "")]),
+    "an id with NUL": ("support-desk", '{"type":"zen:event-type:user.created","detail":{"id":"7\\u0000"}}',
+                       [("users", "")]),
     "linear": ("linear", '{"action":"update","type":"Issue","data":{"id":"2174add1"}}', [("issues", "2174add1")]),
     "stripe": ("stripe", '{"type":"invoice.paid","data":{"object":{"id":"in_1"}}}', [("invoices", "in_1")]),
     "stripe dispute": ("stripe", '{"type":"charge.dispute.created","data":{"object":{"id":"dp_1","charge":"ch_1"}}}',
