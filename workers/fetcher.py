@@ -109,7 +109,7 @@ class Fetcher:
         return min(share - running, self._slots.total - len(jobs))
 
     async def _claim_poison_candidates(self) -> None:
-        """Jobs that lost two workers go on in a small group; what lost more goes on when it is the only one of them."""
+        """Run jobs that lost two workers in a small group, and one that lost more when it is the only one of them."""
         jobs = self._runner.jobs
         candidates = [job for job in jobs if job.is_poison_candidate]
         room = min(self._slots.poison_candidates - len(candidates), self._slots.total - len(jobs))

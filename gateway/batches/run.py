@@ -113,7 +113,7 @@ class BatchRun:
         #: bulk requests whose results are in memory
         self._bulk_room = asyncio.Semaphore(_MAX_BULK)
         self._gives_back_at = time.monotonic() + _TURN
-        #: why nothing more is sent in this attempt: the job waits and goes on later
+        #: why nothing more is sent in this attempt: the job waits and continues later
         self._interruption: GatewayError | None = None
         #: whether nothing more is sent at all
         self._is_ended = False
@@ -123,7 +123,7 @@ class BatchRun:
     async def all(self) -> OperationResult:
         """Run what has not ended; the result's head, its lines are stored.
 
-        Raises JobCanceled where a caller canceled it, and UpstreamRateLimited or Unavailable where it goes on later.
+        Raises JobCanceled where a caller canceled it, and UpstreamRateLimited or Unavailable where it continues later.
         """
         await self._read_steps()
         await self._end_lost()

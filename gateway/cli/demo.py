@@ -203,7 +203,7 @@ class Tour:
                     raise _Halfway
 
             whole = await gateway.download(desk, "attachments", params, to=folder / "whole", on_progress=show)
-            bars.update(bar, description="broken off")
+            bars.update(bar, description="interrupted")
             try:
                 await gateway.download(desk, "attachments", params, to=folder / "resumed", on_progress=break_off)
             except _Halfway:

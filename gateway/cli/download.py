@@ -64,7 +64,7 @@ async def _save(
         try:
             saved = await gateway.download(connector, entity, params, to, sha256=sha256, on_progress=bar)
         except asyncio.CancelledError:
-            note(f"{size_of(bar.at)} are kept; the same command goes on from there")
+            note(f"{size_of(bar.at)} are kept; the same command continues from there")
             raise
     resumed = f", resumed after {size_of(saved.resumed_from)}" if saved.resumed_from else ""
     note(f"saved {saved.path} ({size_of(saved.size)}{resumed}, sha256 {saved.sha256})")

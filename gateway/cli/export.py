@@ -46,7 +46,7 @@ def export(
     selected: tuple[str, ...],
     **where: Any,
 ) -> None:
-    """Collect all pages of a list or search into a file. A job does it; after Ctrl-C the job goes on.
+    """Collect all pages of a list or search into a file. A job does it; after Ctrl-C the job continues.
 
     \b
     gateway export support-desk tickets -o tickets.csv --select id,subject,status

@@ -27,7 +27,7 @@ def _bars(*columns: ProgressColumn) -> Progress:
 
 
 async def follow(job: Job) -> Job:
-    """Show the job's progress until it ends. After Ctrl-C the job goes on; a hint says how to watch it again."""
+    """Show the job's progress until it ends. After Ctrl-C the job continues; a hint says how to watch it again."""
     with _bars(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[of]}"), TimeElapsedColumn()
     ) as bars:
@@ -36,7 +36,7 @@ async def follow(job: Job) -> Job:
             return await job.wait(on_change=lambda view: _show(bars, shown, view))
         except asyncio.CancelledError:
             bars.stop()
-            note(f"the job goes on; see it with: gateway jobs watch {job.id}")
+            note(f"the job continues; see it with: gateway jobs watch {job.id}")
             raise
 
 

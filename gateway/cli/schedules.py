@@ -156,7 +156,7 @@ def update(
 @click.argument("schedule_id")
 @gateway_options
 def delete(schedule_id: str, **where: Any) -> None:
-    """Delete a schedule. A run that has begun goes on."""
+    """Delete a schedule. A run that has begun continues."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:

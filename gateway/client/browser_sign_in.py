@@ -18,7 +18,7 @@ from gateway.client.profiles import Profile, Profiles
 from gateway.contract.oauth import API_RESOURCE, COMMAND_LINE
 from gateway.errors import Unauthorized
 
-#: seconds that a stored access token must still be good for
+#: seconds that a stored access token must still be valid for
 _SKEW = 30
 
 
@@ -108,5 +108,5 @@ def is_good(profile: Profile, refused: str | None) -> bool:
 
 
 def refresh_form(profile: Profile) -> dict[str, str]:
-    """The token request with a refresh token, which is good once."""
+    """The token request with a refresh token, which is valid once."""
     return {"grant_type": "refresh_token", "client_id": profile.client_id, "refresh_token": profile.refresh_token or ""}

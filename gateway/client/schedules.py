@@ -78,7 +78,7 @@ class Schedules:
         return (await self._session.fetch(call)).into(ScheduleView)
 
     async def delete(self, schedule_id: str) -> None:
-        """Delete a schedule; a run that has begun goes on."""
+        """Delete a schedule; a run that has begun continues."""
         await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{schedule_id}"))
 
     async def run(self, schedule_id: str) -> Job:

@@ -166,7 +166,7 @@ class Session:
         return response
 
     async def token(self) -> str:
-        """A bearer token that is good for half a minute at least; raises Unauthorized and Unavailable."""
+        """A bearer token that is valid for half a minute at least; raises Unauthorized and Unavailable."""
         return await self._good_token()
 
     async def _good_token(self, refused: str | None = None) -> str:

@@ -420,7 +420,7 @@ class SyncSchedules(Synchronous[Schedules]):
         return self._loop.run(self._target.update(schedule_id, **members))
 
     def delete(self, schedule_id: str) -> None:
-        """Delete a schedule; a run that has begun goes on."""
+        """Delete a schedule; a run that has begun continues."""
         return self._loop.run(self._target.delete(schedule_id))
 
     def run(self, schedule_id: str) -> SyncJob:

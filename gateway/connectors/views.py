@@ -8,7 +8,7 @@ from gateway.kinds.sunsets import described_sunset
 
 
 def connector_view(record: ConnectorRecord, catalog: Catalog) -> Connector:
-    """The connector as callers see it; credentials never come back, not even masked."""
+    """The connector as callers see it; credentials are never returned, not even masked."""
     spec = catalog.kind(record.kind).spec
     return Connector(
         id=str(record.id),

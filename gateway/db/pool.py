@@ -253,7 +253,7 @@ class Database:
                 raise
             except BaseException as error:
                 if isinstance(error, CANNOT_SERVE) and not isinstance(error, PASSING):
-                    connection.terminate()  # a server that became read-only is not the one to go on with
+                    connection.terminate()  # a server that became read-only is not the one to continue with
                 # asyncpg fails by an AttributeError where a connection is lost between preparing and executing.
                 is_lost = isinstance(error, AttributeError) and connection.is_closed()
                 await self._release(connection)
@@ -268,7 +268,7 @@ class Database:
             use.end()
 
     def _release_later(self, connection: Connection, use: "_Use") -> None:
-        """Release it when PostgreSQL has confirmed that the statement is canceled, while the caller goes on.
+        """Release it when PostgreSQL has confirmed that the statement is canceled, while the caller continues.
 
         Until then it counts as used, so that no more statements run than the pool has connections.
         """

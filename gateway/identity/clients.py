@@ -51,7 +51,7 @@ class Clients:
         return secret
 
     async def disable(self, caller: Caller, client_id: UUID) -> None:
-        """Disable a client for good, and end its tokens and grants at once; raises NotFound, and Conflict for the
+        """Disable a client permanently, and end its tokens and grants at once; raises NotFound, and Conflict for the
         caller itself.
         """
         with self._audit.record("client.disable", caller, target=str(client_id), changed=["disabled_at"]):

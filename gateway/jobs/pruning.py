@@ -30,7 +30,7 @@ _OLD_SCHEDULED_JOBS = f"""
     )
     DELETE FROM jobs USING old WHERE jobs.id = old.id
 """
-# A request that was broken off left operations without a job. Those of a job go when its result has expired.
+# A request that was interrupted left operations without a job. Those of a job go when its result has expired.
 _BATCH_INPUTS = """
     WITH unused AS (
         SELECT job_id, first_index FROM batch_inputs

@@ -39,7 +39,7 @@ class JobRunContext:
         self._stored: tuple[int, int | None] = (job.progress, job.total)
         #: done, total and the message of the latest report, which the row may not have yet
         self.reported: tuple[int, int | None, str | None] = (*self._stored, None)
-        #: whether this attempt has saved anything: a job that goes on may wait again however old it is
+        #: whether this attempt has saved anything: a job that continues may wait again however old it is
         self.has_saved = False
         #: whether a caller wants the job canceled
         self.is_canceled = job.cancel_requested
@@ -47,7 +47,7 @@ class JobRunContext:
         self.stopping = asyncio.Event()
 
     def stop(self, *, is_canceled: bool = False) -> None:
-        """Ask the run to send nothing more; runs that do not watch `stopping` go on."""
+        """Ask the run to send nothing more; runs that do not watch `stopping` continue."""
         self.is_canceled = self.is_canceled or is_canceled
         self.stopping.set()
 

@@ -80,8 +80,8 @@ class Runner:
     async def run(self, job: StoredJob, work: Work) -> OperationResult:
         """Run a job for the caller who waits: its answer once that is stored; raises the job's error.
 
-        Raises Unavailable when it cannot be stored for now; it will be, as soon as PostgreSQL is back. The job goes on
-        when its caller goes away.
+        Raises Unavailable when it cannot be stored for now; it will be, as soon as PostgreSQL is back. If its
+        caller disconnects, the job continues.
         """
         lease = self._hold(job, work)
         ends: list[asyncio.Future[Any]] = [lease.task, lease.database_away]

@@ -24,7 +24,7 @@ class Incremental(Model):
     """How the synchronizer requests the changes since its last read."""
 
     #: `modified`: a param or text names the time; `newest_first`: read down to that time; `cursor`: the application's
-    #: own cursor goes on for ever; `end_time`: each answer names the time of the next; `window`: a search that ends
+    #: own cursor continues for ever; `end_time`: each answer names the time of the next; `window`: a search that ends
     #: early is asked anew from the last time it told
     style: Literal["modified", "newest_first", "cursor", "end_time", "window"]
     #: the param that takes the time

@@ -149,7 +149,7 @@ class Application(Operations):
         """Whatever else the application wants of every call, such as a version header."""
 
     def advance(self, now: float) -> None:
-        """Catch up with what goes on by itself, such as long operations."""
+        """Catch up with what continues by itself, such as long operations."""
         if self.long_jobs.advance(now):
             self.invalidate_cache()
 

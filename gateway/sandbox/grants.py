@@ -51,7 +51,7 @@ class Grants:
         return token not in self._dead and self._expiries.get(token, now + 1) > now
 
     def consent(self, client_id: str, redirect_uri: str, scope: str, challenge: str, now: float) -> str:
-        """A new code, good once and for ten minutes."""
+        """A new code, valid once and for ten minutes."""
         code = f"code-{secrets.token_urlsafe(16)}"
         self._consents[code] = Consent(client_id, redirect_uri, scope, challenge, now + _CODE_LIFETIME)
         return code

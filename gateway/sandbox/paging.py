@@ -70,7 +70,7 @@ def _after(rows: Sequence[Row], field: JsonPath, asked: object) -> int:
     for index, row in enumerate(rows):
         if str(_id(row, field)) == str(asked):
             return index + 1
-    raise BadPage(f"there is no record {asked!r} to go on from")
+    raise BadPage(f"there is no record {asked!r} to continue from")
 
 
 def _id(row: Row, field: JsonPath) -> object:

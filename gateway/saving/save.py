@@ -148,7 +148,7 @@ async def _append(
             await asyncio.to_thread(partial.append, chunk)
             _report(on_progress, partial, part)
     if part.total is not None and partial.size != part.total:
-        raise Unavailable(f"only {partial.size} of the file's {part.total} bytes came; download it again to go on")
+        raise Unavailable(f"only {partial.size} of the file's {part.total} bytes came; download it again to continue")
     return part
 
 

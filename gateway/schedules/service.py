@@ -91,13 +91,13 @@ class ScheduleService:
             return (await self.store.get(caller, schedule_id)).view
 
     async def delete(self, caller: Caller, schedule_id: UUID) -> None:
-        """Remove the schedule; a run that has begun goes on. Raises NotFound."""
+        """Remove the schedule; a run that has begun continues. Raises NotFound."""
         with self.audit.record("schedule.delete", caller, target=str(schedule_id)):
             caller.require(Scope.WRITE)
             await self.store.delete(caller, schedule_id)
 
     async def run(self, caller: Caller, schedule_id: UUID, request_id: str) -> StoredJob:
-        """The job of a run that begins now, whether or not another one goes on; raises NotFound, ConnectorNotReady."""
+        """The job of a run that begins now, whether or not another one runs; raises NotFound, ConnectorNotReady."""
         with self.audit.record("schedule.run", caller, target=str(schedule_id)) as entry:
             caller.require(Scope.WRITE)
             await self.acceptance.require_room(caller.organization_id)

@@ -152,7 +152,7 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
 
 
 def _index_of(catalog: Catalog) -> "OperationIndex":
-    from gateway.operation_search.index import OperationIndex  # a fifth of a second, while other requests go on
+    from gateway.operation_search.index import OperationIndex  # a fifth of a second, while other requests continue
 
     return OperationIndex(catalog)
 

@@ -62,7 +62,7 @@ def send_spans_to(processor: Any | None, service: str = "gateway") -> None:
 
 
 def begin_request(request_id: str, method: str, headers: Mapping[str, str]) -> AbstractContextManager[None]:
-    """From here on log events of this task, and of tasks that it starts, name the request, and its trace goes on.
+    """From here on log events of this task, and of tasks that it starts, name the request, and its trace continues.
 
     Returns the span around the block that handles the request.
     """

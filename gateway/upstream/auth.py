@@ -25,7 +25,7 @@ class Authorizer(Protocol):
         """New headers after the application refused these; None if the credentials cannot be renewed."""
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
-        """Note that the application refused these headers for good; a stored connector becomes `needs_reauth`."""
+        """Note that the application refused these headers permanently; a stored connector becomes `needs_reauth`."""
 
 
 class StaticAuthorizer:

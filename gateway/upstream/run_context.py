@@ -51,7 +51,7 @@ class RunContext(Protocol):
         """Note, durably, that the request was certainly not executed: it did not arrive, or it was refused."""
 
     def refused(self) -> None:
-        """Note, in memory, that the application refused the request for good; durable with the next checkpoint."""
+        """Note, in memory, that the application refused the request permanently; durable with the next checkpoint."""
 
     async def checkpoint(
         self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None, *, answers: int = 0

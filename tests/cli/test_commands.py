@@ -128,7 +128,7 @@ async def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(start, stub):
     _, err = await process.communicate()
 
     assert process.returncode == 130
-    assert f"the job goes on; see it with: gateway jobs watch {JOB_ID}" in err.decode()
+    assert f"the job continues; see it with: gateway jobs watch {JOB_ID}" in err.decode()
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ async def test_ctrl_c_keeps_a_files_bytes_and_the_same_command_goes_on(start, co
     ended = await command(*words)
 
     assert process.returncode == 130
-    assert "500.0 kB are kept; the same command goes on from there" in err.decode()
+    assert "500.0 kB are kept; the same command continues from there" in err.decode()
     assert "resumed after 500.0 kB" in ended.err
     assert (tmp_path / "a.bin").read_bytes() == BLOB
 

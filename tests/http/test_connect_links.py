@@ -72,7 +72,7 @@ async def test_a_link_is_good_once(api: Api):
     again, looked = await sent(api, path, **FORM), await opened(api, path)
 
     assert (again.status, looked.status) == (410, 410)
-    assert b"good once" in again.body
+    assert b"valid once" in again.body
 
 
 async def test_what_is_wrong_stands_at_its_field_and_secrets_are_not_shown_again(api: Api):

@@ -47,7 +47,7 @@ PARENT = {"entity": "shipments", "params": {"parent_id": "id"}}
         ({"incremental": {"style": "newest_first"}}, "needs `field`"),
         ({"incremental": {"style": "cursor"}}, "needs `param`"),
         ({"incremental": {"style": "cursor", "param": "a", "end": "dun"}}, "dun is not a member"),
-        ({"incremental": {"style": "end_time", "param": "a", "end": "b"}, "paging": None}, "goes on by it"),
+        ({"incremental": {"style": "end_time", "param": "a", "end": "b"}, "paging": None}, "needs one"),
         ({"incremental": {"style": "window", "field": "a"}}, "searches for changes there"),
         ({"rule": "query_pgae"}, "there is no rule query_pgae; did you mean query_page?"),
         ({"server": "https://x.example.org"}, "x.example.org is not among the hosts"),

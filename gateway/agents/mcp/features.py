@@ -97,7 +97,7 @@ class Completions(Protocol):
 
 
 class Tasks(Protocol):
-    """Calls that go on in the background; each raises RpcError for a task that is not the caller's."""
+    """Calls that continue in the background; each raises RpcError for a task that is not the caller's."""
 
     async def get(self, context: Context, task_id: str) -> Result: ...
 

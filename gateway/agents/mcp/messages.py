@@ -14,7 +14,7 @@ from gateway.errors import GatewayError, RequestError, Unavailable
 VERSIONS = (LATEST_MODERN_VERSION, "2025-11-25", "2025-06-18")
 #: revisions that begin with `initialize`
 HANDSHAKE_VERSIONS = tuple(version for version in VERSIONS if version not in MODERN_PROTOCOL_VERSIONS)
-#: the extension by which long calls go on in the background
+#: the extension by which long calls continue in the background
 TASKS = "io.modelcontextprotocol/tasks"
 #: the extension by which clients poll or stream events (SEP-3415), and its error codes
 EVENTS = "io.modelcontextprotocol/events"

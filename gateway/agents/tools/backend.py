@@ -119,7 +119,7 @@ class Backend(Protocol):
 
 
 class JobsBackend(Protocol):
-    """Jobs that go on after a call, and links for people; what only a hosted gateway has."""
+    """Jobs that continue after a call, and links for people; what only a hosted gateway has."""
 
     @property
     def is_stopping(self) -> bool:

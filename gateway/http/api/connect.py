@@ -76,7 +76,7 @@ async def show_connect_page(request: web.Request) -> web.Response:
 
 
 async def send_connect_form(request: web.Request) -> web.Response:
-    """POST /connect/{token}: connect by the key of the form, or go on to the application's consent."""
+    """POST /connect/{token}: connect by the key of the form, or continue to the application's consent."""
     session, fields = await _session(request), await read_form_fields(request)
     links, catalog = request.app[SERVICES].connect_links, request.app[SERVICES].catalog
     if session.status is not SessionStatus.PENDING:
@@ -166,7 +166,7 @@ def _ended(request: web.Request, session: ConnectSession) -> web.Response:
     """A link that was used, or whose time is over."""
     pages = request.app[PAGES]
     heading, text = (
-        ("Already connected", "This link was used already, and is good once.")
+        ("Already connected", "This link was used already; it is valid once.")
         if session.status is SessionStatus.COMPLETED
         else ("This link has expired", "Ask for a new one where you got it.")
     )

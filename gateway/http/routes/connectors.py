@@ -190,7 +190,7 @@ ROUTES: tuple[Route, ...] = (
         "Connect links",
         body=connect.CreateConnectSession,
         response=ConnectLinkView,
-        answers={201: "The link, good once"},
+        answers={201: "The link, valid once"},
         sends={201: ("Location", "Cache-Control")},
         scope=WRITE,
         audit="connect_session.create",

@@ -156,7 +156,7 @@ class _GuardedProtocol(RequestHandler):
         is_closing, self._close = self._close, False
         super().data_received(data)
         self._close |= is_closing
-        if not data:  # aiohttp's own call, to go on with what it has
+        if not data:  # aiohttp's own call, to continue with what it has
             return
         if self._request_count == before:
             # No handler runs, so these bytes begin a head; a body's are for a handler that waits for them.

@@ -77,7 +77,7 @@ def _incremental(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
     for name in missing:
         yield ("incremental",), f"the style {since.style} needs `{name}`"
     if since.style in ("cursor", "end_time", "window") and _changes(sync).paging is None:
-        yield ("paging",), f"is missing; the style {since.style} goes on by it"
+        yield ("paging",), f"is missing; the style {since.style} needs one"
     if since.style == "window" and sync.changes is None:
         yield ("changes",), "is missing; the style window searches for changes there"
     if since.style == "modified" and not _tells_time(sync, since) and not (sync.parent and sync.parent.only_changed):

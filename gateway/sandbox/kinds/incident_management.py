@@ -1,4 +1,4 @@
-"""Incident management: read-only, pages that go on after the last id, errors with a type and a list."""
+"""Incident management: read-only, pages that continue after the last id, errors with a type and a list."""
 
 import zlib
 from collections.abc import Iterable

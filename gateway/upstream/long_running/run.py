@@ -60,7 +60,7 @@ async def run_as_described(run: OperationRun) -> OperationResult:
 class PortionStart(InMemoryRunContext):
     """Notes in the state of the whole run that the start of one portion is in flight.
 
-    The job itself then has no write in flight: after a kill another worker goes on, follows what was started, and knows
+    The job itself then has no write in flight: after a kill another worker follows what was started, and knows
     of which portion that is uncertain.
     """
 

@@ -42,7 +42,7 @@ class TokenSet:
 class TokenErrorKind(StrEnum):
     """The cause of a token error."""
 
-    #: the code or refresh token is refused for good (`invalid_grant`)
+    #: the code or refresh token is refused permanently (`invalid_grant`)
     GRANT = "grant"
     #: the app's id or secret is refused (`invalid_client`)
     APP = "app"
