@@ -1,4 +1,7 @@
-"""Bodies, queries and headers of requests as models; one error names every fault with its place."""
+"""Bodies, queries and headers of requests as models, and Structs as bodies of responses.
+
+One error names every fault of a request with its place.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -24,11 +27,14 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from gateway.contract.answers import Answer, ExecutionView, PageAnswer
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound
 from gateway.http.faults import sentence
+from gateway.http.keys import REQUEST_ID
 from gateway.identity.model import id_of
 from gateway.identity.tokens import bearer_token, hashed
 from gateway.kinds.suggestions import did_you_mean
+from gateway.upstream.responses import OperationResult
 
 _DECODER = msgspec.json.Decoder()
 
@@ -302,3 +308,34 @@ def call_headers(request: web.Request) -> CallHeaders:
         raise MalformedRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
     token_hash = hashed(bearer_token(request.headers.get(AUTHORIZATION))) if is_sdk(request) else None
     return CallHeaders(preferences_of(request), key, token_hash)
+
+
+def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(
+        body=msgspec.json.encode(document), status=status, content_type="application/json", headers=headers
+    )
+
+
+def envelope(
+    request: web.Request,
+    connector_id: str,
+    answer: OperationResult,
+    took_ms: int,
+    headers: Mapping[str, str] | None = None,
+) -> web.Response:
+    """The answer of an inline call; the records' bytes are spliced in as the application sent them."""
+    return json_response(answer_of(request, connector_id, answer, took_ms), headers=headers)
+
+
+def answer_of(request: web.Request, connector_id: str | None, answer: OperationResult, took_ms: int) -> Answer:
+    """The answer of an inline call; `next` is written, even as null, for lists and searches alone."""
+    execution = ExecutionView(connector_id, took_ms, request[REQUEST_ID])
+    if answer.is_page:
+        return PageAnswer(
+            result=answer.result,
+            next=answer.next,
+            incomplete=answer.incomplete,
+            meta=answer.meta,
+            execution=execution,
+        )
+    return Answer(result=answer.result, meta=answer.meta, execution=execution)

@@ -13,11 +13,11 @@ from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.contract.oauth import AuthorizationRequest, NewGrant
 from gateway.contract.problems import OAuthErrorView
 from gateway.errors import GatewayError, MalformedRequest, NotFound, OAuthError, RateLimited, Unauthorized, Unavailable
-from gateway.http.bodies import read_json
+from gateway.http.bodies import json_response, read_json
 from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
 from gateway.http.cookies import HostCookie
 from gateway.http.keys import PAGES, SERVICES
-from gateway.http.responses import html_response, json_response
+from gateway.http.pages.rendering import html_response
 from gateway.identity.model import Caller, Client
 from gateway.identity.tokens import hashed, new_secret
 from gateway.services.front_end import Services

@@ -11,10 +11,10 @@ from yarl import URL
 from gateway.contract.connectors import MAX_LINK_SECONDS, ConnectSession, ConnectSessionView, SessionStatus
 from gateway.contract.oauth import FlowStatus
 from gateway.errors import GatewayError, InvalidCredentials, InvalidParams
-from gateway.http.bodies import Body, Name, path_id, read_body, read_form_fields
+from gateway.http.bodies import Body, Name, json_response, path_id, read_body, read_form_fields
 from gateway.http.keys import CALLER, PAGES, SERVICES
 from gateway.http.pages.connect_form import methods_of
-from gateway.http.responses import html_response, json_response
+from gateway.http.pages.rendering import html_response
 from gateway.kinds.catalog import Kind
 
 

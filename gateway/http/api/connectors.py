@@ -22,9 +22,8 @@ from gateway.contract.connectors import (
 from gateway.contract.cursors import page_of, read_cursor
 from gateway.contract.jobs import DeletionView
 from gateway.errors import GatewayError
-from gateway.http.bodies import Body, Name, QueryString, path_id, read_body, read_query
+from gateway.http.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
-from gateway.http.responses import json_response
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.sunsets import call_sunsets, explain_refusal, sunset_headers

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.errors import RangeNotSatisfiable
-from gateway.http.bodies import QueryString, path_id, read_query
+from gateway.http.bodies import QueryString, envelope, path_id, read_query
 from gateway.http.keys import CALLER, LIMITS, SERVICES
-from gateway.http.responses import envelope
 from gateway.http.streaming import caller_present, send
 from gateway.identity.model import id_text
 from gateway.jobs.model import JobSummary

@@ -12,15 +12,8 @@ from gateway.contract.answers import Answer
 from gateway.contract.exports import FileFormat
 from gateway.http.api.downloads import download
 from gateway.http.api.jobs import Text, accepted_response, chained
-from gateway.http.bodies import (
-    Body,
-    CallHeaders,
-    call_headers,
-    path_id,
-    read_body,
-)
+from gateway.http.bodies import Body, CallHeaders, call_headers, envelope, path_id, read_body
 from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import envelope
 from gateway.identity.model import id_text
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.call import Accepted, Done, OperationCall

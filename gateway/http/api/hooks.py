@@ -8,9 +8,8 @@ from pydantic import Field
 
 from gateway.contract.hooks import HookView, NoticeAnswer
 from gateway.errors import Forbidden
-from gateway.http.bodies import Body, path_id, read_body, read_bytes
+from gateway.http.bodies import Body, json_response, path_id, read_body, read_bytes
 from gateway.http.keys import CALLER, SERVICES
-from gateway.http.responses import json_response
 from gateway.identity.model import id_of
 from gateway.telemetry.metrics import NOTICE_SECONDS
 

@@ -17,7 +17,9 @@ from gateway.http.bodies import (
     Body,
     Moment,
     QueryString,
+    answer_of,
     is_sdk,
+    json_response,
     path_id,
     preferences_of,
     read_body,
@@ -26,7 +28,6 @@ from gateway.http.bodies import (
 )
 from gateway.http.errors import PROBLEM, problem, status_of
 from gateway.http.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
-from gateway.http.responses import answer_of, json_response
 from gateway.identity.model import Caller
 from gateway.jobs import results
 from gateway.jobs.access import JobResult

@@ -7,10 +7,9 @@ from aiohttp import web
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
 from gateway.contract.oauth import CONSENT_SECONDS, AppList, AppView, ConsentRequest, FlowView
-from gateway.http.bodies import Body, Name, QueryString, path_id, read_body
+from gateway.http.bodies import Body, Name, QueryString, json_response, path_id, read_body
 from gateway.http.cookies import HostCookie
 from gateway.http.keys import CALLER, SERVICES
-from gateway.http.responses import json_response
 from gateway.identity.tokens import new_secret
 
 #: RFC 6749 appendix A.1 and A.2

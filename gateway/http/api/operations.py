@@ -5,8 +5,9 @@ from dataclasses import asdict
 from aiohttp import web
 
 from gateway.contract.gateway_state import AliveView, HealthCheckList, HealthCheckView, ReadinessView, RootView
+from gateway.http.bodies import json_response
 from gateway.http.keys import CALLER, EXPORTER, IS_DRAINING, OPENAPI, READINESS, SERVICES
-from gateway.http.responses import file_response, json_response
+from gateway.http.pages.static_files import file_response
 from gateway.monitoring.organization_health import organization_checks
 from gateway.monitoring.statistics import read_work_in_progress
 

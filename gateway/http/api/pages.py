@@ -4,8 +4,7 @@ from aiohttp import web
 
 from gateway.errors import NotFound
 from gateway.http.keys import PAGES
-from gateway.http.pages.static_files import StaticFile, static_files
-from gateway.http.responses import file_response
+from gateway.http.pages.static_files import StaticFile, file_response, static_files
 
 # The content of an address with its hash never changes; without a hash browsers must revalidate it.
 _FOR_GOOD, _FOR_NOW = "public, max-age=31536000, immutable", "public, max-age=300"

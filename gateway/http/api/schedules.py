@@ -11,9 +11,8 @@ from gateway.contract.members import ID
 from gateway.contract.schedules import CatchUp, Overlap, ScheduleDefinition, SchedulePage, ScheduleView
 from gateway.http.api.execute import MAX_FIELDS, OutputBody
 from gateway.http.api.jobs import Text, accepted_response
-from gateway.http.bodies import Body, Name, QueryString, path_id, read_body, read_query
+from gateway.http.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
-from gateway.http.responses import json_response
 
 _CRON = "when it runs: minute hour day-of-month month day-of-week, or a shorthand such as @daily"
 _TIMEZONE = "the time zone of `cron`, a name of the IANA database"

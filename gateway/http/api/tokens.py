@@ -12,9 +12,8 @@ from gateway.contract.members import ID
 from gateway.contract.oauth import GrantedTokenView, TokenView
 from gateway.contract.problems import OAuthErrorView
 from gateway.errors import BodyTooLarge, MalformedRequest, OAuthError, RateLimited, RequestError, Unauthorized
-from gateway.http.bodies import Body, Form, read_body, read_form
+from gateway.http.bodies import Body, Form, json_response, read_body, read_form
 from gateway.http.keys import SERVICES
-from gateway.http.responses import json_response
 from gateway.identity.model import Client
 
 #: characters of a client's id and of its secret

@@ -14,9 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.contract.uploads import UploadView
 from gateway.errors import BodyTooLarge, MalformedRequest
-from gateway.http.bodies import path_id, read_query, whole_number
+from gateway.http.bodies import answer_of, envelope, json_response, path_id, read_query, whole_number
 from gateway.http.keys import CALLER, LIMITS, MAX_UPLOAD, REQUEST_ID, SERVICES
-from gateway.http.responses import answer_of, envelope, json_response
 from gateway.identity.model import id_text
 from gateway.operations.call import OperationCall
 from gateway.upstream.responses import OperationResult

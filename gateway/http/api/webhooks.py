@@ -15,9 +15,8 @@ from gateway.contract.events import (
     WebhookTestView,
     WebhookView,
 )
-from gateway.http.bodies import Body, Name, QueryString, path_id, read_body, read_query
+from gateway.http.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
 from gateway.http.keys import CALLER, SERVICES
-from gateway.http.responses import json_response
 
 _Url = Annotated[str, Field(max_length=MAX_URL)]
 _Types = Annotated[list[str], Field(min_length=1, max_length=50)]

@@ -10,7 +10,7 @@ from aiohttp import web
 from gateway.contract.connectors import Connector
 from gateway.errors import NotFound
 from gateway.http.keys import CALLER, PAGES, SERVICES, SESSION
-from gateway.http.responses import html_response
+from gateway.http.pages.rendering import html_response
 from gateway.identity.model import id_of
 
 #: connectors of each kind that a page offers to choose from

@@ -8,7 +8,7 @@ from aiohttp import web
 from gateway.contract.oauth import SIGN_IN_SECONDS
 from gateway.http.cookies import HostCookie
 from gateway.http.keys import PAGES, SERVICES
-from gateway.http.responses import html_response
+from gateway.http.pages.rendering import html_response
 from gateway.identity.tokens import new_secret
 
 #: binds a sign-in to the browser that goes to the provider. Lax, because it returns by a navigation from that site.

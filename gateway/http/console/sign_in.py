@@ -19,7 +19,7 @@ from gateway.http.console.page import see_other
 from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
 from gateway.http.console.session import SESSION_COOKIE, read_console_form, read_sign_in_form
 from gateway.http.keys import AUDIT, PAGES, SERVICES, SESSION
-from gateway.http.responses import html_response
+from gateway.http.pages.rendering import html_response
 from gateway.identity.model import Client, id_of
 
 _HOME = "/console"

@@ -13,8 +13,7 @@ from gateway.http.docs_site.search import kinds_with, search, words_of
 from gateway.http.error_advice import ADVICE
 from gateway.http.errors import MethodNotAllowed, problem, status_of
 from gateway.http.keys import DOCS_SITE, PAGES, SERVICES
-from gateway.http.pages.rendering import DOCS_POLICY
-from gateway.http.responses import html_response
+from gateway.http.pages.rendering import DOCS_POLICY, html_response
 from gateway.identity.people import ProviderUnavailable, SignInRefused
 from gateway.kinds.suggestions import nearest
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import jinja2
+from aiohttp import web
 
 from gateway.aio.clock import CLOCK
 from gateway.http.pages.brand import Brand
@@ -56,3 +57,7 @@ class Pages:
     def headers(self, frame_ancestors: str = "'none'", form_target: str = "") -> Mapping[str, str]:
         """The headers of every page."""
         return {**PRIVATE, "Content-Security-Policy": content_security_policy(frame_ancestors, form_target)}
+
+
+def html_response(html: str, headers: Mapping[str, str], status: int = 200) -> web.Response:
+    return web.Response(text=html, status=status, content_type="text/html", charset="utf-8", headers=headers)

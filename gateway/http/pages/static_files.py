@@ -1,5 +1,6 @@
 """Style, scripts and icons, read once; browsers may cache them for ever, because addresses have a hash."""
 
+import asyncio
 import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +9,13 @@ from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from aiohttp import web
+
+from gateway.upstream.http_ranges.headers import is_not_modified
+
 PREFIX = "/static/"
+#: bytes of a file from which on it is sent compressed
+_LARGE = 100_000
 _TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -64,3 +71,27 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
 def static_url(name: str) -> str:
     """The address of a file; raises KeyError for one that is not there."""
     return f"{PREFIX}{name}?v={static_files()[name].digest}"
+
+
+async def file_response(request: web.Request, file: StaticFile, headers: Mapping[str, str]) -> web.Response:
+    """A static file, compressed if the client accepts gzip; each coding has its own entity tag (RFC 9110 §8.8.3)."""
+    is_compressed = len(file.content) > _LARGE and _takes_gzip(request.headers.get("Accept-Encoding", ""))
+    tag = f'"{file.digest}{"-gzip" if is_compressed else ""}"'
+    headers = {**headers, "ETag": tag, "Vary": "Accept-Encoding"}
+    if is_not_modified(request.headers.get("If-None-Match"), tag):
+        return web.Response(status=304, headers=headers)
+    headers["Content-Type"] = file.content_type
+    if is_compressed:
+        compressed = await asyncio.to_thread(lambda: file.compressed)
+        return web.Response(body=compressed, headers={**headers, "Content-Encoding": "gzip"})
+    return web.Response(body=file.content, headers=headers)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Whether gzip is among the codings of `Accept-Encoding` (RFC 9110 §12.5.3), and not refused by `q=0`."""
+    codings = {coding.strip().lower(): weight.replace(" ", "") for coding, _, weight in _weighted(accepted)}
+    return "gzip" in codings and codings["gzip"] not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+
+
+def _weighted(accepted: str) -> list[tuple[str, str, str]]:
+    return [part.partition(";") for part in accepted.split(",")]

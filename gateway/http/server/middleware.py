@@ -22,7 +22,7 @@ from gateway.errors import (
     UnsupportedEncoding,
 )
 from gateway.http.api.jobs import follower
-from gateway.http.bodies import UnknownId
+from gateway.http.bodies import UnknownId, json_response
 from gateway.http.console.session import SignInRequired, sign_in_response, signed_in
 from gateway.http.errors import code_of, from_http, problem_response
 from gateway.http.keys import (
@@ -37,7 +37,7 @@ from gateway.http.keys import (
     SERVICES,
     STREAM,
 )
-from gateway.http.responses import html_response, json_response
+from gateway.http.pages.rendering import html_response
 from gateway.http.route import Route
 from gateway.http.server.admission.load_shedding import Limits, Slot
 from gateway.http.streaming import abort
