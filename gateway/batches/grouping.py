@@ -19,7 +19,7 @@ class _Group:
 
     members: list[Numbered]
     most: int
-    #: what tells its calls apart; the same record is written once in a request
+    #: the values that distinguish its calls; a request writes each record once
     matches: set[Match] = field(default_factory=set)
 
     def takes(self, call: PreparedCall) -> bool:

@@ -154,7 +154,7 @@ class ConnectorResolver:
         record = await self._authorizers.ensure_token_variables(stored)
         resolved = self.resolve(record, secret if record is stored else None)
         if notified != self._notified:
-            return resolved  # what was read may be older than the notification
+            return resolved  # the record that was read may be older than the notification
         self._cached[record.id] = (now + _TRUST, resolved)
         self._cached.move_to_end(record.id)
         if len(self._cached) > _REMEMBERED:

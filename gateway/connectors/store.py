@@ -352,7 +352,7 @@ class ConnectorStore:
         """The same in the caller's own transaction."""
         environment, credentials = change.get("environment"), change.get("credentials")
         expires_at = change.get("expires_at")
-        if credentials is None and environment is not None:  # what is sealed is bound to the variables
+        if credentials is None and environment is not None:  # sealed credentials are bound to the variables
             current = await self.lock_secret(connection, organization_id, connector_id)
             credentials, expires_at = current.values, current.expires_at
         elif credentials is not None:

@@ -34,7 +34,7 @@ TAKE = """
         SELECT min(batch) FROM context_pending_words WHERE entity_id = $1)
     RETURNING ids
 """
-# What is gone has no digest. Asked for `deleted_at`, a server that has no statistics yet takes an index by another key.
+# A deleted record has no digest. With a condition on `deleted_at` a server without statistics would use another index.
 READ = f"""
     SELECT r.id, r.digest, {JSON_TEXT} AS document FROM context_records AS r
     WHERE r.entity_id = $1 AND r.id = ANY ($2::text[]) AND r.digest IS NOT NULL AND r.terms IS NULL

@@ -18,7 +18,7 @@ _TOKEN = "2YotnFZFEjr1zCsicMWpAA"
 
 #: the client id of `gateway login`, which every gateway knows (a public client: it keeps no secret)
 COMMAND_LINE = "gateway-cli"
-#: what an agent may be granted; the audit log and clients are not for agents
+#: scopes that an agent may be granted; the audit log and clients are not for agents
 AGENT_SCOPES = ("read", "write")
 #: paths of the metadata of resources (RFC 9728) and of the authorization server (RFC 8414), and of its endpoints
 RESOURCE_METADATA, SERVER_METADATA = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"

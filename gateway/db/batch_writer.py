@@ -68,7 +68,7 @@ class BatchWriter:
     def __init__(self, database: Database, insert: str, name: str) -> None:
         self._database = database
         self._insert_statement = insert
-        #: what the rows are called in the log
+        #: the name of the rows in the log
         self._name = name
         self._pending = Batch()
 

@@ -39,7 +39,7 @@ class UpOptions:
     kinds: tuple[str, ...] = ()
     #: what `serve`, `worker` and `sandbox` are appended to
     command: tuple[str, ...] = (sys.executable, "-m", "gateway")
-    #: what children inherit
+    #: the environment that children inherit
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
     @property

@@ -9,7 +9,7 @@ import msgspec
 
 #: Content-Type by the file's extension
 CONTENT_TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8; header=present"}
-#: what makes a spreadsheet take a cell for a formula (https://owasp.org/www-community/attacks/CSV_Injection)
+#: first characters of cells that spreadsheets run as formulas (https://owasp.org/www-community/attacks/CSV_Injection)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # A number stays as the application wrote it: 1.10 is not 1.1.
 _RECORD = msgspec.json.Decoder(float_hook=lambda text: msgspec.Raw(text.encode()))

@@ -255,7 +255,7 @@ def query_id(request: web.Request, name: str) -> UUID | None:
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What `Prefer` (RFC 7240) asks for."""
+    """The preferences in `Prefer` (RFC 7240)."""
 
     respond_async: bool = False
     wait: int | None = None

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from gateway.http.keys import IS_HTTPS
 
-#: what `new_secret` makes
+#: the form of a `new_secret`
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 

@@ -11,7 +11,7 @@ _SHOWN_CHARACTERS = 60
 _SECRETS = ("credential", "secret", "token", "password", "key")
 
 _STRING, _NUMBER, _BOOLEAN = "a string", "a whole number", "true or false"
-#: what was expected, by pydantic's type of the error
+#: the expected value, by pydantic's type of the error
 _EXPECTED: Mapping[str, str] = {
     "dict_type": "an object",
     "model_type": "an object",
@@ -37,7 +37,7 @@ _EXPECTED: Mapping[str, str] = {
         "a time such as 2026-01-31T09:00:00Z",
     ),
 }
-#: what a value must keep to, by pydantic's type of the error; the braces name members of its context
+#: the limit of a value, by pydantic's type of the error; the braces name members of its context
 _LIMITS: Mapping[str, str] = {
     "greater_than_equal": "at least {ge}",
     "greater_than": "more than {gt}",

@@ -14,7 +14,7 @@ _MAX_SIGNATURES = 20
 
 
 def delivery_digest(spec: NoticeSpec, notice: Notice, secrets: Sequence[str], now: datetime) -> bytes | None:
-    """What names a verified delivery: the SHA-256 of the application's id for it, else of what it signed.
+    """The key of a verified delivery: the SHA-256 of the application's id for it, else of the signed text.
 
     None for a notice that none of the secrets signed, and for one whose time is further from `now` than the tolerance.
     """

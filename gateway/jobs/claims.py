@@ -74,7 +74,7 @@ class Shares:
 
     organization: int
     connector: int
-    #: what the application of a kind takes at a time from one connector
+    #: by kind, the concurrent jobs that its application accepts from one connector
     concurrency: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -14,7 +14,7 @@ from gateway.contract.kinds import Effect
 from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.telemetry import tracing
 
-#: what a canceled job says of which nothing was done
+#: the message of a canceled job of which nothing was done
 CANCELED_UNSTARTED, CANCELED_UNDONE = "canceled before it ran", "canceled; nothing was done"
 
 #: the task that runs an operation of a connector; other tasks are the gateway's own

@@ -32,7 +32,7 @@ class JobRunContext:
         self.is_sent = False
         #: requests whose answers are in no saved state; a run may send several side by side
         self._in_flight = 0
-        #: what is noted of them goes out one after the other, as it happened
+        #: notes about them are stored one after the other, in order
         self._write_lock = asyncio.Lock()
         self._parts = job.parts
         self._reported_at = float("-inf")
@@ -112,5 +112,5 @@ class JobRunContext:
             raise JobCanceled("canceled while it ran")
 
 
-#: what is done for a job: run it to an answer, with its run context
+#: the work of a job: the function that runs it with its run context and returns the answer
 Work = Callable[[StoredJob, JobRunContext], Awaitable[OperationResult]]

@@ -24,7 +24,7 @@ class Deprecation(Model):
     sunset: date | None = None
     #: since when new users should not adopt it; `sunset` by default
     deprecated: date | None = None
-    #: what replaces it: an authentication method, a path or a few words
+    #: its replacement: an authentication method, a path or a few words
     replacement: str | None = None
     #: the vendor's page about it
     documentation_url: str | None = None
@@ -110,7 +110,7 @@ class Variable(Model):
     description: str
     #: not for a variable among the `outputs` of OAuth: until the first token a connector may be without it
     required: bool = True
-    #: what it must be: one DNS label, one of the kind's hosts, or an https origin on one of them
+    #: its form: one DNS label, one of the kind's hosts, or an https origin on one of them
     type: Literal["dns_label", "host", "origin"] = "dns_label"
     example: str | None = None
     #: the default

@@ -16,7 +16,7 @@ class Bulk(FollowUp):
 
     #: where the list of items goes, in the words of a param: `in`, `as`, `style`, `explode`
     items: JsonSchema = Field(default_factory=dict)
-    #: what an item holds of its call: `{name}`, the value of that param, or an object of such members
+    #: the item of a call: `{name}`, the value of that param, or an object of such members
     item: str | dict[str, str]
     #: the most items of one request
     max_items: int = Field(ge=2)

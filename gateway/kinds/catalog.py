@@ -36,7 +36,7 @@ class Placement:
     #: how a list or an object is written there; None leaves it to the place
     style: ParamStyle | None = None
     explode: bool = True
-    #: what is sent, with params in it: `refs/heads/{branch}`; None sends the value itself
+    #: the text that is sent, with params in it: `refs/heads/{branch}`; None sends the value itself
     text: str | None = None
 
 

@@ -61,5 +61,5 @@ class RateLimit(Model):
     requests: int = 120
     seconds: int = 60
     concurrent: int | None = None
-    #: what headers of its answers tell
+    #: the limits that headers of its answers report
     allowances: tuple[Allowance, ...] = ()

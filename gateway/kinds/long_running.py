@@ -106,7 +106,7 @@ class LongRunResults(Model):
 
     #: the requests that read them, one after the other
     requests: tuple[ResultRequest, ...] = ()
-    #: what the results say of each item
+    #: the report on each item in the results
     items: ItemResults | None = None
     #: the member of the record that gets the id of what was started, where the response has none
     id_field: str | None = None

@@ -13,11 +13,11 @@ class NoticeSignature(Model):
     header: str
     algorithm: Literal["sha1", "sha256", "sha512"] = "sha256"
     encoding: Literal["hex", "base64"] = "hex"
-    #: what separates the items of the header, where it may hold several signatures
+    #: the separator of the header's items, if it may hold several signatures
     separator: str | None = None
     #: prefix of the signature, or of an item that is one: `v1=`
     prefix: str = ""
-    #: what is signed, with `{body}` (the raw bytes), `{timestamp}`, `{delivery_id}`, `{method}` and `{url}` filled in
+    #: the signed text, with `{body}` (the raw bytes), `{timestamp}`, `{delivery_id}`, `{method}` and `{url}` filled in
     signed: str = "{body}"
     #: prefix of the secret that the application shows, if it is not part of the key: `whsec_`
     secret_prefix: str = ""
@@ -30,7 +30,7 @@ class NoticeTimestamp(Model):
 
     #: where it lies: a JsonPath of the body, or `$header.name`
     path: MetaPath
-    #: what separates the items of a header that holds more, and how the item begins that is the time
+    #: the separator of the items of a header that holds more, and the prefix of the item with the time
     separator: str | None = None
     prefix: str = ""
     format: Literal["unix", "unix_ms", "iso8601"] = "unix"

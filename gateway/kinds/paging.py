@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from gateway.contract.kinds import PagingStyle
 from gateway.kinds.members import JsonPath, MetaPath, Model
 
-#: what a MetaPath begins with where it names a header, a link, or a place beside the list of records
+#: prefixes of a MetaPath that names a header, a link, or a place beside the list of records
 HEADER_PATH, LINK_PATH, BESIDE_RECORDS = "$header", "$link", "@"
 #: styles whose next page follows from the page before: a response need not name it
 _COUNTED_STYLES = (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID)

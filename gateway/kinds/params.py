@@ -23,7 +23,7 @@ COMMA_SEPARATED = "comma-separated"
 _INTEGER, _DECIMAL, _MAX_DIGITS = re.compile(r"[0-9]+"), re.compile(r"-?[0-9]+\.[0-9]+"), 19
 #: values that are read by their schema; a union such as `str | list` would be made anew at each look
 _TEXTS_AND_NESTED, _NESTED = (str, list, dict), (list, dict)
-#: what a format looks like
+#: an example of each format
 _FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026-01-31"}
 
 

@@ -79,7 +79,7 @@ class CopyUpdate(Model):
     entity: Identifier
     #: the action that reads what changed; without one the answer of the write is the record
     read: Literal["get", "list"] | None = None
-    #: what that action is given
+    #: the params of that action
     params: dict[str, Any] = Field(default_factory=dict)
     #: members that the records get besides, such as the id of their parent
     add_fields: dict[str, str] = Field(default_factory=dict)
@@ -157,7 +157,7 @@ class Action(RequestSpec, CheckedModel):
     #: the search or list that finds what a lost write may have made
     find_by: str | None = None
     example: dict[str, Any] = Field(default_factory=dict)
-    #: what synchronized copies must learn of a write; left out, its answer is a record of the entity
+    #: the updates of synchronized copies after a write; by default the answer is a record of the entity
     write_through: tuple[CopyUpdate, ...] | None = None
     #: fields of the record where they differ from the entity's
     fields: dict[str, str | JsonSchema] | None = None

@@ -33,7 +33,7 @@ _REMEMBERED = 1.0
 
 
 class PrometheusExporter(Collector):
-    """What one process exports of itself and of the gateway as a whole."""
+    """The metrics of one process and of the gateway as a whole."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -11,7 +11,7 @@ from gateway.operation_search.parts import part_of, size_of, within
 from gateway.operation_search.schemas import constraint_sentences, tool_schema
 from gateway.operation_search.signatures import signature_of
 
-#: what is described instead of an operation
+#: the name by which the query language is described instead of an operation
 QUERY_LANGUAGE = "query-language"
 #: characters of the fields of a search, and of a longer list of fields
 _FIELDS_CHARACTERS = 900

@@ -7,7 +7,7 @@ from gateway.operation_search.entries import CACHED, OperationEntry
 from gateway.operation_search.formats import ToolDefinition
 from gateway.operation_search.schemas import constraint_sentences, tool_schema
 
-#: what the strictest format allows for a name, and for a description
+#: characters that the strictest format allows for a name, and for a description
 MAX_NAME, MAX_DESCRIPTION = 64, 1024
 _DIGEST = 8
 

@@ -41,7 +41,7 @@ from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import SourceFile, with_file
 
-#: what a caller needs for an operation of this effect
+#: the scope that a caller needs for an operation of this effect
 _SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for effect in Effect}
 
 

@@ -29,7 +29,7 @@ _SHORTHANDS = {
 }
 _FIELDS = 5
 _HELP = "a cron expression has five fields: minute hour day-of-month month day-of-week, such as '30 6 * * 1-5'"
-#: what every expression is tried with
+#: the moment with which every expression is tried
 _TRIED_AT = datetime(2024, 1, 1, tzinfo=UTC)
 
 

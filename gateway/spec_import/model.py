@@ -30,7 +30,7 @@ class Finding:
     place: str
     #: the same sentence for all findings of a sort
     reason: str
-    #: what is special here
+    #: the part of the message that differs between findings
     detail: str = ""
     #: the member of an action whose correction by a person settles it
     member: str = ""

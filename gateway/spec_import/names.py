@@ -52,7 +52,7 @@ class PathNames:
 
     groups: tuple[tuple[str, ...], ...]
     ends_with_param: bool
-    #: what the path begins with and that is none of the resource: `v3`
+    #: the beginning of the path that does not name the resource: `v3`
     version: str = ""
     #: the verb behind a colon or a dot of the last segment, or the variant behind a fragment sign
     verb: str | None = None

@@ -16,7 +16,7 @@ _MULTIPART = "multipart/form-data"
 #: headers that are made, not given (OpenAPI 3.1, Parameter Object), and those of credentials
 _OWN_HEADERS = ("accept", "content-type", "authorization", "content-length", "host", "user-agent")
 _LIST_STYLES = ("spaceDelimited", "pipeDelimited", "deepObject")
-#: what a file is in a multipart body
+#: the schema of a file in a multipart body
 _FILE = {
     "type": "object",
     "properties": {

@@ -13,7 +13,7 @@ import msgspec
 
 from gateway.telemetry.tracing import log_fields
 
-#: what every record carries; everything else is a field of the call
+#: attributes of every record; all others are fields of the call
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 # The last safeguard: secrets that errors of libraries and messages of applications may quote. The gateway's own events
@@ -34,7 +34,7 @@ _SECRETS = (
 
 #: characters of an event's text or of its exception
 _MAX_TEXT = 32_000
-#: what moves a terminal's cursor, ends a line or reorders it: C0 and C1 controls (U+0085 among them), line and
+#: characters that move a terminal's cursor, end a line or reorder it: C0 and C1 controls (U+0085 among them), line and
 #: paragraph separators, and the bidirectional controls
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 

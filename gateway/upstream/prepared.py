@@ -19,7 +19,7 @@ class PreparedCall(msgspec.Struct, frozen=True):
 
     #: as the caller named it
     operation: Operation
-    #: what is sent: the operation, or the alternative that its params choose
+    #: the operation that is sent: the named one, or the alternative that its params choose
     variant: Operation
     params: Mapping[str, Any]
     effect: Effect

@@ -53,7 +53,7 @@ class Binding:
     organization_id: UUID
     owner_id: UUID | str
     field: str = "credentials"
-    #: what else must not have changed
+    #: further values that must not have changed
     context: str = ""
 
     def associated_data(self, purpose: str, *, with_context: bool) -> bytes:

@@ -31,7 +31,7 @@ _ENTITY = {"entity": {"type": "string", "description": "Only records of this ent
 
 @dataclass(frozen=True)
 class EventGroup:
-    """What event types with the same prefix have in common."""
+    """The common members of event types with one prefix."""
 
     arguments: Mapping[str, Any]
     data: Mapping[str, Any]

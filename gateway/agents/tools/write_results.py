@@ -22,7 +22,7 @@ _IDENTITY = frozenset(
 #: bytes of a member that is shown whole; depth and characters of a text of longer ones
 _WHOLE, _DEPTH, _CHARACTERS = 500, 2, 100
 
-#: what is shown of an answer
+#: the shown part of an answer
 Shape = Callable[[OperationResult], OperationResult]
 
 

@@ -67,7 +67,7 @@ def with_declared_names(params: Mapping[str, Any], names: Names, at: str = "") -
 
 
 def _filter(document: Any, names: Names, at: str, depth: int = 0) -> Any:
-    """What nests too deeply stays as it is, for `parse` to refuse."""
+    """A filter that nests too deeply stays as it is; `parse` refuses it."""
     if not isinstance(document, Mapping) or depth > MAX_DEPTH:
         return document
     return {name: _operator(name, operand, names, f"{at}/{name}", depth) for name, operand in document.items()}

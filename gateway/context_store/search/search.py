@@ -42,7 +42,7 @@ class SearchPage:
     #: where the next page starts; None after the last
     cursor: str | None
     took_ms: int
-    #: what the application held at this time is in the store; None before the first load
+    #: the time as of which the copy is complete; None before the first load
     as_of: datetime | None
     total_synced: int
 

@@ -207,7 +207,7 @@ def _double(value: float) -> float:
 
 
 def sort_expression(field: Field, key: str | None, arguments: Arguments) -> tuple[str, str]:
-    """What to order by, and its SQL type."""
+    """The expression to order by, and its SQL type."""
     if field.type is FieldType.STRING:
         return (
             f"r.{key}" if key else f'left(context_text({value_of(field, arguments)}), {KEY_LENGTH}) COLLATE "C"'

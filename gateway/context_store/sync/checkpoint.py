@@ -20,7 +20,7 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     began: float | None = None
     #: when everything was read last
     swept: float | None = None
-    #: what turns to the next page, or the application's own cursor
+    #: the value that requests the next page, or the application's own cursor
     token: str | int | None = None
     #: stored id of the parent whose records are read
     parent: str | None = None

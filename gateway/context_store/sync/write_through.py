@@ -38,7 +38,7 @@ class Write:
     result: OperationResult
 
     def value(self, name: str) -> Any:
-        """What `{name}` stands for: a param, or a member of the answer; None where there is neither."""
+        """The value of `{name}`: a param, or else a member of the answer; None if there is neither."""
         path = tuple(name.split("."))
         if path[0] in self.params:
             return value_at(self.params, path)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from aiohttp import web
 
-#: what makes a spreadsheet take a cell for a formula
+#: first characters of cells that spreadsheets run as formulas
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

@@ -29,7 +29,7 @@ from gateway.http.routes import ROUTES
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.search_schema import search_components
 
-#: what programs call; without the pages for people
+#: the routes that programs call, without the pages for people
 _ROUTES = tuple(route for route in ROUTES if not route.is_page)
 #: schemas that belong to no single route: errors, and the contents of `result` and `data`
 _SHARED: tuple[type[Struct], ...] = (

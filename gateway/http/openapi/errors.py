@@ -36,7 +36,7 @@ MEANINGS = {
     503: "Temporarily unavailable",
     504: "The application did not answer in time",
 }
-#: what the endpoints of RFC 6749 and 7009 answer in its own shape
+#: errors of the endpoints of RFC 6749 and 7009, which have their own shape
 FORM_ERRORS = {
     400: "It cannot be granted",
     401: "No such client",

@@ -22,7 +22,7 @@ Place = tuple[str, ...]
 
 #: times that a spec is read again without what could not be read
 _ROUNDS = 20
-#: what stands in for a required member, so that the rest is checked; `health_check` is then not checked
+#: stand-ins for required members, so that the rest is checked; `health_check` is then not checked
 _STAND_INS: dict[str, Any] = {
     "kind": "unnamed",
     "title": "untitled",
@@ -38,7 +38,7 @@ _OF_CONNECTOR = tuple(name for name in _STAND_INS if name != "credentials")
 _EFFECT = "is missing; say what running it twice would do: read, idempotent or write"
 #: parts of messages about errors that a left-out member may cause
 _OF_ABSENCE = ("is the beginning of no request", "connector.yaml defines no paging", "there is no #/$defs/")
-#: what to write, by the type of pydantic's error
+#: the correction, by the type of pydantic's error
 _EXPECTED = {
     "string": "text; put it between quotes",
     "int": "a whole number, such as 10",

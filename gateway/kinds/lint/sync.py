@@ -147,7 +147,7 @@ def _tells_time(sync: Sync, since: Incremental) -> bool:
     return since.param is not None or any("{since}" in text for text in texts)
 
 
-#: what a style of `incremental` cannot do without
+#: the members that each style of `incremental` requires
 _NEEDED = {
     "modified": (),
     "newest_first": ("field",),

@@ -9,7 +9,7 @@ from gateway.kinds.notices import NoticeSpec
 from gateway.kinds.paging import HEADER_PATH
 from gateway.kinds.suggestions import did_you_mean
 
-#: what a signed text may name
+#: the names that a signed text may have
 _SIGNED = ("body", "timestamp", "delivery_id", "method", "url")
 
 

@@ -30,7 +30,7 @@ class _ItemReport(msgspec.Struct, frozen=True):
     index: Any
     #: whether its item was done, where the application says so
     success: Any
-    #: what went wrong with its item; what is at each path
+    #: the errors of its item: the value at each path
     errors: list[Any]
     record: Any
     is_object: bool

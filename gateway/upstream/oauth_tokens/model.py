@@ -57,7 +57,7 @@ class TokenError:
     code: str
     description: str
     kind: TokenErrorKind
-    #: what callers of the connector get when the error is transient
+    #: the error that callers of the connector get if it is transient
     error: type[GatewayError]
     #: whether the request may have arrived and its response was lost
     is_lost: bool = False
