@@ -9,7 +9,7 @@ from gateway.errors import GatewayError, Unavailable, UpstreamTruncated
 from gateway.saving.save import IncomingPart, file_name_of
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.http_ranges.integrity import File
-from gateway.upstream.http_ranges.responses import RangeRequest
+from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.prepared import prepare
 
 #: seconds of the first pause after a break, and of the longest

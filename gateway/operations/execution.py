@@ -36,7 +36,7 @@ from gateway.operations.response_cache import Freshness, Key, ResponseCache, key
 from gateway.operations.runs import OperationRuns
 from gateway.upstream.field_selection import ensure_declared, selected
 from gateway.upstream.http_ranges.integrity import File
-from gateway.upstream.http_ranges.responses import RangeRequest
+from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import SourceFile, with_file

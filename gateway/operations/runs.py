@@ -20,7 +20,7 @@ from gateway.upstream import bulk
 from gateway.upstream.bulk import Outcome
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.field_selection import FieldSelection, selected
-from gateway.upstream.http_ranges.responses import RangeRequest
+from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import InMemoryRunContext

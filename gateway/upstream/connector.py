@@ -17,7 +17,7 @@ from gateway.upstream import download, pagination, upload_session
 from gateway.upstream.auth import QUERY_PREFIX
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.http_ranges.integrity import File
-from gateway.upstream.http_ranges.responses import RangeRequest
+from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.rules import LongRule, long_rule
 from gateway.upstream.prepared import PreparedCall, prepare

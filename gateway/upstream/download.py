@@ -8,14 +8,14 @@ from typing import Any
 from urllib.parse import quote
 
 from msgspec.structs import replace
-from multidict import CIMultiDict
 from yarl import URL
 
 from gateway.errors import GatewayError, UpstreamInvalidResponse, UpstreamNotFound
 from gateway.kinds.requests import Download
 from gateway.upstream.egress import checked_url
 from gateway.upstream.http_ranges.integrity import File, judged_file
-from gateway.upstream.http_ranges.responses import RangeRequest, relayed_reply
+from gateway.upstream.http_ranges.ranges import RangeRequest
+from gateway.upstream.http_ranges.responses import relayed_reply
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import UpstreamRequest, base_address, relocated
 from gateway.upstream.responses import value_at
@@ -105,9 +105,9 @@ class _Opening:
         return file
 
     def _judged(self, described: Described, stream: UpstreamStream, *, ranged: bool) -> File | None:
-        headers = CIMultiDict({**described.headers(), **stream.headers})
+        headers = {**described.headers(), **stream.headers}
         reply = relayed_reply(self.range_request, stream.status, headers, size=described.size, ranged=ranged)
-        return None if reply is None else judged_file(reply, headers, described.size, stream.chunks)
+        return None if reply is None else judged_file(reply, described.size, stream.chunks)
 
     async def _described(self) -> Described:
         """The record of the file, read anew each time: its address may be signed for minutes only."""

@@ -20,7 +20,8 @@ from gateway.jobs.stored_files.model import StoredFile
 from gateway.operations.call import OperationCall
 from gateway.upstream.download import ACTION
 from gateway.upstream.http_ranges.json_chunks import ChunkRequest, chunk, empty_chunk, file_params, wants_chunk
-from gateway.upstream.http_ranges.responses import RangeRequest, stored_reply
+from gateway.upstream.http_ranges.ranges import RangeRequest
+from gateway.upstream.http_ranges.responses import stored_reply
 from gateway.upstream.responses import OperationResult
 
 

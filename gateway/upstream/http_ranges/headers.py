@@ -10,6 +10,8 @@ from urllib.parse import quote, unquote_to_bytes
 
 from multidict import CIMultiDict
 
+from gateway.errors import UpstreamInvalidResponse
+
 #: a file name's bytes in UTF-8; the common limit of file systems
 LONGEST_NAME = 255
 DEFAULT_TYPE = "application/octet-stream"
@@ -94,6 +96,21 @@ def safe_name(name: str) -> str:
     visible = "".join(character for character in text if unicodedata.category(character) not in _INVISIBLE)
     last = re.split(r"[/\\]", visible)[-1]
     return _shortened(_UNSAFE_IN_NAMES.sub("_", last).strip(". ~"))
+
+
+def is_multipart(headers: Mapping[str, str]) -> bool:
+    """Whether a body is parts of a file, each with headers of its own."""
+    return headers.get("Content-Type", "").lower().startswith("multipart/byteranges")
+
+
+def content_length(headers: Mapping[str, str]) -> int | None:
+    """The bytes of the application's body; raises UpstreamInvalidResponse if they are not a number."""
+    text = headers.get("Content-Length")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        raise UpstreamInvalidResponse("the application's Content-Length is not a number")
+    return int(text)
 
 
 def _stated_name(disposition: str) -> str:

@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
-from gateway.upstream.http_ranges.ranges import parse_content_range
-from gateway.upstream.http_ranges.responses import FileResponse, is_multipart
+from gateway.upstream.http_ranges.responses import FileResponse
 
 #: bytes decoded at a time, only to be counted
 _WINDOW = 64 << 10
@@ -35,25 +34,22 @@ class File:
         return b"".join([chunk async for chunk in self])
 
 
-def judged_file(
-    reply: FileResponse, headers: Mapping[str, str], size: int | None, chunks: AsyncIterator[bytes]
-) -> File:
-    """The file for a response with these headers; `size` is the record's size of the plain bytes.
+def judged_file(reply: FileResponse, size: int | None, chunks: AsyncIterator[bytes]) -> File:
+    """The file of a response; `size` is the record's size of the plain bytes.
 
     Raises UpstreamTruncated and UpstreamInvalidResponse where the answer and the record contradict each other.
     """
     coding = reply.headers.get("Content-Encoding", "").lower()
-    part = parse_content_range(headers.get("Content-Range"))
-    stated = int(headers["Content-Length"]) if "Content-Length" in headers else None
-    total = part.total if part is not None else stated
+    part, length = reply.stated.content_range, reply.stated.length
+    total = part.total if part is not None else length
     is_body = reply.status in (200, 206)
-    if is_body and not coding and not is_multipart(headers):
+    if is_body and not coding and not reply.stated.is_in_parts:
         _compare(total, size)
     if is_body and part is None and coding in _GZIP_NAMES:
         chunks = _checked_gzip(chunks, size)
     file_size = (total if total is not None else size) if not coding else None
-    if reply.skip or reply.length != stated:  # otherwise HTTP framing detects a truncated body
-        ends_with_record = part is None and stated is None and reply.skip == 0 and reply.status == 200
+    if reply.skip or reply.length != length:  # otherwise HTTP framing detects a truncated body
+        ends_with_record = part is None and length is None and reply.skip == 0 and reply.status == 200
         chunks = _cut_to_size(chunks, reply, ends_with_record)
     return File(reply.status, reply.headers, file_size, chunks)
 

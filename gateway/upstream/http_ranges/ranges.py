@@ -1,11 +1,13 @@
 """Byte ranges (RFC 9110 §14): parses Range and Content-Range, resolves ranges against a file's size or a part of it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gateway.errors import RangeNotSatisfiable, UpstreamInvalidResponse
+from multidict import CIMultiDict
+
+from gateway.errors import ConflictingRange, RangeNotSatisfiable, UpstreamInvalidResponse
 
 #: ranges in one request beyond which the whole is given (§14.2 warns of many small or overlapping ones)
 MAX_RANGES = 10
@@ -56,6 +58,36 @@ class ContentRange:
     total: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class RangeRequest:
+    """Which bytes the client asks for, and on which conditions; the default is the whole file, in any case."""
+
+    ranges: tuple[ByteRange, ...] | None = None
+    if_range: str | None = None
+    if_none_match: str | None = None
+
+    @classmethod
+    def of(cls, headers: Mapping[str, str], *, method: str = "GET", range_header: str | None = None) -> "RangeRequest":
+        """From a request's headers and its `range_header` param; raises ConflictingRange."""
+        headers = CIMultiDict(headers)
+        stated = headers.get("Range", range_header)
+        if range_header is not None and range_header.strip() != (stated or "").strip():
+            raise ConflictingRange("the Range header and params.range_header differ; send one of them")
+        byte_ranges = None if method == "HEAD" else parse(stated)  # §14.2: HEAD has no ranges
+        return cls(byte_ranges, headers.get("If-Range"), headers.get("If-None-Match"))
+
+    def upstream_headers(self, *, ranged: bool = True) -> dict[str, str]:
+        """The headers for the request to the application, with `identity` coding; `ranged=False` omits the range."""
+        spelt = range_header(self.ranges) if self.ranges and ranged else None
+        headers = {
+            "Accept-Encoding": "identity",
+            "Range": spelt,
+            "If-Range": self.if_range if spelt else None,
+            "If-None-Match": self.if_none_match,
+        }
+        return {name: value for name, value in headers.items() if value is not None}
+
+
 def parse(header: str | None) -> tuple[ByteRange, ...] | None:
     """The ranges of a Range header; None for the whole: absent, malformed, other units, too many or overlapping."""
     unit, _, specs = (header or "").strip(" \t").partition("=")
@@ -101,6 +133,11 @@ def resolve_in_part(ranges: Sequence[ByteRange], content_range: ContentRange, pa
 def content_range(start: int, end: int, total: int | None) -> str:
     """The Content-Range of a part (§14.4); both ends included, total None when unknown."""
     return f"bytes {start}-{end}/{'*' if total is None else total}"
+
+
+def part_headers(part: Slice, total: int | None) -> dict[str, str]:
+    """The headers of a response that is one part of a file; `total` None when unknown."""
+    return {"Content-Length": str(part.length), "Content-Range": content_range(part.start, part.end, total)}
 
 
 def unsatisfied_range(size: int) -> str:

@@ -5,41 +5,28 @@ from dataclasses import dataclass
 
 from multidict import CIMultiDict
 
-from gateway.errors import ConflictingRange, RangeNotSatisfiable, UpstreamInvalidResponse
+from gateway.errors import RangeNotSatisfiable, UpstreamInvalidResponse
 from gateway.upstream.http_ranges import ranges
-from gateway.upstream.http_ranges.headers import if_range_matches, is_not_modified, representation_headers
+from gateway.upstream.http_ranges.headers import (
+    content_length,
+    if_range_matches,
+    is_multipart,
+    is_not_modified,
+    representation_headers,
+)
 from gateway.upstream.http_ranges.multipart import Multipart
-from gateway.upstream.http_ranges.ranges import ByteRange, Slice
+from gateway.upstream.http_ranges.ranges import ByteRange, ContentRange, RangeRequest, Slice
 
 
 @dataclass(frozen=True, slots=True)
-class RangeRequest:
-    """Which bytes the client asks for, and on which conditions; the default is the whole file, in any case."""
+class StatedBody:
+    """What the application's headers say about its body; None if they do not."""
 
-    ranges: tuple[ByteRange, ...] | None = None
-    if_range: str | None = None
-    if_none_match: str | None = None
-
-    @classmethod
-    def of(cls, headers: Mapping[str, str], *, method: str = "GET", range_header: str | None = None) -> "RangeRequest":
-        """From a request's headers and its `range_header` param; raises ConflictingRange."""
-        headers = CIMultiDict(headers)
-        stated = headers.get("Range", range_header)
-        if range_header is not None and range_header.strip() != (stated or "").strip():
-            raise ConflictingRange("the Range header and params.range_header differ; send one of them")
-        byte_ranges = None if method == "HEAD" else ranges.parse(stated)  # §14.2: HEAD has no ranges
-        return cls(byte_ranges, headers.get("If-Range"), headers.get("If-None-Match"))
-
-    def upstream_headers(self, *, ranged: bool = True) -> dict[str, str]:
-        """The headers for the request to the application, with `identity` coding; `ranged=False` omits the range."""
-        range_header = ranges.range_header(self.ranges) if self.ranges and ranged else None
-        headers = {
-            "Accept-Encoding": "identity",
-            "Range": range_header,
-            "If-Range": self.if_range if range_header else None,
-            "If-None-Match": self.if_none_match,
-        }
-        return {name: value for name, value in headers.items() if value is not None}
+    #: the Content-Length
+    length: int | None = None
+    content_range: ContentRange | None = None
+    #: whether it is parts of a file, each with headers of its own
+    is_in_parts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +35,8 @@ class FileResponse:
 
     status: int
     headers: Mapping[str, str]
+    #: what the application's headers say about its body
+    stated: StatedBody
     #: bytes to read and drop from the beginning of its body
     skip: int = 0
     #: bytes to send after those; None for the rest of the body
@@ -77,18 +66,21 @@ def relayed_reply(
     request again without one. Raises RangeNotSatisfiable, and UpstreamInvalidResponse for contradictory headers.
     """
     headers = CIMultiDict(headers)
+    file_headers = representation_headers(headers)
     if status in (200, 206) and is_not_modified(range_request.if_none_match, headers.get("ETag")):
         status = 304
+    length, is_in_parts = content_length(headers), is_multipart(file_headers)
+    stated = StatedBody(length, ranges.parse_content_range(headers.get("Content-Range")), is_in_parts)
     byte_ranges = range_request.ranges if ranged else None
     match status:
         case 200:
-            return _reply_from_complete(range_request, headers, size)
+            return _reply_from_complete(range_request, headers, file_headers, stated, size)
         case 206 if byte_ranges:
-            return _reply_from_part(byte_ranges, range_request, headers)
+            return _reply_from_part(byte_ranges, range_request, headers, file_headers, stated)
         case 304 if range_request.if_none_match:
-            return FileResponse(304, _validators(representation_headers(headers)), length=0)
+            return FileResponse(304, _validators(file_headers), stated, length=0)
         case 416 if byte_ranges:
-            _judge_refusal(byte_ranges, range_request, headers, size)
+            _judge_refusal(byte_ranges, range_request, stated, size)
             return None
     raise UpstreamInvalidResponse(f"the application answered a download with status {status}, which was not asked for")
 
@@ -103,63 +95,68 @@ def stored_reply(range_request: RangeRequest, size: int, file_headers: Mapping[s
         complete = [Slice(0, size - 1)] if size else []
         return StoredResponse(200, headers | {"Content-Length": str(size)}, complete)
     if len(slices) == 1:
-        return StoredResponse(206, headers | _part_headers(slices[0], size), slices)
+        return StoredResponse(206, headers | ranges.part_headers(slices[0], size), slices)
     parts = Multipart(slices, size, file_headers["Content-Type"])
     several = {"Content-Type": parts.header, "Content-Length": str(parts.length)}
     return StoredResponse(206, headers | several, tuple(parts.body()))
 
 
-def _reply_from_complete(range_request: RangeRequest, headers: Mapping[str, str], size: int | None) -> FileResponse:
+def _reply_from_complete(
+    range_request: RangeRequest,
+    headers: Mapping[str, str],
+    file_headers: dict[str, str],
+    stated: StatedBody,
+    size: int | None,
+) -> FileResponse:
     """A part of it where one range is asked and its length is known; several ranges get the whole (§14.2)."""
-    file_headers = representation_headers(headers)
-    is_coded = "Content-Encoding" in file_headers
-    complete = _content_length(headers)
-    if complete is None and not is_coded:  # a record states the size of the plain bytes
+    complete = stated.length
+    if complete is None and "Content-Encoding" not in file_headers:  # a record states the size of the plain bytes
         complete = size
-    _refuse_part_as_complete(headers, complete)
+    _refuse_part_as_complete(stated, complete)
     if complete is None:
-        return FileResponse(200, file_headers | {"Accept-Ranges": "bytes" if _takes_ranges(headers) else "none"})
+        return FileResponse(
+            200, file_headers | {"Accept-Ranges": "bytes" if _takes_ranges(headers) else "none"}, stated
+        )
+    ranged_headers = file_headers | {"Accept-Ranges": "bytes"}
     slices = _slices(range_request, file_headers, complete)
     if slices is None or len(slices) > 1:
-        return FileResponse(
-            200, file_headers | {"Accept-Ranges": "bytes", "Content-Length": str(complete)}, length=complete
-        )
+        return FileResponse(200, ranged_headers | {"Content-Length": str(complete)}, stated, length=complete)
     part = slices[0]
-    return FileResponse(
-        206, file_headers | {"Accept-Ranges": "bytes"} | _part_headers(part, complete), part.start, part.length
-    )
+    return FileResponse(206, ranged_headers | ranges.part_headers(part, complete), stated, part.start, part.length)
 
 
 def _reply_from_part(
-    byte_ranges: Sequence[ByteRange], range_request: RangeRequest, headers: Mapping[str, str]
+    byte_ranges: Sequence[ByteRange],
+    range_request: RangeRequest,
+    headers: Mapping[str, str],
+    file_headers: dict[str, str],
+    stated: StatedBody,
 ) -> FileResponse | None:
-    file_headers = representation_headers(headers) | {"Accept-Ranges": "bytes"}
     # An application may ignore If-Range: a part that does not prove to be of the client's file is not given.
     if not if_range_matches(range_request.if_range, file_headers):
         return None
-    length, is_in_parts = _content_length(headers), is_multipart(file_headers)
-    if len(byte_ranges) > 1 and is_in_parts and "Content-Range" not in headers:
-        return FileResponse(
-            206, file_headers if length is None else file_headers | {"Content-Length": str(length)}, length=length
-        )
-    content_range = ranges.parse_content_range(headers.get("Content-Range"))
-    if content_range is None or content_range.bytes is None or is_in_parts:
+    ranged_headers = file_headers | {"Accept-Ranges": "bytes"}
+    if len(byte_ranges) > 1 and stated.is_in_parts and "Content-Range" not in headers:
+        length = {} if stated.length is None else {"Content-Length": str(stated.length)}
+        return FileResponse(206, ranged_headers | length, stated, length=stated.length)
+    content_range = stated.content_range
+    if content_range is None or content_range.bytes is None or stated.is_in_parts:
         raise UpstreamInvalidResponse("the application sent a part of the file without saying which")
-    if length is not None and length != content_range.bytes.length:
+    if stated.length not in (None, content_range.bytes.length):
         raise UpstreamInvalidResponse("the application sent a part of another length than it says")
     relayed = ranges.resolve_in_part(byte_ranges, content_range, content_range.bytes)
     skip = relayed.start - content_range.bytes.start
-    return FileResponse(206, file_headers | _part_headers(relayed, content_range.total), skip, relayed.length)
+    part_headers = ranges.part_headers(relayed, content_range.total)
+    return FileResponse(206, ranged_headers | part_headers, stated, skip, relayed.length)
 
 
 def _judge_refusal(
-    byte_ranges: Sequence[ByteRange], range_request: RangeRequest, headers: Mapping[str, str], size: int | None
+    byte_ranges: Sequence[ByteRange], range_request: RangeRequest, stated: StatedBody, size: int | None
 ) -> None:
     """Raise RangeNotSatisfiable if the file's size confirms the 416; otherwise the caller requests the whole file."""
     if range_request.if_range is not None:  # the file may have changed, and then the client needs the whole file
         return
-    content_range = ranges.parse_content_range(headers.get("Content-Range"))
-    total = content_range.total if content_range is not None else size
+    total = stated.content_range.total if stated.content_range is not None else size
     if total is None:
         raise RangeNotSatisfiable("the application has none of the bytes asked for")
     ranges.resolve(byte_ranges, total)
@@ -171,8 +168,8 @@ def _slices(range_request: RangeRequest, file_headers: Mapping[str, str], size: 
     return ranges.resolve(range_request.ranges, size)
 
 
-def _refuse_part_as_complete(headers: Mapping[str, str], complete: int | None) -> None:
-    content_range = ranges.parse_content_range(headers.get("Content-Range"))
+def _refuse_part_as_complete(stated: StatedBody, complete: int | None) -> None:
+    content_range = stated.content_range
     if content_range is None or content_range.bytes is None:
         return
     if (
@@ -183,26 +180,8 @@ def _refuse_part_as_complete(headers: Mapping[str, str], complete: int | None) -
         raise UpstreamInvalidResponse("the application sent a part of the file as if it were the whole")
 
 
-def is_multipart(headers: Mapping[str, str]) -> bool:
-    """Whether a body is parts of a file, each with headers of its own."""
-    return headers.get("Content-Type", "").lower().startswith("multipart/byteranges")
-
-
 def _takes_ranges(headers: Mapping[str, str]) -> bool:
     return headers.get("Accept-Ranges", "").strip().lower() == "bytes"
-
-
-def _content_length(headers: Mapping[str, str]) -> int | None:
-    text = headers.get("Content-Length")
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 19):
-        raise UpstreamInvalidResponse("the application's Content-Length is not a number")
-    return int(text)
-
-
-def _part_headers(part: Slice, total: int | None) -> dict[str, str]:
-    return {"Content-Length": str(part.length), "Content-Range": ranges.content_range(part.start, part.end, total)}
 
 
 def _validators(file_headers: Mapping[str, str]) -> dict[str, str]:
