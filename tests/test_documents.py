@@ -1,7 +1,11 @@
 """docs/ says of codes, operators, settings and exit codes what the program does, and its links lead somewhere."""
 
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -10,7 +14,12 @@ from gateway.errors import GatewayError
 from gateway.http.console.session import ForeignForm
 from gateway.http.error_advice import ADVICE
 from gateway.http.errors import status_of
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.catalog import Kind
 from gateway.kinds.search_operators import Operator
+from gateway.operations.call import OperationCall
+from gateway.operations.copy_search import prepared_search
+from gateway.upstream.prepared import prepare
 from tests.harness.catalog import shipped_catalog
 
 ROOT = Path(__file__).parents[1]
@@ -74,6 +83,45 @@ def test_the_reference_says_of_each_operator_what_its_schema_says():
 
     rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", table, flags=re.MULTILINE))
     assert rows == {operator.value: operator.meaning for operator in Operator}
+
+
+def operations_in(page: Path) -> Iterator[dict[str, Any]]:
+    """Every JSON object of a page that names an entity and an action, at any depth."""
+    text, decoder, position = page.read_text("utf-8"), json.JSONDecoder(), 0
+    while (position := text.find("{", position)) >= 0:
+        try:
+            found, position = decoder.raw_decode(text, position)
+        except ValueError:
+            position += 1
+            continue
+        values = [found]
+        for value in values:  # grows as it goes
+            values += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        yield from (
+            value for value in values if isinstance(value, dict) and {"entity", "action", "params"} <= value.keys()
+        )
+
+
+def fault_of(body: dict[str, Any], kind: Kind) -> str:
+    """Why an operation of the kind cannot be called so; an empty text if it can."""
+    try:
+        if body["action"] == SEARCH_ACTION:
+            prepared_search(kind, OperationCall(UUID(int=0), body["entity"], body["action"], body["params"]))
+        elif "$from" not in str(body["params"]):  # values that come from an earlier step
+            prepare(kind.operation(body["entity"], body["action"]), body["params"])
+    except GatewayError as error:
+        return error.detail
+    return ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_operation_in_an_example_can_be_called(page: Path):
+    faults = {
+        json.dumps(body): [fault_of(body, kind) for kind in shipped_catalog() if body["entity"] in kind.spec.entities]
+        for body in operations_in(page)
+    }
+
+    assert {body: each for body, each in faults.items() if "" not in each} == {}
 
 
 def test_every_kind_stands_among_the_concepts():
