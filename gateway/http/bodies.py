@@ -175,7 +175,9 @@ def _validated(model: type[M], document: dict[str, Any]) -> M:
     if len(document) >= MAX_FAULTS and model.model_config.get("extra") == "forbid":
         _refuse_many_unknown(model, document)
     try:
-        return model.model_validate(document)
+        # `model_validate` only adds options, at a quarter of the cost of a small body.
+        validated: M = model.__pydantic_validator__.validate_python(document)
+        return validated
     except ValidationError as error:
         errors = error.errors(include_url=False)
         raise InvalidParams(faults=(_field_error(model, fault) for fault in errors)) from error
