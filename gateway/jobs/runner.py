@@ -50,7 +50,7 @@ _RETRY_AFTER_UNAVAILABLE = 1.0
 #: characters of a result that go into the statement that ends the job
 _SMALL = 64 << 10
 
-#: how a run came out
+#: the outcome of a run
 Outcome: TypeAlias = OperationResult | GatewayError
 
 
@@ -94,7 +94,7 @@ class Runner:
         raise Unavailable("the outcome cannot be stored now; send the same request with the same key", retry_after=2)
 
     def adopt(self, job: StoredJob, reading: "asyncio.Future[OperationResult]") -> None:
-        """Take over what is running already: a read that outlasted its caller's timeout."""
+        """Take over a read that is running and has outlasted its caller's timeout."""
 
         async def read_on(_job: StoredJob, _run_context: JobRunContext) -> OperationResult:
             return await reading
@@ -108,7 +108,7 @@ class Runner:
         return lease
 
     async def beat(self) -> None:
-        """Extend all leases, and apply what became of the jobs meanwhile; raises Unavailable."""
+        """Extend all leases, and apply cancellations and lost leases; raises Unavailable."""
         keys = list(self._held)
         if not keys:
             return
@@ -116,7 +116,7 @@ class Runner:
         for key in keys:
             if alive.get(key) and key in self._held:
                 self._held[key].cancel()
-        # A lease that was just ended may be missing from the heartbeat's answer: it knows that by itself.
+        # A lease that has just ended may be missing from the heartbeat's answer; it has its outcome already.
         lost = [key for key in keys if key not in alive and key in self._held and self._held[key].lose()]
         if lost:
             await self._leases.restore(lost)
@@ -129,7 +129,7 @@ class Runner:
                 lease.cancel()
 
     async def drain(self, grace: float) -> list[StoredJob]:
-        """Let running jobs finish within `grace` seconds; then requeue what was not sent, to be notified of again."""
+        """Let jobs finish within `grace` seconds, then requeue those that sent nothing; returns these, for new wake-ups."""
         for lease in self._held.values():
             lease.run_context.stop()
         if self._held:
@@ -144,7 +144,7 @@ class Runner:
 
 
 class Lease:
-    """A claimed job at work; made in a running loop, where it begins at once."""
+    """The run of a claimed job; it starts at once in the running event loop."""
 
     def __init__(self, leases: Leases, job: StoredJob, work: Work) -> None:
         self.job = job
@@ -177,7 +177,7 @@ class Lease:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
                 outcome = await self._outcome(work)
             self._is_finishing = True
-            # Written twice it does no harm: the fence, or the end that was written, refuses the second.
+            # A repetition does no harm: the fence, or the final state in the row, refuses the second write.
             return await retry_until_available(lambda: self._write(outcome), self._on_away)
         except LostLease:
             LEASES_LOST.add()
@@ -278,7 +278,7 @@ class Lease:
         )
 
     async def requeue(self) -> bool:
-        """Give up what was stopped: for another worker where nothing was sent; whether one is needed."""
+        """End a stopped run: requeue it if nothing was sent; returns whether another worker is needed."""
         try:
             if self.run_context.may_be_repeated:
                 return not self.job.is_inline and await self._leases.requeue(self.job)

@@ -196,7 +196,7 @@ class Execution:
         """A cached answer; raises NotCached. Neither the call nor a job asks the application."""
         cached = self._cached(prepared, freshness)
         if cached is None:
-            raise NotCached("no answer is remembered that is fresh enough; leave out only-if-cached to ask for one")
+            raise NotCached("no cached answer is fresh enough; leave out only-if-cached to ask the application")
         return cached
 
     def _cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done | None:
@@ -281,9 +281,8 @@ class Execution:
         wait = 0.0 if prepared.call.respond_async else self._wait_of(prepared)
         if wait and not job.is_done:
             job = await self._waiters.done(job.organization_id, job.id, wait)
-        if (
-            not job.is_done or prepared.engine_call.operation.is_download
-        ):  # a file is the job's result and never an envelope
+        # A file is the job's result and has no envelope.
+        if not job.is_done or prepared.engine_call.operation.is_download:
             return Accepted(job, is_replayed)
         try:
             return Done(await self.outcome(job, prepared.call.base_url), _took(job), is_replayed)
