@@ -1,8 +1,7 @@
 """Who did what, when, with which outcome: written in batches, off the path of the calls that it records.
 
-A use case that changes something, or runs an operation, does so within `Audit.record`, so
-every surface that calls it is recorded. A request begins an entry of its own before, so that a refusal is recorded even
-if no use case was called.
+A use case that changes something, or runs an operation, does so within `Audit.record`, so every surface that calls it
+is recorded. A request begins an entry of its own before, so that a refusal is recorded even if no use case was called.
 """
 
 import time

@@ -134,8 +134,8 @@ async def upsert(
 ) -> Written:
     """Store records as they came, each a JSON object; `generation` marks them as seen by that full sweep.
 
-    They are found at once; `word_index.catch_up` makes them found quickly by their words.
-    `observed_at` is when the application was asked. Raises NotFound when the entity is gone.
+    They are found at once; `word_index.catch_up` makes them found quickly by their words. `observed_at` is when the
+    application was asked. Raises NotFound when the entity is gone.
     """
     written = Written()
     for batch in _batches(records):

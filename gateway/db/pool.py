@@ -188,8 +188,7 @@ class Database:
         """A pool whose commands end after `command_timeout` seconds, and at once when PostgreSQL is unavailable.
 
         A patient pool opens even if PostgreSQL is unavailable, and uses it when it is back; any other raises
-        Unavailable. With
-        `has_pooler` the URL may lead to a pooler in transaction mode.
+        Unavailable. With `has_pooler` the URL may lead to a pooler in transaction mode.
         """
         try:
             pool = await asyncpg.create_pool(

@@ -23,8 +23,7 @@ _PAGE = 200
 #: gives ids to events that have none; whether some are left
 NUMBER = "SELECT gateway_number_events($1)"
 # One statement and so one snapshot: an event that is pruned meanwhile is either read or known to be pruned. A row holds
-# the
-# events of several records, of which a cursor may have passed some.
+# the events of several records, of which a cursor may have passed some.
 _READ = """
     SELECT feed.last_id, feed.pruned_id, page.*
     FROM organizations

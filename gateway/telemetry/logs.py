@@ -17,8 +17,7 @@ from gateway.telemetry.tracing import log_fields
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 # The last safeguard: secrets that errors of libraries and messages of applications may quote. The gateway's own events
-# have none.
-# Each is linear in the text, whatever a caller wrote: none begins with a repetition.
+# have none. Each is linear in the text, whatever a caller wrote: none begins with a repetition.
 _SECRETS = (
     (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{6,}", re.IGNORECASE), r"\1 ***"),
     (re.compile(r"://[^/\s@]*@"), "://***@"),

@@ -1,8 +1,7 @@
 """Metrics, which any module may count: a bounded number of labels, at almost no cost.
 
-Labels are routes, kinds, entities, actions and error codes, never a caller's text. A process counts in one
-thread, so that plain numbers are enough, without the lock that `prometheus_client` takes for each; only a scrape makes
-text of
+Labels are routes, kinds, entities, actions and error codes, never a caller's text. A process counts in one thread, so
+that plain numbers are enough, without the lock that `prometheus_client` takes for each; only a scrape makes text of
 them (`gateway.monitoring.prometheus`).
 """
 

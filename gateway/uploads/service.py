@@ -129,8 +129,7 @@ class Uploads:
         """Send a part of the file that begins at `offset` to the application.
 
         Raises UploadOffsetMismatch if the upload is at another offset, MalformedRequest where the part does not fit,
-        and
-        Conflict where a later request continues the upload.
+        and Conflict where a later request continues the upload.
         """
         with self.audit.record(_OPERATION, caller, connector_id=connector_id) as entry:
             resumed = await self._resumed(caller, connector_id, upload_id)

@@ -147,8 +147,8 @@ class EgressPolicy:
 class EgressConnector(TCPConnector):
     """Checks the address that each socket connects to, so that a DNS answer cannot change after the check.
 
-    A kept-alive connection is used again for the same host and port without a new check:
-    `checked_url` decides which kind may request which host.
+    A kept-alive connection is used again for the same host and port without a new check: `checked_url` decides which
+    kind may request which host.
     """
 
     def __init__(self, policy: EgressPolicy, **options: Any) -> None:

@@ -1,7 +1,7 @@
 """Turns the application's response into records and Meta, or into an error.
 
-Records are passed on as the bytes they came in: `msgspec.Raw` finds them in a 73 KB answer in 38 µs,
-where parsing and dumping takes 225 µs.
+Records are passed on as the bytes they came in: `msgspec.Raw` finds them in a 73 KB answer in 38 µs, where parsing and
+dumping takes 225 µs.
 """
 
 import re

@@ -93,8 +93,7 @@ class UpstreamStream:
     status: int
     headers: Mapping[str, str]
     #: the body, never decoded, in the chunks the network brings; the application is slowed down while nothing is read.
-    #: Reading
-    #: raises UpstreamTruncated where it ends before its framing says so, UpstreamTimeout where nothing comes
+    #: Reading raises UpstreamTruncated where it ends before its framing says so, UpstreamTimeout where nothing comes
     chunks: AsyncIterator[bytes]
 
 

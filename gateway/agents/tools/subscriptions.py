@@ -40,8 +40,7 @@ class TaskSubscriptions:
         """Each task whenever it has changed, until all have ended.
 
         While PostgreSQL is unavailable, the stream waits. Raises RpcError for a task that does not exist, and
-        Unavailable when
-        the process stops: without a result the client knows that it has to listen again.
+        Unavailable when the process stops: without a result the client knows that it has to listen again.
         """
         updates: asyncio.Queue[dict[str, Any] | asyncio.Task[None]] = asyncio.Queue()
         followers = [
