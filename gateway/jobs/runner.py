@@ -129,7 +129,7 @@ class Runner:
                 lease.cancel()
 
     async def drain(self, grace: float) -> list[StoredJob]:
-        """Let jobs finish within `grace` seconds, then requeue those that sent nothing; returns these, to be announced."""
+        """Let jobs finish within `grace` seconds, then requeue those that sent nothing; returns these."""
         for lease in self._held.values():
             lease.run_context.stop()
         if self._held:
