@@ -102,29 +102,28 @@ class OperationResult(msgspec.Struct, frozen=True):
 
 def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     """Records and Meta of a response for which `failure` returned None; raises UpstreamInvalidResponse."""
-    path = operation.action.records if operation.is_list else operation.action.record
+    action = operation.action
+    path = action.records if operation.is_list else action.record
     try:
         raw, meta = _record_and_meta(response, path or (), operation.paging)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as broken:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
     begin = None if raw is None else _first_byte(raw)
-    is_query = operation.action.graphql is not None and operation.action.effect is Effect.READ
+    is_query = action.graphql is not None and action.effect is Effect.READ
     # GraphQL answers null for a missing record, and null for what would be below it.
     if is_query and (raw is None or (begin == _NULL_BEGIN and not operation.is_list)):
         raise UpstreamNotFound(f"{operation}: the application has no such record")
     if not operation.is_list:
         return OperationResult(raw or NULL, meta)
-    if response.status == _NO_CONTENT:
+    if response.status == _NO_CONTENT or begin == _NULL_BEGIN:
         return OperationResult(_NO_RECORDS, meta)
-    if begin == _NULL_BEGIN:
-        return OperationResult(_NO_RECORDS, meta)
-    if raw is not None and begin == _OBJECT_BEGIN and operation.action.map_key is not None:
-        raw = _listed(raw, operation.action.map_key)
+    if raw is not None and begin == _OBJECT_BEGIN and action.map_key is not None:
+        raw = _listed(raw, action.map_key)
     elif raw is None and operation.spec.omits_empty_lists and not _is_list(response.body):
         return OperationResult(_NO_RECORDS, meta)
     elif raw is None or begin != _ARRAY_BEGIN:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records")
-    if operation.action.unwrap:
+    if action.unwrap:
         raw = _unwrapped(operation, raw)
     return OperationResult(raw, meta)
 
@@ -184,16 +183,15 @@ def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[s
 
 
 def _meta_value(path: MetaPath, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> Any:
+    raw = members.get(path[0])
+    if len(path) == 1:
+        return None if raw is None else _VALUE.decode(raw)
     if path[0] == HEADER_PATH:
         # Some applications write the cursor after the last page as JSON does.
         return None if (value := headers.get(path[1])) == "null" else value
     if path[0] == LINK_PATH:
         return linked(headers.get("link", ""), path[1]).get(path[2] if len(path) > 2 else "")
-    raw = members.get(path[0])
-    if raw is None:
-        return None
-    value = _VALUE.decode(raw)
-    return value_at(value, path[1:]) if len(path) > 1 else value
+    return None if raw is None else value_at(_VALUE.decode(raw), path[1:])
 
 
 def linked(header: str, relation: str) -> dict[str, str]:

@@ -63,7 +63,7 @@ def note(
     connector."""
     if observe is None or scope.connector_id is None:
         return
-    context = tracing.log_fields()
+    upstream_request_id, context = request_id_of(received.headers), tracing.log_fields()
     path = request.logged_path or request.url.raw_path
     if scope.foreign_host is not None:
         path = f"//{scope.foreign_host}/…"
@@ -79,7 +79,7 @@ def note(
         received.status or None,
         received.error,
         request.operation,
-        request_id_of(received.headers),
+        upstream_request_id,
         context.get("request_id"),
         context.get("job_id"),
     )

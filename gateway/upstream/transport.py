@@ -214,8 +214,9 @@ class Transport:
                 self.under_way += 1
                 try:
                     with IdleTimeout(self._timeouts, timeout, self._idle) as idle:
-                        paced = request if request.stream is None else _paced(request, request.stream, idle)
-                        async with await self._sent(paced, credentials) as answer:
+                        if request.stream is not None:
+                            request = _paced(request, request.stream, idle)
+                        async with await self._sent(request, credentials) as answer:
                             headers = _lower(answer.headers)
                             response = UpstreamResponse(answer.status, headers, await self._read(answer, idle))
                 except TimeoutError as error:
