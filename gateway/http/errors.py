@@ -85,6 +85,7 @@ def _is_of_application(error: GatewayError) -> bool:
 
 
 def _capped(text: str) -> str:
+    text = text.encode(errors="replace").decode()  # a header may hold what is no UTF-8
     return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
 
 

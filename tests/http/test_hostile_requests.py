@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from gateway.errors import MAX_FAULTS
+from gateway.errors import MAX_FAULTS, Forbidden
+from gateway.http.errors import problem_response
 from gateway.telemetry.logs import without_secrets
 
 TOKEN = "/api/v1/account/applications/token"
@@ -146,3 +147,9 @@ def test_masking_leaves_nothing_of_a_credential_that_is_cut():
     text = "x" * 100_000 + "token=" + "s" * 60_000
 
     assert json.dumps(without_secrets(text)).count("s") == 0
+
+
+def test_an_error_that_repeats_a_header_is_told_whatever_the_header_holds():
+    response = problem_response(Forbidden("pages of \udcff\udcfe may not call"), "r-1")
+
+    assert json.loads(response.body)["detail"] == "pages of ?? may not call"
