@@ -70,9 +70,10 @@ class RangeRequest:
     def of(cls, headers: Mapping[str, str], *, method: str = "GET", range_header: str | None = None) -> "RangeRequest":
         """From a request's headers and its `range_header` param; raises ConflictingRange."""
         headers = CIMultiDict(headers)
-        stated = headers.get("Range", range_header)
-        if range_header is not None and range_header.strip() != (stated or "").strip():
-            raise ConflictingRange("the Range header and params.range_header differ; send one of them")
+        given = [*headers.getall("Range", ()), *([] if range_header is None else [range_header])]
+        if len({each.strip() for each in given}) > 1:
+            raise ConflictingRange("the Range header and params.range_header differ; send one of them, once")
+        stated = given[0] if given else None
         byte_ranges = None if method == "HEAD" else parse(stated)  # §14.2: HEAD has no ranges
         return cls(byte_ranges, headers.get("If-Range"), headers.get("If-None-Match"))
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from multidict import CIMultiDict
 
 from gateway.errors import ConflictingRange, RangeNotSatisfiable, UpstreamInvalidResponse
 from gateway.upstream.http_ranges import ranges
@@ -304,9 +305,12 @@ def test_the_range_is_taken_from_the_header_or_the_param(headers, method, param,
     assert RangeRequest.of(headers, method=method, range_header=param).ranges == ranges.parse(range_header)
 
 
-def test_a_range_header_and_a_param_that_differ_are_refused():
+@pytest.mark.parametrize(
+    ("header", "param"), [(["bytes=0-4"], "bytes=0-5"), (["bytes=0-4", "bytes=0-5"], None), (["", "bytes=0-5"], None)]
+)
+def test_ranges_that_differ_are_refused(header, param):
     with pytest.raises(ConflictingRange):
-        RangeRequest.of({"Range": "bytes=0-4"}, range_header="bytes=0-5")
+        RangeRequest.of(CIMultiDict(("Range", each) for each in header), range_header=param)
 
 
 LABELS = {"Content-Type": "text/plain", "ETag": '"sha"', "Last-Modified": DATE}
