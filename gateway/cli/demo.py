@@ -127,7 +127,7 @@ def _free_port() -> int:
 
 async def _ready(process: asyncio.subprocess.Process, ready_file: Path) -> str:
     deadline = time.monotonic() + _TIMEOUT
-    while not ready_file.exists():  # noqa: ASYNC240  a look at a small file holds nothing up
+    while not ready_file.exists():  # noqa: ASYNC240  reading a small file blocks for no time
         if process.returncode is not None or time.monotonic() > deadline:
             raise DemoFailed("the gateway did not start")
         await asyncio.sleep(0.05)

@@ -23,7 +23,7 @@ _ROWS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Batch:
-    """Rows as one JSON text, which costs less than arrays of their members, each value looked at by the driver.
+    """Rows as one JSON text, which costs less than arrays of their members, of which the driver checks each value.
 
     Text from the beginning: until it is written a batch is one buffer, and not thousands of objects.
     """

@@ -1,4 +1,4 @@
-"""The use cases of webhooks: subscribe, change, test, rotate the secret, replay, look at deliveries."""
+"""The use cases of webhooks: subscribe, change, test, rotate the secret, replay, list deliveries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

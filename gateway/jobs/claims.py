@@ -15,7 +15,7 @@ from gateway.jobs.sealing import NO_SEALING, JobSealing
 from gateway.jobs.tasks import TASKS
 from gateway.telemetry.metrics import QUEUE_WAIT
 
-#: queues that one claim looks at, from a random one on
+#: queues that one claim reads, from a random one on
 _QUEUES = 50
 
 _TAKE = f"""

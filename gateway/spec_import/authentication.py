@@ -15,7 +15,7 @@ _GRANTS = ("authorizationCode", "clientCredentials")
 
 
 class Authentication:
-    """The methods of a document, its OAuth endpoints, and what a person should look at."""
+    """The methods of a document, its OAuth endpoints, and the findings for a person."""
 
     def __init__(self, document: Document, operations: Sequence[SourceOperation], server: str) -> None:
         self._schemes = {

@@ -15,7 +15,7 @@ CORRECTIONS = "x-gateway"
 class Confidence(StrEnum):
     """How far a finding can be trusted."""
 
-    #: mapped by a rule that may be wrong: look at it
+    #: mapped by a rule that may be wrong: check it
     GUESSED = "guessed"
     #: not mapped, or mapped without something that matters: a person decides
     NEEDS_PERSON = "needs a person"

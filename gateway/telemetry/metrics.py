@@ -136,7 +136,7 @@ DOWNLOADS = Gauge("gateway_downloads_in_progress", "Files that are being sent to
 DOWNLOAD_BYTES = Counter("gateway_download_bytes", "Bytes of files sent to callers.")
 
 BACKGROUND_FAILURES = Counter("gateway_background_failures", "Rounds of a background loop that failed.", ("loop",))
-LOOP_LAG = Histogram("gateway_event_loop_lag_seconds", "How late the event loop is, looked at 20 times a second.")
+LOOP_LAG = Histogram("gateway_event_loop_lag_seconds", "How late the event loop is, measured 20 times a second.")
 
 #: all of them, in the order in which they are exported
 ALL: Sequence[Counter | Histogram | Gauge] = (

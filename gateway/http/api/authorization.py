@@ -29,7 +29,7 @@ _BROWSER = HostCookie("gateway-authorize", 600, "Strict")
 _MAX_FIELDS, _MAX_WORKSPACES = 1000, 500
 _STALE = "This page is too old, or was opened in another browser. Go back to your agent and begin again."
 _MEANING = {
-    "read": "Read: look at everything that the workspaces' applications hold",
+    "read": "Read: see everything in the workspaces' applications",
     "write": "Write: change data there, and connect applications",
 }
 _PUBLIC = {"Cache-Control": "max-age=300", "Access-Control-Allow-Origin": "*"}

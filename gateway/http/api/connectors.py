@@ -1,4 +1,4 @@
-"""Connectors and workspaces: create, list, look at, change, check, delete."""
+"""Connectors and workspaces: create, list, read, change, check, delete."""
 
 from typing import Any, ClassVar, Literal
 
