@@ -15,8 +15,8 @@ T = TypeVar("T")
 RESOLUTION = 0.1
 
 
-async def run_for(work: Callable[[], Awaitable[T]], seconds: float) -> asyncio.Task[T]:
-    """Run the work in a task for at most so many seconds; the task that is returned continues if it is not done.
+async def start_and_wait(work: Callable[[], Awaitable[T]], seconds: float) -> asyncio.Task[T]:
+    """Start the work as a task, and wait at most so many seconds until it is done; the task continues if it is not.
 
     If the caller is cancelled, so is the task. It costs less than `asyncio.wait`, which needs a callback of the task.
     """

@@ -10,7 +10,7 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
-from gateway.aio.timeouts import run_for
+from gateway.aio.timeouts import start_and_wait
 from gateway.audit.log import Audit, Entry
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.kinds import Effect
@@ -213,7 +213,7 @@ class Execution:
         started = time.monotonic()
         if prepared.engine_call.effect is not Effect.READ:
             return Done(await self._run(prepared), _milliseconds(started))
-        reading = await run_for(lambda: self._run(prepared), self._inline_budget)
+        reading = await start_and_wait(lambda: self._run(prepared), self._inline_budget)
         if reading.done():
             return Done(reading.result(), _milliseconds(started))
         try:

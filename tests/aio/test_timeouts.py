@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from gateway.aio.timeouts import RESOLUTION, IdleTimeout, Timeouts, Wait, run_for
+from gateway.aio.timeouts import RESOLUTION, IdleTimeout, Timeouts, Wait, start_and_wait
 from tests.harness.waiting import eventually
 
 
@@ -139,7 +139,7 @@ async def found() -> str:
 
 
 async def test_work_that_ends_in_time_is_done():
-    task = await run_for(found, 60)
+    task = await start_and_wait(found, 60)
 
     assert task.done()
     assert task.result() == "found"
@@ -149,7 +149,7 @@ async def test_work_that_failed_is_done_as_well():
     async def work() -> None:
         raise ValueError
 
-    task = await run_for(work, 60)
+    task = await start_and_wait(work, 60)
 
     assert isinstance(task.exception(), ValueError)
 
@@ -157,7 +157,7 @@ async def test_work_that_failed_is_done_as_well():
 async def test_work_that_takes_longer_continues():
     enough = asyncio.Event()
 
-    task = await run_for(enough.wait, 0)
+    task = await start_and_wait(enough.wait, 0)
 
     assert not task.done()
     enough.set()
@@ -175,6 +175,6 @@ async def test_work_whose_caller_is_cancelled_is_cancelled():
 
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
-            await run_for(work, 60)
+            await start_and_wait(work, 60)
 
     await is_cancelled.wait()
