@@ -126,7 +126,7 @@ def diff_specs(
     import would write it.
     """
     try:
-        before = _kind(old)
+        before = kind_or_folder(old)
         after = _kind_or_document(new, Options(before.name, include, server), overlays)
     except (ImportFailed, SpecError) as error:
         raise click.ClickException(printable(str(error))) from error
@@ -142,13 +142,19 @@ def _print_changes(changes: Sequence[Change]) -> None:
         click.echo(printable(str(change)))
 
 
-def _kind(name: str) -> Kind:
+def kind_or_folder(name: str) -> Kind:
+    """The loaded kind of this name, or the kind in this folder.
+
+    Raises SpecError, UnknownConnectorType and, if the folder has no kind, ClickException.
+    """
     if Path(name, "connector.yaml").is_file():
         return load_kind(Path(name))
+    if "/" in name:
+        raise click.ClickException(f"{printable(name)} is not the folder of a kind: it has no connector.yaml")
     return load_catalog(settings_of().specs).kind(name)
 
 
 def _kind_or_document(name: str, options: Options, overlays: Sequence[Path]) -> Kind:
     if is_url(name) or Path(name).is_file():
         return kind_of(asyncio.run(imported_from(name, options, overlays)))
-    return _kind(name)
+    return kind_or_folder(name)

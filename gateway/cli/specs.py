@@ -12,12 +12,12 @@ import click
 from gateway.cli.arguments import PARAMS_HELP, read_params
 from gateway.cli.output import Format, output_option, write
 from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, complete_param
-from gateway.cli.spec_import import diff_specs, import_spec, into_option
+from gateway.cli.spec_import import diff_specs, import_spec, into_option, kind_or_folder
 from gateway.kinds.catalog import Kind
 from gateway.kinds.describe import kind_summary, kind_view
 from gateway.kinds.editor_schema import editor_schema_text
 from gateway.kinds.lint.kind import lint
-from gateway.kinds.loading import load_catalog, load_kind, spec_folders
+from gateway.kinds.loading import spec_folders
 from gateway.kinds.sources import SpecError
 from gateway.kinds.spec import KIND_NAME
 from gateway.kinds.starter import starter_files
@@ -70,9 +70,7 @@ def show_spec(kind: str, entity: str | None, action: str | None, output_format: 
 
 def _kind(name: str) -> Kind:
     try:
-        if Path(name, "connector.yaml").is_file():
-            return load_kind(Path(name))
-        return load_catalog(settings_of().specs).kind(name)
+        return kind_or_folder(name)
     except SpecError as error:
         raise click.ClickException(str(error)) from error
 

@@ -1,4 +1,4 @@
-"""`gateway specs`: what is wrong with file and line, what a spec came to, and the editors' schema."""
+"""`gateway specs`: errors with file and line, loaded specs, and the editors' schema."""
 
 import json
 from pathlib import Path
@@ -47,6 +47,14 @@ def test_a_kind_that_is_not_loaded_yet_is_shown_from_its_folder():
     done = CliRunner().invoke(specs, ["show", str(shipped_specs() / "team-chat")])
 
     assert json.loads(done.stdout)["kind"] == "team-chat"
+
+
+@pytest.mark.parametrize(("command", "rest"), [("show", []), ("try", ["items", "list"]), ("diff", ["zendesk"])])
+def test_a_folder_without_a_kind_is_not_taken_for_a_name(tmp_path: Path, command: str, rest: list[str]):
+    done = CliRunner().invoke(specs, [command, str(tmp_path / "parcels"), *rest])
+
+    assert done.exit_code == 1
+    assert f"Error: {tmp_path}/parcels is not the folder of a kind: it has no connector.yaml" in done.stderr
 
 
 def test_the_schema_is_the_one_that_the_specs_name():
