@@ -225,7 +225,7 @@ class Settings(BaseSettings):
     def _listed(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
-    @field_validator("webhook_origins")
+    @field_validator("mcp_origins", "webhook_origins")
     @classmethod
     def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for each in value:

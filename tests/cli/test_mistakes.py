@@ -54,6 +54,11 @@ def require_one_line(ended, said: str) -> None:
             {"GATEWAY_WEBHOOK_ORIGINS": "10.0.0.7"},
             "GATEWAY_WEBHOOK_ORIGINS: the address must be scheme, host and port",
         ),
+        (
+            ("serve",),
+            {"GATEWAY_MCP_ORIGINS": "agents.example.com"},
+            "GATEWAY_MCP_ORIGINS: the address must be scheme, host and port",
+        ),
         (("worker",), {"GATEWAY_LOG_LEVEL": "loud"}, "GATEWAY_LOG_LEVEL: it is one of debug, info"),
         (("serve", "--bind", "8080x"), {}, "'8080x' is not a valid listen address"),
         (("sandbox", "--bind", "nowhere"), {}, "'nowhere' is not a valid listen address"),
