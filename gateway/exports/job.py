@@ -12,7 +12,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.operations.call import OperationCall
 from gateway.operations.copy_search import prepared_search
-from gateway.upstream.field_selection import ensure_declared
+from gateway.upstream.field_selection import EVERYTHING, ensure_declared
 from gateway.upstream.prepared import prepare
 
 
@@ -49,6 +49,6 @@ def _checked(kind: Kind, call: OperationCall) -> tuple[str, str, Mapping[str, An
     if not operation.is_list or operation.action.runs == "job":
         message = f"{operation}: output is for list, api_search and {SEARCH_ACTION}; leave it out"
         raise InvalidParams(faults=[FieldError("/output", "output", "not_a_list", message)])
-    if not call.selection.is_empty:
+    if call.selection != EVERYTHING:
         ensure_declared(call.selection, str(operation), operation.fields, operation.example)
     return operation.entity_id, operation.action_id, prepare(operation, call.params).params

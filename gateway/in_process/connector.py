@@ -14,7 +14,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.saving.save import Downloaded, Progress, save
 from gateway.upstream.connector import UpstreamConnector
-from gateway.upstream.field_selection import FieldSelection, ensure_declared, selected
+from gateway.upstream.field_selection import EVERYTHING, FieldSelection, ensure_declared, selected
 from gateway.upstream.responses import OperationResult
 
 
@@ -137,7 +137,7 @@ class LocalConnector:
                 "create a connector on a gateway, or use list or api_search here"
             )
         selection = FieldSelection(select, exclude)
-        if not selection.is_empty:
+        if selection != EVERYTHING:
             operation = self.kind.operation(entity, action)
             ensure_declared(selection, str(operation), operation.fields, operation.example)
         return selection

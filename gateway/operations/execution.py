@@ -34,7 +34,7 @@ from gateway.operations.accounting import Accounted, created_id, describe, recor
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.operations.runs import OperationRuns
-from gateway.upstream.field_selection import ensure_declared, selected
+from gateway.upstream.field_selection import EVERYTHING, ensure_declared, selected
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
@@ -182,7 +182,7 @@ class Execution:
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         describe(entry, resolved, engine_call)
         caller.require(_SCOPE_OF[engine_call.effect])
-        if not call.selection.is_empty:
+        if call.selection != EVERYTHING:
             operation = engine_call.operation
             ensure_declared(call.selection, str(operation), operation.fields, operation.example)
         resolved.require_active()

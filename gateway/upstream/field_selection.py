@@ -24,12 +24,12 @@ class FieldSelection(msgspec.Struct, frozen=True):
     #: most records of a list that the application does not page
     limit: int | None = None
 
-    @property
-    def is_empty(self) -> bool:
-        return self.skip_truncation and self.limit is None and not (self.select_fields or self.exclude_fields)
-
     def as_document(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+#: every record, with every field and whole texts
+EVERYTHING = FieldSelection()
 
 
 def ensure_declared(
@@ -54,8 +54,8 @@ def _unknown(paths: Sequence[str] | None, member: str, subject: str, fields: Col
 
 
 def selected(answer: OperationResult, selection: FieldSelection) -> OperationResult:
-    """The result with the selection applied; unchanged if the selection is empty."""
-    if selection.is_empty:
+    """The result with the selection applied; unchanged if it selects everything."""
+    if selection == EVERYTHING:
         return answer
     document = answer.decoded()
     if isinstance(document, list):
@@ -66,8 +66,8 @@ def selected(answer: OperationResult, selection: FieldSelection) -> OperationRes
 
 
 def selected_records(records: Sequence[msgspec.Raw], selection: FieldSelection) -> Sequence[Any]:
-    """The records of a search with the selection applied; unchanged if the selection is empty."""
-    if selection.is_empty:
+    """The records of a search with the selection applied; unchanged if it selects everything."""
+    if selection == EVERYTHING:
         return records
     return [_record(msgspec.json.decode(record), selection) for record in records]
 

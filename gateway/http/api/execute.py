@@ -127,7 +127,9 @@ def _call(
         entity=body.entity,
         action=body.action,
         params=body.params or {},
-        selection=FieldSelection(body.select_fields, body.exclude_fields, body.skip_truncation is not False),
+        selection=FieldSelection(
+            body.select_fields or None, body.exclude_fields or None, body.skip_truncation is not False
+        ),
         intent=body.intent,
         labels=body.labels or {},
         file=None if body.output is None else body.output.file,
