@@ -167,6 +167,32 @@ async def test_a_write_is_shown_by_a_dry_run_and_done_once_under_its_key(mcp, su
     assert again["structuredContent"] == first["structuredContent"]
 
 
+@pytest.mark.parametrize(
+    ("tool", "argument", "hint"),
+    [
+        ("write", "dryRun", "did you mean dry_run?"),
+        ("read", "ticket_id", "an operation's own params belong in params"),
+        ("find_operations", "query", "known: effect, kind, limit, task"),
+    ],
+)
+async def test_a_tool_refuses_an_argument_that_it_does_not_have_before_anything_is_sent(
+    mcp, support_desk, upstream_requests, tool, argument, hint
+):
+    arguments = {
+        "write": {"operation": "support-desk.tickets.create", "params": {"ticket": {"comment": {"body": "hello"}}}},
+        "read": {"operation": "support-desk.tickets.list"},
+        "find_operations": {"task": "list tickets"},
+    }[tool]
+    before = await upstream_requests()
+
+    result = await call(mcp, tool, {**arguments, argument: True})
+
+    assert result["isError"] is True
+    assert f"{tool} has no argument {argument!r}; " in result["structuredContent"]["message"]
+    assert hint in result["structuredContent"]["message"]
+    assert await upstream_requests() == before
+
+
 async def test_a_write_answers_the_fields_that_are_named(mcp, support_desk):
     ticket = {"subject": "by an agent", "comment": {"body": "hello"}}
     arguments = {"operation": "support-desk.tickets.create", "params": {"ticket": ticket}, "fields": ["id", "status"]}

@@ -19,6 +19,7 @@ from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
 from gateway.jobs.model import JobSummary
+from gateway.kinds.suggestions import did_you_mean
 from gateway.operation_search.descriptions import QUERY_LANGUAGE, describe, described_part, query_language
 from gateway.operation_search.entries import OperationEntry, entry_of
 from gateway.operation_search.parts import PART
@@ -58,7 +59,7 @@ class GeneralTools:
         }
         if self._jobs is not None:
             calls |= {"job": self.job, "connect": self.connect}
-        return [_tool(name, errors_as_results(call)) for name, call in calls.items()]
+        return [_tool(name, errors_as_results(known_arguments(name, call))) for name, call in calls.items()]
 
     async def find(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """The operations that do a task, one line each, those of connected kinds first among equals."""
@@ -241,6 +242,19 @@ class GeneralTools:
             raise InvalidParams(f"there is no connector {name!r}; call connect without arguments to see all")
         again = connectors[0] if name is not None else None
         return await self._consent.offered(context, again.kind if again else str(kind), again, shown)
+
+
+def known_arguments(name: str, call: Call) -> Call:
+    """The tool without the arguments that it does not have: with a misspelt `dry_run`, a write would be sent."""
+    known = descriptions.INPUTS[name]
+
+    async def checked(context: Context, arguments: Mapping[str, Any]) -> Result:
+        for each in arguments.keys() - known.keys():
+            hint = "; an operation's own params belong in params" if "params" in known else ""
+            raise InvalidParams(f"{name} has no argument {each!r}; {did_you_mean(each, known)}{hint}")
+        return await call(context, arguments)
+
+    return checked
 
 
 def errors_as_results(call: Call) -> Call:
