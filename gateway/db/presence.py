@@ -51,7 +51,7 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (asyncpg.LockNotAvailableError, "statements stood in each other's way"),
     (asyncpg.QueryCanceledError, "a statement took too long"),
     (TimeoutError, "it does not answer in time"),
-    (BaseException, "it is away"),
+    (BaseException, "it is unavailable"),
 )
 
 

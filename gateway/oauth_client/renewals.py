@@ -158,7 +158,7 @@ class Renewals:
         try:
             return await retry_until_available(save, timeout=_SAVE_TIMEOUT)
         except Unavailable:
-            log.error("new tokens were lost: PostgreSQL is away", extra={"connector_id": str(record.id)})
+            log.error("new tokens were lost: PostgreSQL is unavailable", extra={"connector_id": str(record.id)})
             raise
 
     async def _mark_needs_reauth(self, lease: RenewalLease, error: TokenError, method: AuthMethod) -> Secret:

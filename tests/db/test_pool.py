@@ -105,7 +105,7 @@ async def test_a_server_that_is_not_there_is_unavailable_and_its_address_a_secre
 async def test_a_connection_that_is_cut_while_used_is_unavailable(database: Database, database_url: str):
     server = await asyncpg.connect(database_url)
 
-    with pytest.raises(Unavailable):  # noqa: PT012  the block is what is cut
+    with pytest.raises(Unavailable, match="it is unavailable"):  # noqa: PT012  the block is what is cut
         async with database.system() as connection:
             await server.execute("SELECT pg_terminate_backend($1)", connection.get_server_pid())
             await connection.execute("SELECT pg_sleep(30)")
