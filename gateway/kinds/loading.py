@@ -25,7 +25,7 @@ def spec_folders(extra: Iterable[str | os.PathLike[str]] = ()) -> list[Path]:
     roots = [shipped_specs(), *(Path(folder) for folder in extra)]
     missing = [root for root in roots if not root.is_dir()]
     if missing:
-        raise SpecError([LintError(root, 1, "there is no such folder; correct GATEWAY_SPECS") for root in missing])
+        raise SpecError([LintError(root, 0, "the folder does not exist; correct GATEWAY_SPECS") for root in missing])
     return [
         folder for root in roots for folder in sorted([root, *root.iterdir()]) if (folder / "connector.yaml").is_file()
     ]

@@ -13,16 +13,17 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class LintError:
-    """One thing wrong with a spec file: where, what, and what to do."""
+    """One thing wrong with a spec file or its folder: where, what, and what to do."""
 
     path: Path
+    #: 0 for a folder
     line: int
     message: str
     #: whether nothing of the file could be read
     is_unreadable: bool = False
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.message}"
+        return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
 
 
 class SpecError(Exception):

@@ -62,7 +62,11 @@ def require_one_line(ended, said: str) -> None:
         (("worker",), {"GATEWAY_LOG_LEVEL": "loud"}, "GATEWAY_LOG_LEVEL: it is one of debug, info"),
         (("serve", "--bind", "8080x"), {}, "'8080x' is not a valid listen address"),
         (("sandbox", "--bind", "nowhere"), {}, "'nowhere' is not a valid listen address"),
-        (("types", "--offline"), {"GATEWAY_SPECS": "/not/there"}, "there is no such folder; correct GATEWAY_SPECS"),
+        (
+            ("types", "--offline"),
+            {"GATEWAY_SPECS": "/not/there"},
+            "/not/there: the folder does not exist; correct GATEWAY_SPECS",
+        ),
         (("up",), {"GATEWAY_DATA_DIR": "/proc/not-there"}, "needs a data directory"),
     ],
 )
