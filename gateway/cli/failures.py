@@ -1,6 +1,7 @@
 """Exit codes, and errors as one line on stderr that says how to fix them."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,11 @@ class Exit(IntEnum):
     BROKEN_PIPE = 141
 
 
+#: how the gateway's errors name the request that lists something
+_LISTING = re.compile(
+    r"GET /api/v1/(?:integrations/)?(connectors|workspaces|jobs|schedules|webhooks|grants)(?= lists )"
+)
+
 EXIT_CODES = """\b
 Exit codes:
   0    done
@@ -68,7 +74,12 @@ def one_line(error: GatewayError) -> str:
     """Every fault and what to do, without line breaks and control characters."""
     faults = [fault.message for fault in error.faults]
     message = "; ".join(faults) if faults else error.detail
-    return printable(" ".join([message, *_hints(error)]))
+    return printable(" ".join([_LISTING.sub(_listing_command, message), *_hints(error)]))
+
+
+def _listing_command(request: re.Match[str]) -> str:
+    """The command that lists what the request would."""
+    return f"`gateway {request[1]}{'' if request[1] == 'workspaces' else ' list'}`"
 
 
 def _hints(error: GatewayError) -> Iterator[str]:

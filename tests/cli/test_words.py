@@ -67,6 +67,20 @@ def test_an_error_is_one_line_with_all_that_helps():
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "listing"),
+    [
+        ("jobs", "gateway jobs list"),
+        ("integrations/connectors", "gateway connectors list"),
+        ("workspaces", "gateway workspaces"),
+    ],
+)
+def test_an_unknown_id_names_the_command_that_lists_in_place_of_the_request(path, listing):
+    error = errors.NotFound(f"ids are UUIDs; GET /api/v1/{path} lists things with their ids")
+
+    assert one_line(error) == f"ids are UUIDs; `{listing}` lists things with their ids"
+
+
 def test_every_fault_is_told():
     faults = [FieldError("/a", "a", "x", "a is missing"), FieldError("/b", "b", "x", "b is 5; at most 3")]
 

@@ -50,6 +50,21 @@ async def desk(command):
     return json.loads(out)["id"]
 
 
+@pytest.mark.parametrize(
+    ("words", "listing"),
+    [
+        (("jobs", "show", "nope"), "gateway jobs list"),
+        (("jobs", "cancel", "nope"), "gateway jobs list"),
+        (("schedules", "show", "nope"), "gateway schedules list"),
+        (("grants", "revoke", "nope"), "gateway grants list"),
+    ],
+)
+async def test_a_wrong_id_points_to_the_command_that_lists(command, words, listing):
+    code, _, err = await command(*words)
+
+    assert (code, f"; `{listing}` lists " in err) == (4, True), err
+
+
 async def test_a_file_is_uploaded(command, tmp_path):
     (tmp_path / "report.txt").write_text("all is well")
     connected, *_ = await command(
