@@ -53,12 +53,11 @@ class ServerTool:
 
 @dataclass(frozen=True)
 class ListPage:
-    """One page of a list; `ttl_ms` is for how long it may be kept, `scope` for whom: `public` or `private`."""
+    """A list, whole on one page; `ttl_ms` is for how long it may be kept, `scope` for whom: `public` or `private`."""
 
     items: Sequence[Mapping[str, Any]]
     ttl_ms: int = 300_000
     scope: str = "private"
-    next_cursor: str | None = None
 
 
 class Tools(Protocol):

@@ -57,7 +57,6 @@ def url_elicitation(message: str, url: str, elicitation_id: str) -> dict[str, An
     return {"method": "elicitation/create", "params": members}
 
 
-def page(member: str, items: Iterable[Any], *, ttl_ms: int, scope: str, next_cursor: str | None = None) -> Result:
+def page(member: str, items: Iterable[Any], *, ttl_ms: int, scope: str) -> Result:
     """One page of a list, and for how long and for whom it may be kept."""
-    result: Result = {member: list(items), "ttlMs": ttl_ms, "cacheScope": scope}
-    return result if next_cursor is None else {**result, "nextCursor": next_cursor}
+    return {member: list(items), "ttlMs": ttl_ms, "cacheScope": scope}

@@ -191,6 +191,7 @@ class Server:
 
     async def _list_tools(self, context: Context) -> Result:
         assert self._tools
+        _refuse_cursor(context)
         return _page("tools", await self._tools.listed(context))
 
     async def _call_tool(self, context: Context) -> Result:
@@ -213,10 +214,12 @@ class Server:
 
     async def _list_resources(self, context: Context) -> Result:
         assert self._resources
+        _refuse_cursor(context)
         return _page("resources", await self._resources.listed(context))
 
     async def _list_templates(self, context: Context) -> Result:
         assert self._resources
+        _refuse_cursor(context)
         return _page("resourceTemplates", await self._resources.templates(context))
 
     async def _read_resource(self, context: Context) -> Result:
@@ -225,6 +228,7 @@ class Server:
 
     async def _list_prompts(self, context: Context) -> Result:
         assert self._prompts
+        _refuse_cursor(context)
         return _page("prompts", await self._prompts.listed(context))
 
     async def _get_prompt(self, context: Context) -> Result:
@@ -270,6 +274,7 @@ class Server:
 
     async def _list_events(self, context: Context) -> Result:
         assert self._events
+        _refuse_cursor(context)
         return {"events": list(await self._events.listed(context))}
 
     async def _poll_events(self, context: Context) -> Result:
@@ -297,8 +302,14 @@ def _check_shape(context: Context) -> None:
         raise invalid_params("; ".join(faults)) from error
 
 
+def _refuse_cursor(context: Context) -> None:
+    """Raise RpcError for a cursor: every list has one page, and the server gives no cursor for a next one."""
+    if context.message.params.get("cursor") is not None:
+        raise invalid_params("cursor is not one that this server made: every list has one page")
+
+
 def _page(member: str, listing: ListPage) -> Result:
-    return page(member, listing.items, ttl_ms=listing.ttl_ms, scope=listing.scope, next_cursor=listing.next_cursor)
+    return page(member, listing.items, ttl_ms=listing.ttl_ms, scope=listing.scope)
 
 
 async def _send_all(context: Context, notifications: AsyncIterator[dict[str, Any]], meta: Mapping[str, Any]) -> None:

@@ -29,6 +29,15 @@ async def test_every_list_is_what_the_schema_of_the_revision_says(raw, method):
     assert {"ttlMs", "cacheScope"} <= reply.result.keys()
 
 
+@pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
+async def test_a_list_has_one_page_so_that_every_cursor_is_invalid(raw, method):
+    reply = await raw(method, {"cursor": "made-up"})
+    earlier = {**LEGACY, "MCP-Protocol-Version": "2025-11-25"}
+    reply_to_earlier = await raw("", body=message(method, cursor=""), headers=earlier)
+
+    assert (reply.status, reply.code, reply_to_earlier.code) == (400, -32602, -32602)
+
+
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
 async def test_an_earlier_client_is_served_without_a_session(raw, version):
     hello = message("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "c", "version": "1"})
