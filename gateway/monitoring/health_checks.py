@@ -14,6 +14,7 @@ import asyncpg
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from gateway.context_store.sync.schedule import Intervals
 from gateway.db.migrate import pending
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
@@ -24,7 +25,7 @@ from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
 from gateway.monitoring.statistics import read_statistics
 from gateway.services.sealed_tables import SEALED_TABLES
-from gateway.settings import Settings, platform_apps, upstream_overrides
+from gateway.settings import Settings, SettingsError, platform_apps, upstream_overrides
 from gateway.vault.vault import KeyListError, Vault, read_keys
 
 #: the oldest version that works; the context store needs the collations of 15 and later
@@ -114,6 +115,10 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
     except SpecError as error:
         yield failed("specs", f"{error}; `gateway specs lint` says all")
         return
+    try:
+        Intervals(settings.sync_every).require_known(catalog)
+    except SettingsError as error:
+        yield failed("synchronization", str(error))
     try:
         named = {*upstream_overrides(environ), *platform_apps(environ)}
     except ValueError as error:

@@ -11,6 +11,7 @@ from gateway.aio.loops import every, running
 from gateway.audit.log import Audit
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.store import ConnectorStore
+from gateway.context_store.sync.schedule import Intervals
 from gateway.db.notifications import RESTARTING, NotificationListener, notify
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
@@ -61,6 +62,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     vault = Vault(key_list)
     sealing = JobSealing(vault, is_on=settings.seal_jobs)
     catalog = load_catalog(settings.specs)
+    Intervals(settings.sync_every).require_known(catalog)
     for name, refused in catalog.refused.items():
         log.error("%s is not served, its spec has errors: %s", name, refused)
     process = process_name()

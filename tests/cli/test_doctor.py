@@ -72,6 +72,13 @@ def test_an_upstream_that_cannot_be_read_is_wrong():
     assert found["upstreams"].message.startswith("GATEWAY_UPSTREAM_TEAM_CHAT: ")
 
 
+def test_a_synchronization_of_an_unknown_kind_is_wrong():
+    found = {each.what: each for each in of_settings(Settings(sync_every={"suport-desk": 60}), {})}
+
+    assert found["synchronization"].status is CheckStatus.FAILED
+    assert found["synchronization"].message.endswith("there is no kind 'suport-desk'; did you mean support-desk?")
+
+
 def test_links_that_would_name_the_bind_address_are_odd():
     found = {each.what for each in of_settings(Settings(bind="0.0.0.0:80"), {}) if each.status is CheckStatus.WARNING}
 

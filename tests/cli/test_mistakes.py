@@ -6,6 +6,7 @@ import pty
 import signal
 import socket
 import sys
+from base64 import b64encode
 from pathlib import Path
 from uuid import uuid4
 
@@ -19,6 +20,7 @@ from gateway.identity.store import IdentityStore
 from tests.harness.databases import url_of
 from tests.harness.waiting import eventually
 
+KEY = f"k1:{b64encode(bytes(32)).decode()}"
 NOBODY = "postgresql://nobody@127.0.0.1:1/gateway"
 
 
@@ -72,6 +74,17 @@ def require_one_line(ended, said: str) -> None:
 )
 async def test_a_wrong_setting_or_an_absent_server_is_told_in_a_line(command, words, variables, said):
     require_one_line(await command(*words, **variables), said)
+
+
+@pytest.mark.parametrize("words", [("worker",), ("serve",)])
+async def test_an_interval_of_an_unknown_entity_ends_the_start_with_the_nearest_name(process, words):
+    every = '{"support-desk.tikets": 60}'
+
+    ended = await process(*words, GATEWAY_SYNC_EVERY=every, GATEWAY_ENCRYPTION_KEYS=KEY, GATEWAY_DATABASE_URL=NOBODY)
+
+    require_one_line(
+        ended, "GATEWAY_SYNC_EVERY: support-desk has no synchronized entity 'tikets'; did you mean tickets?"
+    )
 
 
 async def test_an_absent_database_says_to_create_it(command, postgres_url: str):

@@ -1,6 +1,7 @@
 """Due runs: each comes once, to one job, and comes again when that job is lost."""
 
 import asyncio
+import re
 from uuid import uuid4
 
 import pytest
@@ -8,6 +9,9 @@ import pytest
 from gateway.context_store.sync import schedule
 from gateway.context_store.sync.schedule import Intervals
 from gateway.errors import UpstreamError, UpstreamRateLimited, UpstreamRejected
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.sources import SpecError
+from gateway.settings import SettingsError
 from tests.harness.catalog import shipped_catalog
 
 DESK = shipped_catalog().kind("support-desk")
@@ -118,6 +122,26 @@ async def test_connectors_that_lack_copies_are_found(copies, database, make_tena
 )
 def test_an_operator_may_set_how_often(overrides, seconds):
     assert Intervals(overrides).of("support-desk", "tickets", DESK.entity("tickets").search.sync) == seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("suport-desk", "there is no kind 'suport-desk'; did you mean support-desk?"),
+        ("suport-desk.tickets", "there is no kind 'suport-desk'; did you mean support-desk?"),
+        ("support-desk.tikets", "support-desk has no synchronized entity 'tikets'; did you mean tickets?"),
+        ("support-desk.", "support-desk has no synchronized entity ''; known: "),
+    ],
+)
+def test_an_interval_of_what_is_not_synchronized_is_refused_with_the_nearest_name(name, fault):
+    with pytest.raises(SettingsError, match=f"^GATEWAY_SYNC_EVERY: {re.escape(fault)}"):
+        Intervals({"support-desk": 60, "support-desk.tickets": 5, name: 60}).require_known(shipped_catalog())
+
+
+def test_an_interval_of_a_kind_whose_spec_has_errors_is_accepted():
+    catalog = Catalog([DESK], {"parcels": SpecError([])})
+
+    Intervals({"parcels": 60, "parcels.items": 5}).require_known(catalog)
 
 
 def test_what_began_together_does_not_stay_together():

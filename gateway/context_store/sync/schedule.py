@@ -9,10 +9,13 @@ from uuid import UUID
 from gateway.context_store.entities import StoredEntity, register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
+from gateway.context_store.sync.sources import synchronized
 from gateway.db.pool import Connection
 from gateway.errors import GatewayError
-from gateway.kinds.catalog import Kind
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sync import Sync
+from gateway.settings import SettingsError
 
 #: seconds until a run is due again whose job never started
 LEASE = 60.0
@@ -80,6 +83,25 @@ class Intervals:
     def of(self, kind: str, entity: str, sync: Sync) -> float:
         named = self.overrides.get(f"{kind}.{entity}", self.overrides.get(kind))
         return float(sync.interval) if named is None else named
+
+    def require_known(self, catalog: Catalog) -> None:
+        """Raise SettingsError for a name that the catalog lacks; kinds whose specs have errors are not checked."""
+        if faults := [fault for name in self.overrides if (fault := _fault(name, catalog))]:
+            raise SettingsError(f"GATEWAY_SYNC_EVERY: {'; '.join(faults)}")
+
+
+def _fault(name: str, catalog: Catalog) -> str | None:
+    """What is wrong with the name of a kind or of `kind.entity`, with the nearest that is known."""
+    kind_name, dot, entity = name.partition(".")
+    if kind_name in catalog.refused:
+        return None
+    kind = catalog.kinds.get(kind_name)
+    if kind is None:
+        return f"there is no kind {kind_name!r}; {did_you_mean(kind_name, catalog.kinds)}"
+    entities = synchronized(kind)
+    if dot and entity not in entities:
+        return f"{kind_name} has no synchronized entity {entity!r}; {did_you_mean(entity, entities)}"
+    return None
 
 
 def jittered(seconds: float) -> float:
