@@ -1,6 +1,6 @@
 """Errors of libraries and of the operating system that a user can fix: one line that says how, no traceback."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 _DATABASE = "GATEWAY_DATABASE_URL"
 
@@ -27,18 +27,17 @@ def _about_postgres(hint: str) -> Callable[[BaseException], str]:
     return lambda error: f"PostgreSQL: {_text_of(error)}; {hint}"
 
 
+#: errors whose message names a setting to correct
+_ABOUT_SETTINGS = (
+    "gateway.settings.SettingsError",
+    "gateway.kinds.sources.SpecError",
+    "gateway.vault.vault.KeyListError",
+    "gateway.telemetry.tracing.TracingError",
+)
+
 #: by the qualified names of the classes, so that a command need not import what it does not use; the nearest class wins
 _SENTENCES: Mapping[str, Callable[[BaseException], str]] = {
-    **dict.fromkeys(
-        (
-            "gateway.settings.SettingsError",
-            "gateway.kinds.sources.SpecError",
-            "gateway.vault.vault.KeyListError",
-            "gateway.telemetry.tracing.TracingError",
-            "gateway.embedded.StartupError",
-        ),
-        str,
-    ),
+    **dict.fromkeys((*_ABOUT_SETTINGS, "gateway.embedded.StartupError"), str),
     "asyncpg.exceptions.InvalidCatalogNameError": _about_postgres(
         f"create the database (createdb), or correct {_DATABASE}"
     ),
@@ -61,10 +60,19 @@ def cause_of(error: BaseException) -> str | None:
     """The message for the user; None for an error that only a defect of the gateway explains."""
     if isinstance(error, ModuleNotFoundError):
         return _missing((error.name or "").partition(".")[0])
-    for cls in type(error).__mro__:
-        if sentence := _SENTENCES.get(f"{cls.__module__}.{cls.__qualname__}"):
+    for name in _class_names(error):
+        if sentence := _SENTENCES.get(name):
             return sentence(error)
     return _of_system(error) if isinstance(error, OSError) else None
+
+
+def is_about_settings(error: BaseException) -> bool:
+    """Whether the command would fail again with the same settings."""
+    return any(name in _ABOUT_SETTINGS for name in _class_names(error))
+
+
+def _class_names(error: BaseException) -> Iterator[str]:
+    return (f"{cls.__module__}.{cls.__qualname__}" for cls in type(error).__mro__)
 
 
 def _missing(package: str) -> str | None:

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from gateway import errors
-from gateway.cli.causes import cause_of
+from gateway.cli.causes import cause_of, is_about_settings
 from gateway.cli.words import printable
+from gateway.embedded import UNUSABLE_SETTINGS
 from gateway.errors import GatewayError
 
 
@@ -23,8 +24,8 @@ class Exit(IntEnum):
     OK = 0
     #: the gateway or the application refused, or failed
     REFUSED = 1
-    #: invalid command line
-    USAGE = 2
+    #: invalid command line, or a setting that cannot be used
+    USAGE = UNUSABLE_SETTINGS
     UNAUTHORIZED = 3
     NOT_FOUND = 4
     #: rate limited or unavailable: the same command may work later
@@ -46,7 +47,7 @@ EXIT_CODES = """\b
 Exit codes:
   0    done
   1    the gateway or the application refused, or failed
-  2    invalid command line
+  2    invalid command line, or a setting that cannot be used
   3    not authorized: the gateway's or the application's credentials
   4    not found
   5    rate limited or unavailable; try again later
@@ -122,7 +123,7 @@ def ending() -> Iterator[None]:
         if message is None:
             raise
         complain(printable(message))
-        sys.exit(Exit.REFUSED)
+        sys.exit(Exit.USAGE if is_about_settings(error) else Exit.REFUSED)
 
 
 def complain(line: str) -> None:

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import click
 
 from gateway.cli.local_settings import local_settings
+from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import load_catalog
-from gateway.settings import Settings, require_port, settings_of
+from gateway.settings import Settings, require_port, settings_of, upstream_overrides
 from gateway.telemetry.logs import configure_logs, log_format_of
 
 T = TypeVar("T")
@@ -80,6 +81,7 @@ def up(
     from gateway.embedded.up import up as start
 
     settings = _settings(bind=bind, data_dir=data_dir)
+    catalog = load_catalog(settings.specs)
     _raise_file_limit()
     given = settings.model_fields_set
     options = UpOptions(
@@ -95,17 +97,28 @@ def up(
         log_format=log_format_of(settings.log_format),
         specs=settings.specs,
         reload=reload and bool(settings.specs),
-        kinds=_served_kinds(settings),
+        kinds=_served_kinds(catalog),
     )
+    _require_usable(settings, catalog, brings_keys=options.brings_keys)
     try:
         run(lambda: start(options, FirstSteps(_migrated, ensure_service_role, _first_client)))
     except StartupError as error:
         raise click.ClickException(str(error)) from error
 
 
-def _served_kinds(settings: Settings) -> tuple[str, ...]:
+def _require_usable(settings: Settings, catalog: Catalog, *, brings_keys: bool) -> None:
+    """Refuse what front ends and workers would refuse, before any store is started."""
+    from gateway.context_store.sync.schedule import Intervals
+    from gateway.vault.vault import read_keys
+
+    upstream_overrides()
+    Intervals(settings.sync_every).require_known(catalog)
+    if brings_keys:
+        read_keys(settings.encryption_keys, settings.encryption_keys_file)
+
+
+def _served_kinds(catalog: Catalog) -> tuple[str, ...]:
     """The kinds that are served; those that are not are named with every error of their specs."""
-    catalog = load_catalog(settings.specs)
     for name, refused in catalog.refused.items():
         click.echo(f"{name} is not served, its spec has {refused.count}:\n{refused}", err=True)
     return tuple(catalog.kinds)

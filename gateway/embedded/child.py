@@ -13,6 +13,7 @@ from gateway.embedded import StartupError
 from gateway.embedded.output import last_lines, line_pipe, log_file
 from gateway.embedded.program import Program
 from gateway.embedded.server import READY_WITHIN, not_ready
+from gateway.settings import SettingsError
 
 logger = logging.getLogger(__name__)
 
@@ -40,12 +41,17 @@ class Child:
         self._report = report
         self._on_change = on_change
         self._lines: deque[str] = deque(maxlen=10)
-        self._refusal: StartupError | None = None
+        self._refusal: StartupError | SettingsError | None = None
         self._stopping = asyncio.Event()
         self._is_restarting = False
         self._running = asyncio.create_task(self._run())
 
-    def failure(self) -> StartupError:
+    @property
+    def has_unusable_settings(self) -> bool:
+        """Whether it ended because it cannot use its settings."""
+        return isinstance(self._refusal, SettingsError)
+
+    def failure(self) -> StartupError | SettingsError:
         """Why it does not start, with its own last output if there is any."""
         return self._refusal or not_ready(self.program, last_lines(self.program.log) or list(self._lines))
 
@@ -94,6 +100,8 @@ class Child:
             if time.monotonic() - began > STEADY_AFTER:
                 self.deaths, delay = 0, FIRST_DELAY
             self.deaths += 1
+            if self.has_unusable_settings:  # the next try differs only if a file was corrected
+                delay = LONGEST_DELAY
             logger.warning("%s %s; starting it again in %.1f s", self.program.name, outcome, delay)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay)
@@ -108,6 +116,8 @@ class Child:
             return f"did not start ({error})"
         except OSError as error:
             return f"did not start ({error})"
+        if status == self.program.unusable_status and self._lines:
+            self._refusal = SettingsError(self._lines[-1].removeprefix("Error: "))
         return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
 
     async def _run_once(self) -> int:
@@ -120,6 +130,7 @@ class Child:
             process = await asyncio.create_subprocess_exec(
                 *self.program.command(), **self.program.launch_options(output)
             )
+            self._refusal = None
             try:
                 self._set_process(process)
                 return await process.wait()

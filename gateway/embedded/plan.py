@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from gateway.embedded import UNUSABLE_SETTINGS
 from gateway.embedded.address import Address, accepts
 from gateway.embedded.program import Program
 from gateway.sandbox.app import OWN_PATH
@@ -118,5 +119,5 @@ def sandbox_program(options: UpOptions, sandbox: Address) -> Program:
 
 def _numbered(role: str, count: int, argv: tuple[str, ...], environment: Mapping[str, str]) -> list[Program]:
     grace = float(environment.get("GATEWAY_SHUTDOWN_GRACE", Settings.model_fields["shutdown_grace"].default)) + _SLACK
-    program = partial(Program, role=role, argv=argv, env=environment, grace=grace)
+    program = partial(Program, role=role, argv=argv, env=environment, grace=grace, unusable_status=UNUSABLE_SETTINGS)
     return [program(name=f"{role}-{number}") for number in range(1, count + 1)]

@@ -33,6 +33,8 @@ class Program:
     #: gets the process id, says whether the program answers
     is_ready: Callable[[int], bool] | None = None
     stop_signal: signal.Signals = signal.SIGTERM
+    #: the exit status that says that it cannot use its settings
+    unusable_status: int | None = None
     #: seconds between asking it to stop and ending it
     grace: float = 10.0
     hard_signal: signal.Signals = signal.SIGKILL

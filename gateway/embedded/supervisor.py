@@ -70,9 +70,9 @@ class Supervisor:
         return [child.process.pid for child in self._children() if child.program.role == role and child.process]
 
     def ensure_no_crash_loop(self) -> None:
-        """Raise StartupError if a child exits again and again."""
+        """Raise StartupError if a child exits again and again, SettingsError once it cannot use its settings."""
         for child in self._children():
-            if child.deaths >= HOPELESS_AFTER:
+            if child.deaths >= HOPELESS_AFTER or child.has_unusable_settings:
                 raise child.failure()
 
     def _children(self) -> Iterator[Child]:

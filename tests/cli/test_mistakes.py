@@ -76,6 +76,25 @@ async def test_a_wrong_setting_or_an_absent_server_is_told_in_a_line(command, wo
     require_one_line(await command(*words, **variables), said)
 
 
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"GATEWAY_ENCRYPTION_KEYS": "k1:CANARY"}, "an encryption key is written `id:base64 of 32 bytes`"),
+        ({"GATEWAY_UPSTREAM_TEAM_CHAT": "localhost"}, "GATEWAY_UPSTREAM_TEAM_CHAT: the address must be scheme, host"),
+        ({"GATEWAY_SYNC_EVERY": '{"suport-desk": 60}'}, "GATEWAY_SYNC_EVERY: there is no kind 'suport-desk'; did you"),
+    ],
+)
+async def test_what_its_processes_would_refuse_ends_the_gateway_before_it_starts_any(
+    command, tmp_path, variables, said
+):
+    ended = await command("up", **variables)
+
+    assert ended.code == 2
+    assert ended.err.startswith(f"Error: {said}")
+    assert "CANARY" not in ended.err
+    assert not (tmp_path / ".gateway").exists()
+
+
 @pytest.mark.parametrize("words", [("worker",), ("serve",)])
 async def test_an_interval_of_an_unknown_entity_ends_the_start_with_the_nearest_name(process, words):
     every = '{"support-desk.tikets": 60}'

@@ -10,6 +10,7 @@ import asyncpg
 from gateway.embedded import StartupError
 from gateway.embedded.first_run import Credentials
 from gateway.embedded.up import FirstSteps, UpOptions, up
+from gateway.settings import SettingsError
 
 STAND_IN = (sys.executable, str(Path(__file__).with_name("stand_in.py")))
 
@@ -41,7 +42,7 @@ def main(data_dir, ready_file, *wishes):
     wanted = UpOptions(data_dir=Path(data_dir), ready_file=Path(ready_file), **options)
     try:
         asyncio.run(up(wanted, FirstSteps(migrate, service_role, first_client)))
-    except StartupError as error:
+    except (StartupError, SettingsError) as error:
         sys.exit(str(error))
 
 

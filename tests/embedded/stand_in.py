@@ -48,6 +48,9 @@ def main(role, *arguments):
         serve(arguments[arguments.index("--bind") + 1])
     elif role == "broken":
         sys.exit("the moon is in the wrong phase")
+    elif role == "misled":
+        print("Error: GATEWAY_MOON: the wrong phase", flush=True)
+        sys.exit(2)
     else:
         threading.Event().wait()
 

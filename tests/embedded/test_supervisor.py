@@ -13,6 +13,7 @@ import pytest
 from gateway.embedded import StartupError
 from gateway.embedded.program import Program
 from gateway.embedded.supervisor import Supervisor
+from gateway.settings import SettingsError
 from tests.harness.waiting import eventually, eventually_without_loop
 
 PATIENT = "import time; print('up', flush=True); time.sleep(600)"
@@ -104,6 +105,16 @@ async def test_a_child_that_dies_again_and_again_makes_the_start_hopeless(superv
 
     with pytest.raises(StartupError, match=r"broken does not start(.|\n)*no such setting"):
         supervisor.ensure_no_crash_loop()
+
+
+async def test_a_child_that_cannot_use_its_settings_makes_the_start_hopeless_at_once(supervisor, lines):
+    code = "print('Error: GATEWAY_BIND: no port'); raise SystemExit(2)"
+    await supervisor.start(child("misled", code, unusable_status=2))
+
+    with pytest.raises(SettingsError, match=r"^GATEWAY_BIND: no port$"):
+        await eventually(supervisor.ensure_no_crash_loop)
+
+    assert len(lines) == 1
 
 
 async def test_the_start_of_a_child_that_ends_before_it_is_ready_fails_with_its_words(supervisor):

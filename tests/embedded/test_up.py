@@ -292,6 +292,17 @@ def test_a_front_end_that_cannot_start_ends_it_with_the_reason(place):
     assert "the moon is in the wrong phase" in said.splitlines()[-1]
 
 
+def test_a_front_end_that_cannot_use_a_setting_is_not_started_again(place):
+    misled = json.dumps([sys.executable, str(Path(__file__).with_name("stand_in.py")), "misled"])
+
+    run = Run(place, f"command={misled}")
+    _, said = run.process.communicate(timeout=60)
+
+    assert run.process.returncode == 1
+    assert said.splitlines()[-1] == "GATEWAY_MOON: the wrong phase"
+    assert said.count("gateway-1 ended with status 2") == 1
+
+
 def test_a_lost_key_is_an_error_that_says_so(start, place):
     start().stop()
     (place / "data" / "encryption.keys").unlink()
