@@ -13,11 +13,20 @@ async def test_a_task_finds_its_operation_with_the_connectors_that_could_run_it(
     assert best["signature"].startswith("tickets.update(ticket_id*, ticket*{subject, ")
     assert best["signature"].endswith(") → ticket")
     assert best["connectors"][0].keys() == {"id", "name", "workspace_name", "status"}
-    assert {"active"} == {connector["status"] for connector in best["connectors"]}
     assert len(found["data"]) == 6
     assert [each["score"] for each in found["data"]] == sorted((each["score"] for each in found["data"]), reverse=True)
     assert isinstance(found["took_ms"], int)
     assert (found["closest"], found["message"], best["application"]) == ([], None, "Zendesk")
+
+
+async def test_a_task_for_one_connector_finds_its_operation_with_that_connector_alone(api, support_desk):
+    connector_id = support_desk.record["id"]
+    params = {"query": "close a ticket", "connector_id": connector_id}
+
+    best = (await api.get("/api/v1/operations", params=params)).json()["data"][0]
+
+    assert best["operation"] == "support-desk.tickets.update"
+    assert [(each["id"], each["status"]) for each in best["connectors"]] == [(connector_id, "active")]
 
 
 @pytest.mark.parametrize("kind", ["crm-records", "HubSpot", "hubspot"])
