@@ -28,6 +28,7 @@ window.GatewayConnect = {
         if (event.origin !== origin || event.source !== target() || event.data?.type !== "gateway.connect") return;
         const { status, connector_id } = event.data;
         end({ status, connector_id });
+        if (!frame && status === "completed") shown.close();
       };
       window.addEventListener("message", heard);
       const watch = setInterval(() => {
