@@ -367,7 +367,8 @@ async def test_a_replay_delivers_again_with_the_ids_of_the_first_time(
         await soon(lambda: len(receiver.received["/"]) == 4)
         await delivered_as(DeliveryStatus.SUCCEEDED, webhooks, caller, webhook)
         await webhooks.resend(caller, webhook.id, first)
-        await soon(lambda: len(receiver.received["/"]) == 5)
+        # If the replay's turn has not ended yet, its events come again as well.
+        await soon(lambda: len(receiver.received["/"]) >= 5)
 
     assert len(set(receiver.ids["/"])) == 2
     with pytest.raises(InvalidParams):
