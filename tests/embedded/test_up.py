@@ -295,7 +295,7 @@ def test_a_front_end_that_cannot_start_ends_it_with_the_reason(place):
 def test_a_front_end_that_cannot_use_a_setting_is_not_started_again(place):
     misled = json.dumps([sys.executable, str(Path(__file__).with_name("stand_in.py")), "misled"])
 
-    run = Run(place, f"command={misled}")
+    run = Run(place, f"command={misled}", "workers=0")
     _, said = run.process.communicate(timeout=60)
 
     assert run.process.returncode == 1
