@@ -13,18 +13,11 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TransferSpeedColumn,
-)
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TransferSpeedColumn
 from rich.table import Table
 from rich.text import Text
 
+from gateway.cli.progress import bars_on
 from gateway.client import Connector, Gateway, JobView
 from gateway.errors import GatewayError, InvalidParams
 
@@ -170,15 +163,11 @@ class Tour:
         for kind, credentials, entity, params in _OTHER_KINDS:
             await self.step(f"call {kind}", lambda: _call_kind(gateway, kind, credentials, entity, params))  # noqa: B023
 
-    def _progress(self, *columns: ProgressColumn) -> Progress:
-        """A bar on a terminal; elsewhere nothing, not even its empty line."""
-        return Progress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
-
     async def _bulk(self, gateway: Gateway, desk: Connector) -> str:
         ids = ",".join(str(number) for number in range(1, _TICKETS + 1))
         job = await gateway.submit(desk, "ticket_bulk_updates", "create", {"ids": ids, "ticket": {"status": "pending"}})
         columns = (TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn())
-        with self._progress(*columns) as bars:
+        with bars_on(self._console, *columns) as bars:
             bar = bars.add_task("tickets", total=_TICKETS)
 
             def show(view: JobView) -> None:
@@ -191,7 +180,7 @@ class Tour:
     async def _files(self, gateway: Gateway, desk: Connector, folder: Path) -> str:
         params = {"attachment_id": _FILE}
         columns = (TextColumn("  {task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        with self._progress(*columns) as bars:
+        with bars_on(self._console, *columns) as bars:
             bar = bars.add_task("whole", total=None)
 
             def show(received: int, total: int | None) -> None:

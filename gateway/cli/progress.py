@@ -1,7 +1,6 @@
 """Progress of long work: a bar on a terminal, nothing elsewhere, and a hint after Ctrl-C."""
 
 import asyncio
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,8 +21,13 @@ from gateway.cli.words import printable
 from gateway.client import Job, JobView
 
 
+def bars_on(console: Console, *columns: ProgressColumn) -> Progress:
+    """Bars on a terminal; elsewhere nothing, not even an empty line."""
+    return Progress(*columns, console=console, transient=True, disable=not console.file.isatty())
+
+
 def _bars(*columns: ProgressColumn) -> Progress:
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    return bars_on(Console(stderr=True), *columns)
 
 
 async def follow(job: Job) -> Job:

@@ -23,7 +23,7 @@ from gateway.connectors.model import (
 from gateway.contract.connectors import ConnectorStatus
 from gateway.db.pool import Connection, Database
 from gateway.errors import NotFound
-from gateway.vault.vault import Vault
+from gateway.vault.vault import Binding, Vault
 
 #: connectors that one statement looks up
 _BATCH = 500
@@ -180,10 +180,8 @@ class ConnectorStore:
             new.auth_method,
             json.dumps(environment),
         )
-        sealed = self._vault.seal(new.credentials, binding(organization_id, connector_id, new.kind, environment))
-        await connection.execute(
-            _SEAL, connector_id, organization_id, sealed.key_id, sealed.wrapped_key, sealed.sealed, new.expires_at
-        )
+        bound_to = binding(organization_id, connector_id, new.kind, environment)
+        await self._seal(connection, bound_to, new.credentials, new.expires_at)
         return ConnectorRecord(
             connector_id,
             organization_id,
@@ -214,10 +212,14 @@ class ConnectorStore:
         row = await connection.fetchrow(_BOUND_TO, organization_id, connector_id)
         if row is None:
             raise NotFound("there is no such connector")
-        sealed = self._vault.seal(credentials, binding_of(organization_id, connector_id, row))
-        await connection.execute(
-            _SEAL, connector_id, organization_id, sealed.key_id, sealed.wrapped_key, sealed.sealed, expires_at
-        )
+        await self._seal(connection, binding_of(organization_id, connector_id, row), credentials, expires_at)
+
+    async def _seal(
+        self, connection: Connection, bound_to: Binding, credentials: Mapping[str, str], expires_at: datetime | None
+    ) -> None:
+        sealed = self._vault.seal(credentials, bound_to)
+        ids = bound_to.owner_id, bound_to.organization_id
+        await connection.execute(_SEAL, *ids, sealed.key_id, sealed.wrapped_key, sealed.sealed, expires_at)
 
     async def get(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
         """The record; raises NotFound, also for a connector of another organization."""

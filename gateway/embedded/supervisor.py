@@ -12,8 +12,8 @@ from typing import Any
 from gateway.embedded.child import Child, Report, cancel
 from gateway.embedded.program import Program
 
-#: exits in a row after which a start is given up
-HOPELESS_AFTER = 3
+#: exits in a row that are a crash loop, after which a start is given up
+CRASH_LOOP = 3
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -72,7 +72,7 @@ class Supervisor:
     def ensure_no_crash_loop(self) -> None:
         """Raise StartupError if a child exits again and again, SettingsError once it cannot use its settings."""
         for child in self._children():
-            if child.deaths >= HOPELESS_AFTER or child.has_unusable_settings:
+            if child.deaths >= CRASH_LOOP or child.has_unusable_settings:
                 raise child.failure()
 
     def _children(self) -> Iterator[Child]:

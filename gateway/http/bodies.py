@@ -45,7 +45,7 @@ _MAX_FIELDS = 100
 
 #: seconds that `Prefer: wait` may ask for
 MAX_WAIT = 300
-#: headers that calls are asked for; an `istr` is looked up as it is, any other text in lower case
+#: headers of calls, as `istr`: multidict would fold the case of another text at each look-up
 _PREFER, _IDEMPOTENCY_KEY, _SDK = istr("Prefer"), istr("Idempotency-Key"), istr("X-ADP-Agent-SDK")
 _NUMBER = re.compile(r"\s*[+-]?[\d._]+\s*")
 _PREFERENCE = re.compile(r"""([A-Za-z-]+)\s*(?:=\s*"?([^";,\s]*)"?)?""")
@@ -158,6 +158,11 @@ def _in_utc(moment: datetime) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("it must lie between the years 1 and 9999 in UTC") from error
+
+
+def split_at_commas(value: object) -> object:
+    """The values of a member of a query that takes several; for `BeforeValidator`."""
+    return value.split(",") if isinstance(value, str) else value
 
 
 def _no_number(value: object) -> object:

@@ -20,7 +20,7 @@ _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-
 #: characters of a tracestate that is passed on; the standard asks for at least 512
 _STATE_LIMIT = 512
 
-#: an `istr` is looked up as it is, any other text in lower case
+#: an `istr`: multidict would fold the case of another text at each look-up
 _PARENT = istr("traceparent")
 _NOTHING: Mapping[str, str] = {}
 #: the headers with the caller's context, if the gateway makes no spans

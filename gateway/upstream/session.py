@@ -279,7 +279,7 @@ def _authenticated(
 ) -> tuple[UpstreamRequest, Mapping[str, str]]:
     """The request with the credentials that belong in its query, and those that are headers."""
     for name in credentials:
-        if name[0] == QUERY_PREFIX:
+        if name.startswith(QUERY_PREFIX):
             return with_query_credentials(request, credentials)
     return request, credentials
 

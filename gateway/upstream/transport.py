@@ -107,7 +107,7 @@ class _Chunks(Wait):
 
     def __init__(self, content: aiohttp.StreamReader, total: float, idle: float) -> None:
         super().__init__(total, idle)
-        self.hold()  # nobody reads yet
+        self.hold()  # the idle time begins with the first read
         self._content = content
         #: bytes that came, and the code of the error that cut them short
         self.size = 0

@@ -191,7 +191,6 @@ class Server:
 
     async def _list_tools(self, context: Context) -> Result:
         assert self._tools
-        _refuse_cursor(context)
         return _page("tools", await self._tools.listed(context))
 
     async def _call_tool(self, context: Context) -> Result:
@@ -214,12 +213,10 @@ class Server:
 
     async def _list_resources(self, context: Context) -> Result:
         assert self._resources
-        _refuse_cursor(context)
         return _page("resources", await self._resources.listed(context))
 
     async def _list_templates(self, context: Context) -> Result:
         assert self._resources
-        _refuse_cursor(context)
         return _page("resourceTemplates", await self._resources.templates(context))
 
     async def _read_resource(self, context: Context) -> Result:
@@ -228,7 +225,6 @@ class Server:
 
     async def _list_prompts(self, context: Context) -> Result:
         assert self._prompts
-        _refuse_cursor(context)
         return _page("prompts", await self._prompts.listed(context))
 
     async def _get_prompt(self, context: Context) -> Result:
@@ -274,7 +270,6 @@ class Server:
 
     async def _list_events(self, context: Context) -> Result:
         assert self._events
-        _refuse_cursor(context)
         return {"events": list(await self._events.listed(context))}
 
     async def _poll_events(self, context: Context) -> Result:
@@ -289,22 +284,17 @@ class Server:
 
 
 def _check_shape(context: Context) -> None:
-    """Raise RpcError unless params and _meta are what the revision's schema says."""
+    """Raise RpcError unless params and _meta fit the revision's schema, and for a cursor: every list has one page."""
     message = context.message
-    if (message.method, context.version) not in CLIENT_REQUESTS:
-        if types.CLIENT_CAPABILITIES_META_KEY not in message.meta:
-            raise invalid_params(f"_meta lacks {types.CLIENT_CAPABILITIES_META_KEY}")
-        return
-    try:
-        validate_client_request(message.method, context.version, message.params)
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_url=False)]
-        raise invalid_params("; ".join(faults)) from error
-
-
-def _refuse_cursor(context: Context) -> None:
-    """Raise RpcError for a cursor: every list has one page, and the server gives no cursor for a next one."""
-    if context.message.params.get("cursor") is not None:
+    if (message.method, context.version) in CLIENT_REQUESTS:
+        try:
+            validate_client_request(message.method, context.version, message.params)
+        except ValidationError as error:
+            faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_url=False)]
+            raise invalid_params("; ".join(faults)) from error
+    elif types.CLIENT_CAPABILITIES_META_KEY not in message.meta:
+        raise invalid_params(f"_meta lacks {types.CLIENT_CAPABILITIES_META_KEY}")
+    if message.method.endswith("/list") and message.params.get("cursor") is not None:
         raise invalid_params("cursor is not one that this server made: every list has one page")
 
 

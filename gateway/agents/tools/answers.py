@@ -174,7 +174,7 @@ def job_document(job: JobSummary) -> dict[str, Any]:
 
 
 def unknown_outcome(job: JobSummary) -> Result:
-    """What is known of a write whose response was lost: it may have happened."""
+    """The answer for a write whose response was lost: the write may have happened."""
     error = job.error or {}
     return structured(
         {

@@ -91,7 +91,7 @@ class Intervals:
 
 
 def _fault(name: str, catalog: Catalog) -> str | None:
-    """What is wrong with the name of a kind or of `kind.entity`, with the nearest that is known."""
+    """The fault of the name of a kind or of `kind.entity`, with the nearest known name; None for a known one."""
     kind_name, dot, entity = name.partition(".")
     if kind_name in catalog.refused:
         return None

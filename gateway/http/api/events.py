@@ -11,8 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from gateway.contract.events import EventPage, EventSelection
 from gateway.errors import CursorExpired, NotFound, Unavailable
-from gateway.http.api.jobs import split_at_commas
-from gateway.http.bodies import MAX_WAIT, QueryString, read_query
+from gateway.http.bodies import MAX_WAIT, QueryString, read_query, split_at_commas
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.server_sent_events import KEEP_ALIVE, ServerSentEvent, last_event_id, stream_events
 

@@ -24,6 +24,7 @@ from gateway.http.bodies import (
     preferences_of,
     read_body,
     read_query,
+    split_at_commas,
     whole_number,
 )
 from gateway.http.errors import PROBLEM, problem, status_of
@@ -48,11 +49,6 @@ _NULL_RESULT = b'{"status":"success","result":null'
 
 
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
-
-
-def split_at_commas(value: object) -> object:
-    """The values of a member of a query that takes several; for `BeforeValidator`."""
-    return value.split(",") if isinstance(value, str) else value
 
 
 class JobQuery(QueryString):

@@ -110,7 +110,7 @@ class _GuardedProtocol(RequestHandler):
         super().connection_lost(exc)
 
     def close(self) -> None:
-        """Close as soon as no request is in progress and none may be on its way.
+        """Close once no request is in progress and the client can have sent no further one.
 
         The sender cannot know that the server stops. So a connection that was used just now, or has just been made, is
         kept for one more request, whose response tells the sender to close it (RFC 9112 §9.5, §9.6).

@@ -51,7 +51,7 @@ from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS
 log = logging.getLogger("gateway.access")
 bugs = logging.getLogger(__name__)
 
-#: headers of every request and response; an `istr` is looked up as it is, any other text in lower case
+#: headers of every request and response, as `istr`: multidict would fold the case of another text at each look-up
 _REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organization-Id"), istr("X-Content-Type-Options")
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: variables of paths that name the target of a change, besides connectors

@@ -20,7 +20,7 @@ from gateway.upstream.http_ranges.ranges import ByteRange, ContentRange, RangeRe
 
 @dataclass(frozen=True, slots=True)
 class StatedBody:
-    """What the application's headers say about its body; None if they do not."""
+    """The application's headers about its body; None for a missing one."""
 
     #: the Content-Length
     length: int | None = None
@@ -35,7 +35,7 @@ class FileResponse:
 
     status: int
     headers: Mapping[str, str]
-    #: what the application's headers say about its body
+    #: the application's headers about its body
     stated: StatedBody
     #: bytes to read and drop from the beginning of its body
     skip: int = 0
