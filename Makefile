@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
-# Every file that is installed has a hash in the locks; the package itself is built with what they pin.
+# The lock files have a hash for every file that is installed, also for the tools that build this package.
 LOCKS := deploy/requirements
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL_LOCKED = $(INSTALL) --require-hashes --requirement
@@ -14,20 +14,21 @@ LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashe
 	--constraint constraints.txt --group pyproject.toml:build pyproject.toml
 
 TEST = $(BIN)/python -m pytest --quiet
-# Each has a PostgreSQL and a Redis of its own, unless the environment names servers. Many tests wait: four fill two cores.
+# Each process has its own PostgreSQL and Redis, unless the environment names servers. Many tests wait, so four processes keep
+# two cores busy.
 TEST_PROCESSES ?= 4
-# Two halves that take equally long, a process for each: those of pytest-xdist would each collect all, and tell of each test
-# to a third, which takes longer than the tests.
+# Two halves that take equally long, each in a process of its own. With pytest-xdist each process would collect all tests and
+# report each one to a third process, which takes longer than the tests.
 FAST_ENGINE = tests/upstream
 FAST_OTHERS = $(addprefix tests/,test_layout.py test_settings.py agents aio client http/console http/pages kinds telemetry)
 
-# Tests start hundreds of processes. Where the environment forbids to keep what Python has compiled, each would compile
-# everything anew, which takes longer than what it does.
+# Tests start hundreds of processes. Without cached bytecode each of them would compile every module again, so a
+# PYTHONDONTWRITEBYTECODE of the environment is cleared here.
 test test-fast-engine test-fast-others faults bench: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 
-help: ## Show what there is to make
+help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(BIN)/pip:
@@ -45,19 +46,19 @@ $(INSTALLED): pyproject.toml $(LOCKS)/dev.txt | $(BIN)/pip
 	@$(INSTALL_EDITABLE)
 	@touch $(RUNNABLE) $@
 
-install: $(INSTALLED) ## Make the virtual environment
+install: $(INSTALLED) ## Create the virtual environment
 
-demo: $(RUNNABLE) ## Run the main job for real: embedded stores, sandbox, one tour
+demo: $(RUNNABLE) ## Run the main job against the sandbox, on embedded PostgreSQL and Redis
 	@$(BIN)/gateway demo
 
-run: $(RUNNABLE) ## Leave the same set-up serving, sandbox included
+run: $(RUNNABLE) ## Serve the same set-up until Ctrl-C: front end, worker, embedded stores and sandbox
 	@$(BIN)/gateway up --sandbox
 
 test: $(INSTALLED) ## Run the tests
 	@together=0; $(TEST) --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder -m 'not alone' || together=1; \
 	$(TEST) -m alone tests/journeys && exit $$together
 
-test-fast: $(INSTALLED) ## Run the tests of engine, spec language and others that start no process, for a change on its way
+test-fast: $(INSTALLED) ## Run only the tests that start no process: engine, spec language and others
 	@$(MAKE) --no-print-directory --jobs 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) test-fast-engine test-fast-others
 
 test-fast-engine: $(INSTALLED)
@@ -66,38 +67,38 @@ test-fast-engine: $(INSTALLED)
 test-fast-others: $(INSTALLED)
 	@$(TEST) -m 'not processes' $(FAST_OTHERS)
 
-faults: $(INSTALLED) ## Kill and freeze real processes under load and print the report
+faults: $(INSTALLED) ## Kill and freeze processes under load, and print a report
 	@$(BIN)/python -m tests.faults
 
-bench: $(INSTALLED) ## Measure, each figure beside its baseline in the same run
+bench: $(INSTALLED) ## Run the benchmarks (half an hour); each figure is measured beside a baseline
 	@$(BIN)/python -m tests.benchmarks
 
-screenshots: $(INSTALLED) ## Take the pictures of the console and of the documents
+screenshots: $(INSTALLED) ## Take the screenshots of the console and the documents
 	@mkdir -p docs/screenshots
 	@GATEWAY_SCREENSHOTS=docs/screenshots $(TEST) tests/journeys/test_console_browser.py -k "every_screen or every_other or playground or live or console"
 	@GATEWAY_SCREENSHOTS=docs/screenshots $(TEST) tests/http/test_docs_browser.py -k every_sort
 
-check: $(INSTALLED) ## Format, lint and types
+check: $(INSTALLED) ## Check format, lint and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-lock: ## Pin all dependencies with their hashes, after a change of pyproject.toml or constraints.txt (needs uv)
+lock: ## Pin all dependencies by hash, after a change to pyproject.toml or constraints.txt (needs uv)
 	@$(LOCK) --extra all --extra dev --output-file $(LOCKS)/dev.txt
 	@$(LOCK) --extra all --output-file $(LOCKS)/all.txt
 	@$(LOCK) --extra server --extra s3 --extra otel --output-file $(LOCKS)/image.txt
 
-sbom: $(INSTALLED) ## Write bills of materials (CycloneDX) of the wheel and of the image's Python packages to dist/
+sbom: $(INSTALLED) ## Write bills of materials (CycloneDX) of the wheel and the image to dist/
 	@mkdir -p dist
 	@$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-file dist/wheel.cdx.json $(LOCKS)/all.txt
 	@$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-file dist/image.cdx.json $(LOCKS)/image.txt
 
-audit: $(INSTALLED) ## Look all dependencies up in the advisory database; skipped where it cannot be reached
+audit: $(INSTALLED) ## Check all dependencies for known vulnerabilities; skipped if the advisory database cannot be reached
 	@timeout 10 $(BIN)/python -c "import socket; socket.create_connection(('api.osv.dev', 443), 5).close()" 2>/dev/null \
 	|| { echo "skipped: the advisory database (api.osv.dev) cannot be reached"; exit 0; } \
 	&& timeout 300 $(BIN)/pip-audit --disable-pip --require-hashes --vulnerability-service osv --requirement $(LOCKS)/dev.txt
 
-clean: ## Remove what the above made
+clean: ## Remove everything that the other targets created
 	rm -rf $(VENV) .gateway build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
