@@ -7,11 +7,22 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from gateway.kinds import authentication, bulk, failures, long_running, notices, paging, requests, spec, sync
+from gateway.kinds import (
+    authentication,
+    bulk,
+    failures,
+    long_running,
+    notices,
+    paging,
+    requests,
+    spec,
+    sync,
+    upload_session,
+)
 from gateway.kinds.spec import ConnectorSpec
 
 #: the modules of the models: the comments of their members are the descriptions
-_MODULES = (spec, authentication, failures, paging, requests, long_running, bulk, sync, notices)
+_MODULES = (spec, authentication, failures, paging, requests, long_running, bulk, sync, notices, upload_session)
 #: a class and its body; `inspect` would parse the whole module for each
 _CLASS = re.compile(r"^class (\w+).*\n((?:(?: .*)?\n)*)", re.MULTILINE)
 
@@ -65,10 +76,14 @@ def _schema_of_models() -> dict[str, Any]:
     root = ConnectorSpec.model_json_schema()
     definitions = root.pop("$defs")
     definitions["ConnectorSpec"] = root
-    sources = dict(_CLASS.findall("".join(map(inspect.getsource, _MODULES))))
-    for name, source in sources.items():
-        for field, description in _comments(source).items():
-            definitions.get(name, {}).get("properties", {}).get(field, {}).setdefault("description", description)
+    source = "".join(map(inspect.getsource, _MODULES))
+    comments = {name: _comments(body) for name, body in _CLASS.findall(source)}
+    models = {name: model for module in _MODULES for name, model in vars(module).items() if name in definitions}
+    for name, model in models.items():
+        properties = definitions[name].get("properties", {})
+        for base in model.__mro__:  # nearest first: a model's own comment takes precedence over an inherited one
+            for field, description in comments.get(base.__name__, {}).items():
+                properties.get(field, {}).setdefault("description", description)
     return {"$defs": definitions}
 
 

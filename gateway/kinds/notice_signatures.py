@@ -1,7 +1,6 @@
 """The signatures of applications' notices, as `webhooks` of a spec describes them. Pure."""
 
 import base64
-import binascii
 import hmac
 import re
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ def key_of(signature: NoticeSignature, secret: str) -> bytes:
         return text.encode()
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # not Base64, or not ASCII
         prefix = f" after {signature.secret_prefix}" if signature.secret_prefix else ""
         raise ValueError(f"is Base64{prefix}; copy it whole") from error
 

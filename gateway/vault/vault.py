@@ -5,7 +5,6 @@ the members that decide where it is sent, so that it does not open after such a 
 """
 
 import base64
-import binascii
 import hmac
 import json
 import os
@@ -70,7 +69,7 @@ def parse_keys(text: str) -> list[tuple[str, bytes]]:
         key_id, _, encoded = entry.strip().partition(":")
         try:
             key = base64.b64decode(encoded, validate=True)
-        except binascii.Error:
+        except ValueError:  # not Base64, or not ASCII
             key = b""
         if not key_id or len(key) != _KEY:
             raise KeyListError("an encryption key is written `id:base64 of 32 bytes`; `gateway keys new` makes one")
@@ -92,6 +91,8 @@ def read_keys(setting: SecretStr | None, path: Path | None) -> list[tuple[str, b
         return parse_keys(path.read_text("utf-8"))
     except OSError as error:
         raise KeyListError(f"the key file {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise KeyListError(f"the key file {path} cannot be read: it is not text in UTF-8") from error
 
 
 def derived_key(keys: Sequence[tuple[str, bytes]], purpose: str) -> bytes:

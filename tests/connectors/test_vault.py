@@ -127,6 +127,7 @@ def test_a_key_list_is_read_with_the_newest_first(text: str, ids: list[str]):
         ("CANARY", "id:base64 of 32 bytes"),
         (f":{encoded(OLD[1])}", "id:base64 of 32 bytes"),
         ("a:CANARY", "id:base64 of 32 bytes"),
+        ("a:CANARY–copied", "id:base64 of 32 bytes"),
         (f"a:{encoded(b'too short')}", "id:base64 of 32 bytes"),
         (f"a:{encoded(OLD[1])},a:{encoded(NEW[1])}", "same id"),
     ],
@@ -148,6 +149,13 @@ def test_keys_come_from_the_setting_before_they_come_from_the_file(tmp_path: Pat
 
 def test_a_key_file_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(KeyListError, match=r"keys cannot be read: No such file"):
+        read_keys(None, tmp_path / "keys")
+
+
+def test_a_key_file_that_is_not_text_is_named(tmp_path: Path):
+    (tmp_path / "keys").write_bytes(bytes(range(128, 160)))
+
+    with pytest.raises(KeyListError, match=r"keys cannot be read: it is not text in UTF-8"):
         read_keys(None, tmp_path / "keys")
 
 

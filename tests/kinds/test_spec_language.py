@@ -161,6 +161,13 @@ def test_the_editors_schema_is_the_one_of_the_models():
     assert written == editor_schema_text(), "write it anew: gateway specs schema > specs/spec.schema.json"
 
 
+@pytest.mark.parametrize(
+    ("model", "member"), [("Action", "graphql"), ("Sync", "request_interval"), ("UploadSession", "url_header")]
+)
+def test_the_editors_schema_describes_a_member_that_its_model_inherits(model: str, member: str):
+    assert editor_schema()["$defs"][model]["properties"][member]["description"]
+
+
 def test_the_editors_schema_accepts_every_shipped_file():
     validator = jsonschema_rs.Draft202012Validator(json.loads(editor_schema_text()))
     files = [path for folder in spec_folders() for path in sorted(folder.glob("*.yaml"))]
