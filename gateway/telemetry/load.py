@@ -1,7 +1,7 @@
 """How busy this thread is: its running time and its wait for a processor, as a share of all time.
 
-Unlike the running time alone it is 1 for a process that has too much to do also where others share its processor, and
-unlike the lateness of the event loop it is small for one that waits for applications, however many calls do.
+A thread with too much to do reaches 1 even if other processes share its processor; its running time alone would not. A
+thread that waits for applications stays low, however many calls wait; the lag of the event loop would not.
 """
 
 import contextlib

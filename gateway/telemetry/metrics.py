@@ -69,7 +69,7 @@ class Histogram(Collector):
 
 
 class _Observed:
-    """How often it took how long: within each bound and beyond the one before, and beyond them all."""
+    """The number of observations in each bucket, the last for those above all bounds; and their sum in seconds."""
 
     __slots__ = ("sum", "times")
 
@@ -79,7 +79,7 @@ class _Observed:
 
 
 class Gauge:
-    """How many there are at the moment."""
+    """A number that goes up and down."""
 
     def __init__(self, name: str, documentation: str) -> None:
         self.name, self.documentation = name, documentation

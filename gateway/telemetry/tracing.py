@@ -84,7 +84,7 @@ def log_fields() -> Mapping[str, str]:
 
 
 def continued(headers: Mapping[str, str]) -> str | None:
-    """From here on the context of this task is the one in these headers, or none; returns the trace id for the logs."""
+    """Continue the trace of these headers in this task, or none; returns the trace id for the logs."""
     parent = headers.get(_PARENT)
     if parent is None or not _TRACEPARENT.fullmatch(parent):
         # A malformed one is ignored, as the standard requires.

@@ -1,4 +1,4 @@
-"""Credentials into headers: what each method puts on a request, and what a kind's credentials must hold."""
+"""Turns credentials into headers and query members, and checks that they are complete for their method."""
 
 import re
 from base64 import b64encode
@@ -114,7 +114,7 @@ def _all_methods(spec: ConnectorSpec) -> str:
 
 
 def _is_header_text(value: Any) -> bool:
-    """Text that fits into a header: visible, so that no value can add a header of its own."""
+    """Whether a value is printable text of at most 8192 characters, so that it cannot add a header of its own."""
     return isinstance(value, str) and value.isprintable() and len(value) <= 8192
 
 

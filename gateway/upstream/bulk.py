@@ -1,4 +1,4 @@
-"""Many calls of one operation as one request of the application, and the answer of each: pure."""
+"""Combines many calls of one operation into one request, and finds the outcome of each call in its response: pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -34,12 +34,12 @@ def group_of(call: PreparedCall) -> str | None:
 
 
 def match_of(call: PreparedCall) -> Match:
-    """The values by which a record of the response is this call's."""
+    """The values that identify this call's record in the response."""
     return tuple(_text(call.params[name]) for name in _how(call).match)
 
 
 def bulk_call(calls: Sequence[PreparedCall]) -> PreparedCall:
-    """The request that stands for calls of one group; calls of the same record share an item."""
+    """The bulk request that replaces the calls of one group; calls for the same record share an item."""
     how, bulk = _how(calls[0]), calls[0].operation.bulk
     assert bulk is not None
     items = {match_of(call): _item(how, call.params) for call in calls}
@@ -48,7 +48,7 @@ def bulk_call(calls: Sequence[PreparedCall]) -> PreparedCall:
 
 
 def outcomes(calls: Sequence[PreparedCall], answer: OperationResult) -> list[Outcome]:
-    """The answer of each call. A call that the response does not mention is sent by itself, if that does no harm."""
+    """The outcome of each call. If the response has no record for a call: OutcomeUnknown for a write, else None."""
     paths = tuple(_how(calls[0]).match.values())
     records = {tuple(_text_at(record, path) for path in paths): record for record in answer.records}
     found = (records.get(match_of(call)) for call in calls)
@@ -59,7 +59,7 @@ def outcomes(calls: Sequence[PreparedCall], answer: OperationResult) -> list[Out
 
 
 def outcomes_of_error(calls: Sequence[PreparedCall], error: GatewayError) -> list[Outcome]:
-    """The same of a bulk request that failed: its calls are sent one by one if that does no harm."""
+    """The outcome of each call of a failed bulk request. Writes are sent one by one only if none was executed."""
     if calls[0].effect is not Effect.WRITE:
         return [None] * len(calls)
     status = error.upstream.status if error.upstream else None
@@ -86,12 +86,12 @@ def _how(call: PreparedCall) -> Bulk:
 
 
 def _shared(how: Bulk, call: PreparedCall) -> dict[str, Any]:
-    """The params beside those of the item."""
+    """The params that are not part of the item."""
     return {name: value for name, value in call.params.items() if name not in how.item_params}
 
 
 def _as_declared(how: Bulk, name: str, value: Any) -> Any:
-    """A text with commas as the list that the bulk request takes."""
+    """The value; a comma-separated text becomes a list where the bulk request declares an array."""
     is_list = how.params.get(name, {}).get("type") == "array"
     return texts_of(value) if is_list and isinstance(value, str) else value
 

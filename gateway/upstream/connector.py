@@ -97,7 +97,7 @@ class UpstreamConnector:
     async def download(
         self, entity: str, params: Mapping[str, Any] | None = None, *, range_header: str | None = None
     ) -> AsyncIterator[File]:
-        """A file, or the part of it that a Range header names; raises GatewayError, and so may reading it.
+        """Open a file, or the part of it that a Range header names. Opening and reading raise GatewayError.
 
         `async with connector.download("attachments", {"attachment_id": 64}) as file: async for chunk in file: ...`
         """
@@ -108,7 +108,7 @@ class UpstreamConnector:
             yield file
 
     def open_file(self, call: PreparedCall, range_request: RangeRequest) -> AbstractAsyncContextManager[File]:
-        """The file of a prepared download, its status and headers judged, for as long as the block lasts."""
+        """Open the file of a prepared download and check its status and headers; it is closed when the block ends."""
         return download.open_file(self.session, call, range_request)
 
     async def upload(self, call: PreparedCall, file: SourceFile) -> OperationResult:
@@ -128,7 +128,7 @@ class UpstreamConnector:
         return self.preview(prepare(self.kind.operation(entity, action), params or {}))
 
     def preview(self, call: PreparedCall) -> list[dict[str, Any]]:
-        """The same of a call that is prepared."""
+        """The exact request or requests of a prepared call, the secret headers' values as `***`."""
         rule = _long_rule(call)
         if rule is not None:
             requests = rule.preview(OperationRun(self.session, call, InMemoryRunContext()))

@@ -7,11 +7,11 @@ from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
 
 #: the codings that `decoder_of` decodes, for `Accept-Encoding`
 ACCEPTED = "gzip, deflate"
-#: bytes that one step makes at most
+#: maximum decoded bytes of one step
 STEP = 32 << 10
 #: compressed bytes given to zlib at a time; zlib copies those that it has not consumed
 _SLICE = 16 << 10
-#: members of one gzip answer; each costs a copy of what follows it
+#: maximum gzip members of one response; each costs a copy of the data after it
 _MAX_MEMBERS = 100
 #: the first four bits of a zlib header (RFC 1950 §2.2), which some servers leave out
 _DEFLATE_METHOD = 8

@@ -65,9 +65,9 @@ class _Target:
 
 @asynccontextmanager
 async def open_file(session: UpstreamSession, call: PreparedCall, range_request: RangeRequest) -> AsyncIterator[File]:
-    """The file of a download operation, its status and headers judged; closed upstream when the block ends.
+    """Open the file of a download operation and check its status and headers; it is closed when the block ends.
 
-    Raises UpstreamError and its kin, RangeNotSatisfiable, and what the application's refusals mean.
+    Raises UpstreamError and its subclasses, RangeNotSatisfiable, and the errors of the application's refusals.
     """
     deadline = monotonic() + call.operation.action.timeout
     how = call.operation.action.download
@@ -78,14 +78,14 @@ async def open_file(session: UpstreamSession, call: PreparedCall, range_request:
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """One download up to its first byte; at most one answer is held at a time."""
+    """Opens one download; at most one response is open at a time."""
 
     session: UpstreamSession
     call: PreparedCall
     how: Download
     range_request: RangeRequest
     exit_stack: AsyncExitStack
-    #: when the first byte must have come, by the monotonic clock
+    #: the time, of the monotonic clock, by which the response headers must have arrived
     deadline: float
 
     async def file(self) -> File:
@@ -110,7 +110,7 @@ class _Opening:
         return None if reply is None else judged_file(reply, described.size, stream.chunks)
 
     async def _described(self) -> Described:
-        """The record of the file, read anew each time: its address may be signed for minutes only."""
+        """The file's metadata; each call reads the record again, because its URL may be valid for minutes only."""
         operation = self.call.operation.file_description
         if operation is None:
             return Described()
@@ -118,7 +118,7 @@ class _Opening:
         return _described(self.how, answer.decoded())
 
     async def _stream(self, described: Described, *, ranged: bool) -> UpstreamStream:
-        """The response with the bytes, or with a status about them (304, 416); redirects are followed here."""
+        """The response with the file, or with status 304 or 416, after up to REDIRECTS redirects."""
         target, headers = self._first_target(described), self.range_request.upstream_headers(ranged=ranged)
         for _ in range(REDIRECTS + 1):
             url = relocated(target.url, self.session.override)

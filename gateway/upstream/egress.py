@@ -72,7 +72,7 @@ class ForbiddenAddress(OSError):
 
 
 def is_public_address(address: str) -> bool:
-    """Whether the address is plainly spelt and part of the public Internet."""
+    """Whether the text is an IP address in standard notation that belongs to the public Internet."""
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -93,7 +93,7 @@ def checked_url(
     override: URL | None = None,
     error: type[GatewayError] = UpstreamInvalidResponse,
 ) -> URL:
-    """The URL, spelt as it came, on a declared host by https or on the operator's override; else raises `error`."""
+    """The URL, parsed; raises `error` unless it is https on a declared host, or on the operator's override."""
     spelt = quote(url, safe=_PRINTABLE, errors="replace")
     if _CONTROL.search(url) or not _PLAIN_URL.fullmatch(spelt):
         raise error("address refused: it must be a plain https URL without user, password or fragment")
@@ -166,7 +166,7 @@ class EgressConnector(TCPConnector):
             _REQUEST_AUTHORITY.reset(token)
 
     async def _resolve_host(self, host: str, port: int, traces: Sequence[Trace] | None = None) -> list[ResolveResult]:
-        """The addresses of a name; one with an empty or too long label is not found, as any other that cannot be."""
+        """Resolve a name; one with an empty or too long label counts as not found."""
         try:
             return await super()._resolve_host(host, port, traces)
         except UnicodeError as error:

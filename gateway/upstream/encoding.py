@@ -1,4 +1,4 @@
-"""Params as the application reads them: in paths, queries and headers, and in bodies of every type. Pure."""
+"""Encodes params for the application: in paths, queries and headers, and in bodies of every type. Pure."""
 
 import csv
 import hashlib
@@ -23,7 +23,7 @@ _ENCODER = msgspec.json.Encoder()
 #: a tuple, because `isinstance` makes a union of types anew at each call
 _CONTAINERS: Final = (dict, list)
 _DELIMITERS: Final = {ParamStyle.FORM: ",", ParamStyle.SPACE_DELIMITED: " ", ParamStyle.PIPE_DELIMITED: "|"}
-#: how the items of a list are named in forms: `a[]` where they are plain, `a[0]` where they are not or always
+#: styles that name the items of a list: `a[]`, or `a[0]` if an item is an object or a list, or for `indexed`
 _BRACKETS: Final = (None, ParamStyle.DEEP_OBJECT, ParamStyle.INDEXED)
 
 
@@ -58,7 +58,7 @@ def segment_of(operation: Operation, name: str, value: Any) -> str:
 
 
 def header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, str]:
-    """Params that travel as headers; the range of a file that lies elsewhere is for the request that fetches it."""
+    """The params sent as headers; none where the file has a URL of its own: the range goes to that URL."""
     if operation.action.download is not None and operation.action.download.url is not None:
         return {}
     lines = {header: text_of(value) for header, value in placed.items()}
@@ -71,7 +71,7 @@ def header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, s
 
 
 def url_of(address: str, query: str) -> URL:
-    """The URL, encoded here and not again by yarl; the host is checked to be the address's own."""
+    """The URL, encoded so that yarl does not encode it again; raises InternalError if its host is not the address's."""
     url = URL(f"{address}?{query}" if query else address, encoded=True)
     if url.raw_authority != address.split("/", 3)[2]:
         raise InternalError
@@ -97,7 +97,7 @@ def body_of(operation: Operation, params: Mapping[str, Any]) -> tuple[bytes, str
 
 
 def _constants(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The constant members; one that is `{name}` is a param that the path has too."""
+    """The constant members of a body; `{name}` becomes the value of that param, and is left out without it."""
     constant = {}
     for member, value in operation.action.constant_body.items():
         name = operation.action.param_in(value)
@@ -141,14 +141,14 @@ def _quoted_name(name: str) -> str:
 
 
 def query_pairs(placement: Placement, value: Any) -> Iterator[tuple[str, str]]:
-    """The members of a query that a list or an object is: lists repeated, objects JSON, unless `style` says more."""
+    """The query members for a list or an object: lists are repeated, objects are JSON, unless `style` is set."""
     if placement.style is None:
         placement = Placement(placement.name, placement.where, placement.wire, ParamStyle.FORM, placement.explode)
     return pairs_of(placement, value)
 
 
 def pairs_of(placement: Placement, value: Any) -> Iterator[tuple[str, str]]:
-    """The members of a form that a value is."""
+    """The form members for a value."""
     name, style = placement.wire, placement.style
     if style in _BRACKETS:
         yield from _pairs(name, value, is_indexed=style is ParamStyle.INDEXED)
@@ -230,7 +230,7 @@ def _whole_body(operation: Operation, value: Any) -> bytes:
 
 
 def _csv(records: Sequence[Mapping[str, Any]]) -> bytes:
-    """Records as CSV (RFC 4180): the names of all members in the first line, what a record lacks is empty."""
+    """Records as CSV (RFC 4180): the first line names all members; a missing member is an empty field."""
     names = list(dict.fromkeys(name for record in records for name in record))
     written = io.StringIO(newline="")
     writer = csv.writer(written, lineterminator="\n")

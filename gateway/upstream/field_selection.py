@@ -16,12 +16,12 @@ _TRUNCATED = "… [truncated]"
 
 
 class FieldSelection(msgspec.Struct, frozen=True):
-    """How a caller wants the records."""
+    """The fields, the truncation and the number of records that a caller asks for."""
 
     select_fields: Sequence[str] | None = None
     exclude_fields: Sequence[str] | None = None
     skip_truncation: bool = True
-    #: most records of a list that the application does not page
+    #: maximum records of a list that the application does not page
     limit: int | None = None
 
     def as_document(self) -> dict[str, Any]:
@@ -35,7 +35,7 @@ EVERYTHING = FieldSelection()
 def ensure_declared(
     selection: FieldSelection, subject: str, fields: Collection[str], example: Mapping[str, Any] | None = None
 ) -> None:
-    """Raise InvalidParams for fields that no record has; of nested ones the first name decides.
+    """Raise InvalidParams for fields that no record has; of a nested field only the first name is checked.
 
     `fields` may be empty: nothing is declared. `example` is a valid call.
     """

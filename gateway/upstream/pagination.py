@@ -1,4 +1,4 @@
-"""From one page of a list to the params of the next."""
+"""Computes the params of the next page of a list from the page before."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from gateway.upstream.responses import OperationResult, value_at
 def page_of(
     operation: Operation, params: Mapping[str, Any], answer: OperationResult, defaults: Mapping[str, Any]
 ) -> OperationResult:
-    """The answer of a list with the params of the next page, without those that are there by default."""
+    """The result of a list with the params of the next page; those with their default value are left out."""
     paging = operation.paging
     if paging is not None and paging.is_counted:
         meta = answer.meta or {}
@@ -80,7 +80,7 @@ def _says_incomplete(paging: Paging | None, meta: Mapping[str, Any] | None) -> b
 def page_after(
     operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """As `next_params`, for callers that ask `is_incomplete` themselves."""
+    """As `next_params`, for callers that call `is_incomplete` themselves."""
     paging = operation.instead(params).paging
     following = _named_page(paging, params, meta)
     unserved = None if following is None else _beyond_last_page(operation, paging, following)

@@ -1,4 +1,4 @@
-"""Permits to send a request: each is a place within the limit of its rate scope, and one of all connections."""
+"""Permits to send a request: each takes a place in the limit of its rate scope, and one connection of the process."""
 
 from collections.abc import Mapping
 from types import TracebackType

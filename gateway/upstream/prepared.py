@@ -1,4 +1,4 @@
-"""One call, fixed once: what to run, with which params, to which effect, and the exact request that they make. Pure."""
+"""A prepared call: the operation, its params, its effect, and the exact request that they make. Pure."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -37,7 +37,7 @@ class Reservation:
             self.budget.overflow.release()
 
     async def grow(self, size: int) -> None:
-        """Hold so many bytes more; waits, not reading on, while other large answers are being read."""
+        """Reserve so many more bytes; beyond the budget, waits until no other response exceeds it."""
         if self.is_beyond:
             return
         if size > self.budget.available:

@@ -35,7 +35,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     effect: Effect = Effect.READ
     #: the operation's name in the request log: `tickets.list`, `oauth.token`
     operation: str | None = None
-    #: in place of `body`: what is read once while it is sent, and its bytes
+    #: in place of `body`: a body that is read once, while it is sent; and its size in bytes
     stream: AsyncIterable[bytes] | None = None
     size: int = 0
     #: the path that the request log has, where the URL is a secret
@@ -56,7 +56,7 @@ def with_query_credentials(
 def base_address(
     spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None = None, server: str | None = None
 ) -> str:
-    """The kind's server, or another of its, with variables filled in, moved to the operator's override if there is one.
+    """The kind's server, or `server`, with variables filled in, moved to the operator's override if there is one.
 
     Raises ConnectorNotReady while a variable is missing.
     """

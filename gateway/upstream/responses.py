@@ -51,7 +51,7 @@ NO_HEADERS: Mapping[str, str] = {}
 _NO_RECORDS = msgspec.Raw(b"[]")
 #: the status of a response without content: a list of no records (RFC 9110 §15.3.5)
 _NO_CONTENT = 204
-#: JSON values of a member that count as nothing
+#: JSON values that count as absent
 _NOTHING = frozenset({b"null", b"false", b"[]", b"{}", b'""'})
 #: seconds to wait after a 429 without `Retry-After`
 DEFAULT_RETRY_AFTER = 30
@@ -260,7 +260,7 @@ def failure(
 
 
 def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
-    """Whether a successful answer has something in one of these places."""
+    """Whether a successful response has a value at one of these paths."""
     if not response.body or response.body.isspace() or _is_list(response.body):
         return False
     try:

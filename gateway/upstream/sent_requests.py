@@ -59,8 +59,7 @@ class Received(msgspec.Struct, frozen=True):
 def note(
     observe: Observe | None, request: UpstreamRequest, scope: RateScope, attempt: int, began: float, received: Received
 ) -> None:
-    """Pass on the attempt that began at `began`, of the monotonic clock, and ends now; not for requests of no
-    connector."""
+    """Report an attempt that ends now; `began` is of the monotonic clock. Requests without a connector are left out."""
     if observe is None or scope.connector_id is None:
         return
     upstream_request_id, context = request_id_of(received.headers), tracing.log_fields()

@@ -106,7 +106,7 @@ class UpstreamSession:
         return self.address if server is None else base_address(self.spec, self.environment, self.override, server)
 
     async def call(self, call: PreparedCall, run_context: RunContext | None = None) -> OperationResult:
-        """One request and its answer; raises what the application's failure means."""
+        """Send one request and return its result; raises the error that the application's failure means."""
         request, timeout = self.request(call), call.operation.action.timeout
         exchange = await self.exchange(request, timeout=timeout, run_context=run_context)
         if exchange.error is not None:
@@ -116,9 +116,9 @@ class UpstreamSession:
         return _answered(call, request, exchange.response)
 
     async def upload(self, call: PreparedCall, file: SourceFile) -> OperationResult:
-        """One request whose body holds a file as it comes, and its answer.
+        """Send one request that streams a file in its body, and return its result.
 
-        It is repeated only while no byte of it went out. Raises as `call` does, and what reading the file raised.
+        It is repeated only while no byte of the file was read. Raises as `call` does, and the errors of the file.
         """
         request = streamed(self.request(call), file)
         try:
@@ -181,9 +181,9 @@ class UpstreamSession:
         is_trusted: bool,
         accepted: Collection[int],
     ) -> UpstreamStream:
-        """An answer of an accepted status, open until `exit_stack` is closed; raises what any other means.
+        """Open a response with an accepted status until `exit_stack` is closed; raises the error of any other status.
 
-        Credentials go only where it `is_trusted`. The headers must have come by `deadline`, of the monotonic clock.
+        Credentials are sent only if `is_trusted`. The headers must arrive by `deadline`, of the monotonic clock.
         """
 
         async def attempt(
@@ -216,7 +216,7 @@ class UpstreamSession:
         is_trusted: bool = True,
         may_repeat: Callable[[], bool] = lambda: True,
     ) -> Outcome:
-        """The outcome of the last try; refused credentials are renewed once. A try may end `may_repeat`."""
+        """The outcome of the last try; refused credentials are renewed once. A try can make `may_repeat` false."""
         credentials = await self.authorizer.headers() if is_trusted else {}
         number, may_renew = 1, is_trusted
         sent = 0

@@ -72,7 +72,7 @@ class _Sending:
             self._on_send()
 
 
-#: of the request that this task sends
+#: the state of the request that this task sends
 _SENDING: ContextVar[_Sending | None] = ContextVar("sending", default=None)
 
 
@@ -98,7 +98,7 @@ class UpstreamStream:
 
 
 class _Chunks(Wait):
-    """An iterator rather than a generator, which would cost a tenth of the speed of a file.
+    """The chunks of a body; an iterator, because a generator would make downloads a tenth slower.
 
     The idle timeout counts only the time spent waiting for the application, not for a slow reader.
     """
@@ -332,7 +332,7 @@ class Transport:
 
 
 def _paced(request: UpstreamRequest, stream: AsyncIterable[bytes], idle: IdleTimeout) -> UpstreamRequest:
-    """The request, whose stream counts the time that the application takes and not that of the caller."""
+    """The request; its idle timeout does not count the time spent waiting for the caller's data."""
 
     async def chunks(source: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         idle.hold()

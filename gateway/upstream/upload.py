@@ -1,4 +1,4 @@
-"""A file into an application: the request of a write with a file among its params, whose bytes come as a stream.
+"""Uploads a file: builds the request of a write with a file among its params, and streams the file's bytes.
 
 The request is built with a marker in the place of the bytes, so that what lies before and after the file is written
 by the same code as for a file in base64.
@@ -75,7 +75,7 @@ def with_file(operation: Operation, params: Mapping[str, Any], file: SourceFile)
 
 
 def _from_query(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Texts of a query as JSON where no text is wanted: `true`, `["a","b"]`; others stay as they are."""
+    """Query values, parsed as JSON where the schema allows no string: `true`, `["a","b"]`; others stay as they are."""
     found = dict(params)
     for name, value in params.items():
         declared = operation.resolved(operation.action.params.get(name, {})).get("type", "string")
@@ -86,7 +86,7 @@ def _from_query(operation: Operation, params: Mapping[str, Any]) -> dict[str, An
 
 
 def streamed(request: UpstreamRequest, file: SourceFile) -> UpstreamRequest:
-    """The request whose marker is the file's bytes as they come."""
+    """The request with the file in place of the marker; its bytes are read while it is sent."""
     before, found, after = (request.body or b"").partition(file.marker)
     if not found:
         raise InternalError("the request has no place for the file")

@@ -1,4 +1,4 @@
-"""A file into an application in pieces: `SessionUpload` continues at the offset that the application reports.
+"""Uploads a file in pieces: `SessionUpload` continues at the offset that the application reports.
 
 At most one piece is in memory. The URL of a session is a secret: it lets its holder write the file.
 """
@@ -43,7 +43,7 @@ _STORED = re.compile(r"bytes=0-(\d{1,18})")
 
 @dataclass(frozen=True, slots=True)
 class SessionUpload:
-    """One upload at an application, by a session that is open there."""
+    """One upload in an open session of the application."""
 
     session: UpstreamSession
     call: PreparedCall
@@ -54,7 +54,7 @@ class SessionUpload:
 
     @classmethod
     def at(cls, session: UpstreamSession, call: PreparedCall, url: str, size: int) -> "SessionUpload":
-        """An upload at the URL that the application names: at the server of the operation, or credentials might leave.
+        """An upload at the URL that the application names. It must be on the operation's server: it gets credentials.
 
         Raises UpstreamInvalidResponse for any other URL.
         """
@@ -170,7 +170,7 @@ async def send_whole(session: UpstreamSession, call: PreparedCall, file: SourceF
 
 
 def whole(answer: int | OperationResult) -> OperationResult:
-    """The answer to the last byte; raises UpstreamInvalidResponse where the application wants further ones."""
+    """The result of a complete upload; raises UpstreamInvalidResponse if the application reports only stored bytes."""
     if isinstance(answer, int):
         raise UpstreamInvalidResponse("the application has all bytes of the file and does not say what became of them")
     return answer

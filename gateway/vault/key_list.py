@@ -16,20 +16,20 @@ def text_of(keys: Keys) -> str:
 
 
 def added(keys: Keys, new: tuple[str, bytes], *, is_standby: bool) -> list[tuple[str, bytes]]:
-    """With one more key: the one that seals from now on, or, on standby, one that opens only."""
+    """The list with a new key, which encrypts from now on or, on standby, only decrypts; raises KeyListError."""
     if new[0] in dict(keys):
         raise KeyListError(f"there is a key {new[0]} already; give each its own id")
     return [*keys, new] if is_standby else [new, *keys]
 
 
 def promoted(keys: Keys, key_id: str) -> list[tuple[str, bytes]]:
-    """With that key as the one that seals."""
+    """The list with that key first, so that it encrypts; raises KeyListError."""
     _require(keys, key_id)
     return [*(key for key in keys if key[0] == key_id), *(key for key in keys if key[0] != key_id)]
 
 
 def without(keys: Keys, key_id: str, rows: int) -> list[tuple[str, bytes]]:
-    """Without that key; refused for the one that seals, and as long as it wraps any of the `rows` counted."""
+    """The list without that key; raises KeyListError if it encrypts, or still wraps any of the counted `rows`."""
     _require(keys, key_id)
     if keys[0][0] == key_id:
         raise KeyListError(f"{key_id} is the key that seals; add or promote another first")

@@ -21,7 +21,7 @@ from gateway.errors import InternalError
 
 #: bytes
 _NONCE, _KEY = 12, 32
-#: before the wrapped key of a value that its context is bound to; earlier versions sealed without, and wrote none
+#: prefix of the wrapped key of a value whose associated data has the context; earlier versions wrote neither
 _WITH_CONTEXT = b"\x02"
 #: bytes of a wrapped key: nonce, data key and tag
 _WRAPPED = _NONCE + _KEY + 16

@@ -99,12 +99,12 @@ def safe_name(name: str) -> str:
 
 
 def is_multipart(headers: Mapping[str, str]) -> bool:
-    """Whether a body is parts of a file, each with headers of its own."""
+    """Whether a body is `multipart/byteranges`: parts of a file, each with headers of its own."""
     return headers.get("Content-Type", "").lower().startswith("multipart/byteranges")
 
 
 def content_length(headers: Mapping[str, str]) -> int | None:
-    """The bytes of the application's body; raises UpstreamInvalidResponse if they are not a number."""
+    """The Content-Length of the application's response; raises UpstreamInvalidResponse if it is not a number."""
     text = headers.get("Content-Length")
     if text is None:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gateway.errors import UpstreamInvalidResponse, UpstreamTruncated
 from gateway.upstream.http_ranges.responses import FileResponse
 
-#: bytes decoded at a time, only to be counted
+#: maximum decoded bytes of one step; they are counted and discarded
 _WINDOW = 64 << 10
 _YIELD_EVERY = 1 << 20
 _GZIP = zlib.MAX_WBITS | 16

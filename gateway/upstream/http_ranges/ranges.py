@@ -60,7 +60,7 @@ class ContentRange:
 
 @dataclass(frozen=True, slots=True)
 class RangeRequest:
-    """Which bytes the client asks for, and on which conditions; the default is the whole file, in any case."""
+    """Which bytes the client asks for, and on which conditions; the default is the whole file, unconditionally."""
 
     ranges: tuple[ByteRange, ...] | None = None
     if_range: str | None = None

@@ -108,7 +108,7 @@ def _reply_from_complete(
     stated: StatedBody,
     size: int | None,
 ) -> FileResponse:
-    """A part of it where one range is asked and its length is known; several ranges get the whole (§14.2)."""
+    """206 with a part of the body if one range is requested and the length is known; else 200 (§14.2)."""
     complete = stated.length
     if complete is None and "Content-Encoding" not in file_headers:  # a record states the size of the plain bytes
         complete = size
@@ -132,7 +132,7 @@ def _reply_from_part(
     file_headers: dict[str, str],
     stated: StatedBody,
 ) -> FileResponse | None:
-    # An application may ignore If-Range: a part that does not prove to be of the client's file is not given.
+    # An application may ignore If-Range. A part without the client's validator may be of a newer file.
     if not if_range_matches(range_request.if_range, file_headers):
         return None
     ranged_headers = file_headers | {"Accept-Ranges": "bytes"}

@@ -1,4 +1,4 @@
-"""A line of the result for each item of a long operation: pure."""
+"""The lines of the result of a long operation, one for each item: pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from gateway.upstream.responses import value_at
 _NO_REASON = "the application gave no reason"
 #: the error of an item that may have been sent
 _UNKNOWN = "the response to the request was lost; look it up before you send it again"
-#: the error of an item that was not sent because of such a request
+#: the error of an item that was not sent because the response to another request was lost
 _UNSENT = "not sent: the response to another request was lost"
 #: the line of one item: `{id, success}`, with `error` or `record`; `success` is null where it is unknown
 Line = dict[str, Any]
@@ -34,7 +34,7 @@ class _ItemReport(msgspec.Struct, frozen=True):
     errors: list[Any]
     record: Any
     is_object: bool
-    #: whether it says nothing
+    #: whether the entry is empty
     is_empty: bool
 
     @property
@@ -50,7 +50,7 @@ class _ItemReport(msgspec.Struct, frozen=True):
         return self.index is not None or bool(_texts(_first(self.traces)) or _texts(self.id))
 
     def positions(self, places: Mapping[str | None, list[int]], count: int) -> list[int]:
-        """The items that it is about: by the number that the gateway gave them, by id, or by position."""
+        """The positions of the items that it reports on: by the number that the gateway gave them, id, or position."""
         numbers = [int(text) for text in _texts(_first(self.traces)) if text.isascii() and text.isdigit()]
         named = numbers or [index for text in _texts(self.id) for index in places.get(text, ())]
         found = named or ([self.index] if isinstance(self.index, int) else [])
@@ -134,7 +134,7 @@ def _line(how: ItemResults, item: Any, entry: _ItemReport | None, reason: str | 
 
 
 def _is_done(entry: _ItemReport | None, reason: str | None) -> bool:
-    """Whether an item was done; an entry decides, without one the end of the portion does."""
+    """Whether an item was done: as its entry reports; without an entry, whether the portion ended without failure."""
     if entry is None or entry.is_empty:
         return reason is None
     return bool(entry.success) if entry.success is not None else not entry.error
@@ -149,7 +149,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _id_of(item: Any) -> Any:
-    """The id of an item: its member `id`, or the item itself, a number where it is one in a text."""
+    """The id of an item: its member `id`, or the item itself; a text of digits becomes a number."""
     if isinstance(item, Mapping):
         return item.get("id")
     return int(item) if isinstance(item, str) and item.isascii() and item.isdigit() else item

@@ -23,7 +23,7 @@ _MAX_FAILED_POLLS = 20
 
 
 class Poll(msgspec.Struct, frozen=True):
-    """A response that tells the state of what was started."""
+    """A response with the state of a long operation."""
 
     answer: OperationResult
     #: the response, parsed

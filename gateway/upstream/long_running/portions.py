@@ -31,7 +31,7 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many items were done, how many the application refused, and of how many that is unknown."""
+    """How many items were done, how many the application refused, and how many have an unknown outcome."""
 
     succeeded: int = 0
     failed: int = 0
@@ -50,8 +50,8 @@ class Tally:
 
     @classmethod
     def of(cls, lines: Sequence[Line]) -> "Tally":
-        said = Counter(line["success"] for line in lines)
-        return cls(said[True], said[False], said[None])
+        counts = Counter(line["success"] for line in lines)
+        return cls(counts[True], counts[False], counts[None])
 
     def sentence(self, split: Split, total: int) -> str:
         """The progress in the words of the spec."""
@@ -96,7 +96,7 @@ class Portions:
 
     @property
     def unsent(self) -> list[int]:
-        """Those that are neither started nor finished."""
+        """The numbers of the portions that are neither started nor finished."""
         known = {*self._finished, *self.started}
         return [number for number in range(len(self.inputs)) if number not in known]
 
@@ -113,42 +113,42 @@ class Portions:
         return number in self.started or number in self._finished
 
     def note_start(self, number: int, is_in_flight: bool) -> None:
-        """The start of the portion is about to be sent, or was certainly not executed."""
+        """Note that the start of the portion is about to be sent, or that it was certainly not executed."""
         (self.starting.add if is_in_flight else self.starting.discard)(number)
 
     def note_started(self, number: int, run_id: str) -> None:
-        """The application started the portion under this id."""
+        """Note that the application started the portion under this id."""
         self.started[number] = run_id
         self.starting.discard(number)
 
-    def note_progress(self, number: int, told: Any) -> None:
-        """Note how many items of a running portion are done, as the application tells it."""
-        items, done = len(self.inputs[number].items), int(told) if isinstance(told, int | float) else 0
+    def note_progress(self, number: int, reported: Any) -> None:
+        """Note how many items of a running portion are done, as the application reports it."""
+        items, done = len(self.inputs[number].items), int(reported) if isinstance(reported, int | float) else 0
         self._under_way[number] = min(done, items) if items else done
 
     def continue_at(self, number: int, position: ResultPosition) -> None:
-        """The records before this position are stored."""
+        """Note that the records before this position are stored."""
         self._positions[number], self._under_way[number] = position, position.records
 
     def finish(self, number: int, tally: Tally) -> None:
-        """The portion has ended, and its results are stored."""
+        """Note that the portion has ended and its results are stored."""
         self._finished[number] = tally
         self._tally += tally
         self.end(number)
 
     def finish_with(self, number: int, lines: Sequence[Line]) -> None:
-        """The portion has ended, and the lines of its items are stored."""
+        """Note that the portion has ended and the lines of its items are stored."""
         self.finish(number, Tally.of(lines))
 
     def end(self, number: int) -> None:
-        """The portion needs to be followed no more."""
+        """Stop following the portion."""
         self.starting.discard(number)
         self.started.pop(number, None)
         self._positions.pop(number, None)
         self._under_way.pop(number, None)
 
     def lost_start(self) -> GatewayError | None:
-        """The error of a run, an earlier attempt of which lost the response to a start."""
+        """The error of a run if an earlier attempt lost the response to a start; else None."""
         if not self._tally.unknown:
             return None
         return OutcomeUnknown("the worker was lost while it sent a part of the items", extra={"outcome": "unknown"})
@@ -196,7 +196,7 @@ class Portions:
         return f"{self._tally.done} records read" if self._tally.done else "the application runs it"
 
     def progress(self) -> tuple[int, int | None, str]:
-        """How many items of all portions are done, of how many, and the same for people."""
+        """The number of items done in all portions, their total if it is known, and a message for people."""
         message, split = self._message(), self._how.split
         done = self._tally.done + sum(self._under_way.values())
         if split is not None and self._under_way:
@@ -205,7 +205,7 @@ class Portions:
 
 
 def portions_of(operation: Operation, params: Params) -> list[Portion]:
-    """The params once for each portion of the items; raises InvalidParams where the split param holds no item."""
+    """The portions that the input is split into; raises InvalidParams if the split param holds no item."""
     how = operation.action.long_running
     if how is None or how.split is None:
         return [Portion(params)]

@@ -45,7 +45,7 @@ async def result_pages(
 
 
 async def listed(operation: Operation, answer: OperationResult) -> AsyncIterator[Page]:
-    """The one page that a response to the whole operation is."""
+    """The records of a response that holds the whole result, as one page."""
     records = raw_at(answer.result, operation.action.records or ())
     try:
         yield msgspec.json.decode(records or b"", type=list[msgspec.Raw]), None

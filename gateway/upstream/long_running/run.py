@@ -60,8 +60,8 @@ async def run_as_described(run: OperationRun) -> OperationResult:
 class PortionStart(InMemoryRunContext):
     """Notes in the state of the whole run that the start of one portion is in flight.
 
-    The job itself then has no write in flight: after a kill another worker follows what was started, and knows
-    of which portion that is uncertain.
+    The job itself then has no write in flight. If this worker is killed, the next one follows the started portions, and
+    knows which start has an unknown outcome.
     """
 
     def __init__(self, note: Callable[[bool], Awaitable[None]]) -> None:
@@ -83,7 +83,7 @@ class LongRun:
         assert how is not None
         self._run, self._how = run, how
         self._portions = Portions(run.call, run.run_context.state)
-        #: portions whose start was answered, and whose answer is in no saved state
+        #: portions whose start was answered, but whose answer is not saved yet
         self._answered: set[int] = set()
         #: portions whose `close` the application refused
         self._refused_closes: set[int] = set()
@@ -157,7 +157,7 @@ class LongRun:
         how, operation, params = self._how, self._run.call.operation, self._portions.inputs[number].params
         self._require_not_canceled()
         call, run_context = PreparedCall.of(operation.start, params), self._run.run_context
-        # Where the result tells of each item by itself, an uncertain start is uncertain for its items only.
+        # If the result has a line for each item, a lost response makes only this portion's items unknown.
         if call.effect is Effect.WRITE and how.results.items is not None:
             run_context = PortionStart(partial(self._note_start, number))
         try:
@@ -188,11 +188,11 @@ class LongRun:
         await self._save(change=partial(self._portions.note_start, number, is_in_flight))
 
     async def _end_unknown(self, number: int) -> None:
-        """A portion that may have been started, and whose id is lost."""
+        """Store the lines of a portion that may have been started, but whose id is lost."""
         await self._store_lines(number, unknown_lines(self._portions.inputs[number].items))
 
     async def _end_unsent(self) -> None:
-        """Portions that are not sent any more: the result has a line for each of their items too."""
+        """Store a line for each item of the portions that are not sent any more."""
         for number in self._portions.unsent:
             await self._store_lines(number, unsent_lines(self._portions.inputs[number].items))
 
@@ -201,7 +201,7 @@ class LongRun:
             raise JobCanceled(_NOT_STARTED)
 
     async def _close(self, number: int) -> None:
-        """Tell the application to begin; it refuses a second request."""
+        """Tell the application to begin; after its second refusal the portion is given up."""
         close = self._how.close
         assert close is not None
         try:
@@ -220,7 +220,7 @@ class LongRun:
         await self._close(number)
 
     async def _give_up(self, number: int) -> None:
-        """Follow the portion no more: the application has not begun it."""
+        """Stop following a portion that the application has not begun or has failed, and save that."""
         self._portions.end(number)
         await self._save()
 
@@ -234,8 +234,8 @@ class LongRun:
             if poll.state in status.open:
                 await self._close_again(number)
             if poll.state in status.failed:
-                told = value_at(poll.document, status.message) if status.message else None
-                reason = str(told or poll.state)
+                message = value_at(poll.document, status.message) if status.message else None
+                reason = str(message or poll.state)
             if not poll.is_last:  # the end is reported with the results
                 await self._progress(partial(self._portions.note_progress, number, done))
         if reason is not None and self._how.results.items is None:
@@ -315,9 +315,9 @@ class LongRun:
     async def _save(
         self, records: Sequence[Any] = (), part: int | None = None, change: Callable[[], None] | None = None
     ) -> None:
-        """One after the other, so that no older state overwrites a newer one.
+        """Save the state and these records; one save at a time, so that no older state overwrites a newer one.
 
-        A change that says that records are stored is made with them: the save of another portion must not tell of it.
+        `change` is applied within the save: another portion's save must not report these records as stored.
         """
         async with self._saving:
             if change is not None:

@@ -181,7 +181,7 @@ def _request(
 def read_tokens(
     spec: ConnectorSpec, response: UpstreamResponse, now: datetime, *, secrets: Iterable[str] = ()
 ) -> TokenSet | TokenError:
-    """The tokens in an answer that came for a request sent at `now`; `secrets` never show in a reason."""
+    """The tokens in an answer that came for a request sent at `now`; `secrets` are masked in errors."""
     oauth, document = spec.oauth_endpoints, _document(response.body)
     access = _member(oauth, document, "access_token")
     # If an application's answers have a success flag, its token endpoint's have it too: a 200 can be a failure.
@@ -225,13 +225,13 @@ def _texts(oauth: OAuthEndpoints, document: Any, names: Iterable[str]) -> dict[s
 
 
 def _member(oauth: OAuthEndpoints, document: Any, name: str) -> Any:
-    """A member of the answer where RFC 6749 §5.1 has it, else where the spec says that it lies."""
+    """A member of the answer where RFC 6749 §5.1 has it, else at its path in the spec's `outputs`."""
     value = document.get(name) if isinstance(document, dict) else None
     return value_at(document, oauth.outputs[name]) if value in (None, "") and name in oauth.outputs else value
 
 
 def _end(lifetime: Any, now: datetime) -> datetime | None:
-    """When a token ends that lives so many seconds; one of less than two minutes is renewed at half its life."""
+    """When a token with this lifetime in seconds expires; one of less than two minutes is renewed at half of it."""
     try:
         seconds = float(lifetime)
     except (TypeError, ValueError, OverflowError):

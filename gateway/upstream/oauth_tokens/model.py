@@ -74,8 +74,8 @@ def is_due(expires_at: datetime | None, now: datetime) -> bool:
 def credentials_of(app: App, tokens: TokenSet, old: Mapping[str, str] | None = None) -> dict[str, str]:
     """Credentials with new tokens in place; an old refresh token stays when no new one came (RFC 6749 §6).
 
-    They name their app, and keep the secret of an organization's own: its tokens outlive its override. The platform's
-    secret stays in the settings.
+    They contain the app's `client_id`, and the `client_secret` of an organization's own app, because its tokens outlive
+    the organization's override. The platform's secret stays in the settings.
     """
     made_by = {"client_id": app.client_id}
     if app.is_own and app.client_secret.get_secret_value():
@@ -84,7 +84,7 @@ def credentials_of(app: App, tokens: TokenSet, old: Mapping[str, str] | None = N
 
 
 def app_in(credentials: Mapping[str, str]) -> App:
-    """The app that credentials bring along; raises InvalidCredentials where they name none."""
+    """The app that the credentials name in `client_id`; raises InvalidCredentials if they name none."""
     client_id = credentials.get("client_id")
     if not client_id:
         message = "client_id is missing: renewing an access token takes the OAuth app that it was given to"
@@ -96,7 +96,7 @@ def app_in(credentials: Mapping[str, str]) -> App:
 def with_token_variables(
     spec: ConnectorSpec, environment: Mapping[str, str], tokens: TokenSet, override: URL | None
 ) -> dict[str, str]:
-    """The variables with those that came with the tokens, where these are what the kind's variables must be."""
+    """The variables with those of the token response; unchanged, with a warning, if these are not valid."""
     declared = {name: value for name, value in environment.items() if name in spec.environment}
     try:
         return checked_environment(spec, {**declared, **tokens.environment}, override)
@@ -108,8 +108,8 @@ def with_token_variables(
 
 def missing_token_variables(spec: ConnectorSpec, environment: Mapping[str, str]) -> list[str]:
     """The variables that come with the first token and are still missing."""
-    learns = spec.oauth.outputs if spec.oauth else {}
-    return [name for name in learns if name in spec.environment and name not in environment]
+    outputs = spec.oauth.outputs if spec.oauth else {}
+    return [name for name in outputs if name in spec.environment and name not in environment]
 
 
 def gateway_error_of(token_error: TokenError, app: App) -> GatewayError:

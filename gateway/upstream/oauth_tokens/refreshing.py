@@ -51,7 +51,7 @@ class RefreshingAuthorizer:
         self.expires_at: datetime | None = None
 
     async def ensure_token_variables(self) -> Mapping[str, str]:
-        """The variables with those that only a token brings, minting the first one where they are missing."""
+        """The variables, with those that only a token response contains; renews the token if one is missing."""
         if missing_token_variables(self._spec, self.environment) and is_renewable(self._method, self.credentials):
             await self._renew(self.credentials)
         return self.environment
