@@ -132,8 +132,16 @@ def counted_next(
     size = params.get(paging.size) if paging.size is not None else None
     total = meta.get(paging.total) if paging.total is not None else None
     if total is not None and paging.style is PagingStyle.OFFSET:
-        return following if following < int(total) else None
+        return following if following < _number(total) else None
     return None if size is not None and len(records) < int(size) else following
+
+
+def _number(total: Any) -> int:
+    """The number of records in the list; raises UpstreamInvalidResponse if the application sent something else."""
+    try:
+        return int(total)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UpstreamInvalidResponse("the application's total of the list is not a number") from error
 
 
 def _is_last(paging: Paging, meta: Mapping[str, Any]) -> bool:

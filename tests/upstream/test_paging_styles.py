@@ -179,6 +179,17 @@ async def test_a_next_page_without_the_param_is_no_end():
         await walked(LINKED, {}, {"": said(things(1), Link=f'<{ADDRESS}?after=2>; rel="next"')})
 
 
+@pytest.mark.parametrize("total", ["many", [3], {}, 1e999])
+def test_a_total_that_is_not_a_number_is_an_invalid_response(total):
+    paging = small_operation(
+        {"records": "things", "paging": "p"},
+        paging={"p": {"style": "offset", "param": "skip", "total": "total", "meta": {"total": "total"}}},
+    ).paging
+
+    with pytest.raises(UpstreamInvalidResponse, match="total of the list is not a number"):
+        counted_next(paging, {}, {"total": total}, [b"{}"])
+
+
 @pytest.mark.parametrize(
     ("header", "url"),
     [
