@@ -79,6 +79,15 @@ def _event(record: logging.LogRecord) -> str:
     return without_secrets(record.getMessage()) if record.args else record.getMessage()
 
 
+def _surrogates_escaped(value: Any) -> Any:
+    """A plain value with each lone surrogate, which UTF-8 cannot encode, as text such as `\\udcff`."""
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_surrogates_escaped(name): _surrogates_escaped(each) for name, each in value.items()}
+    return [_surrogates_escaped(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 class JsonFormatter(logging.Formatter):
     """One JSON object a line."""
 
@@ -92,7 +101,10 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             event["exception"] = without_secrets(self.formatException(record.exc_info))
-        return msgspec.json.encode(event, enc_hook=str).decode()
+        try:
+            return msgspec.json.encode(event, enc_hook=str).decode()
+        except UnicodeEncodeError:
+            return msgspec.json.encode(_surrogates_escaped(msgspec.to_builtins(event, enc_hook=str))).decode()
 
 
 class TextFormatter(logging.Formatter):

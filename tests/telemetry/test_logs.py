@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,23 @@ def test_an_event_is_one_line_of_json_with_its_fields():
         "took_ms": 1.5,
     }
     assert event["at"].endswith("+00:00")
+
+
+@pytest.mark.parametrize(
+    ("fields", "logged"),
+    [
+        ({"file": "\udcff"}, {"file": "\\udcff"}),
+        ({"names": ("a", "\ud800é", 1.5, float("nan"))}, {"names": ["a", "\\ud800é", 1.5, None]}),
+        ({"by_name": {"\ud800": Path("\udcff")}}, {"by_name": {"\\ud800": "\\udcff"}}),
+    ],
+)
+def test_an_event_with_a_lone_surrogate_is_logged_with_the_surrogate_escaped(
+    fields: dict[str, object], logged: dict[str, object]
+):
+    event = json.loads(JsonFormatter().format(record("file %s", "\udcff", **fields)))
+
+    assert event["event"] == "file \\udcff"
+    assert {name: event[name] for name in fields} == logged
 
 
 def test_an_event_on_a_terminal_is_a_line_for_people():
