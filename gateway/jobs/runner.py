@@ -293,4 +293,4 @@ def _add_job_context(job: StoredJob) -> None:
     """Logs and traces of this run name the job, the request that asked for it, and its trace."""
     tracing.add_log_fields(job_id=str(job.id), **({"request_id": job.request_id} if job.request_id else {}))
     if job.traceparent is not None:
-        tracing.continued({"traceparent": job.traceparent})
+        tracing.continue_trace({"traceparent": job.traceparent})

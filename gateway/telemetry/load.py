@@ -13,7 +13,7 @@ _SCHEDSTAT = "/proc/thread-self/schedstat"
 
 
 class ThreadLoad:
-    """The share of time for which the thread that made it was busy, measured between two calls of `measure`."""
+    """The share of time for which the thread that created it was busy, between two calls of `measure`."""
 
     def __init__(self) -> None:
         self._file: int | None = None
@@ -29,7 +29,7 @@ class ThreadLoad:
         return min(1.0, busy / passed) if passed > 0 else 0.0
 
     def _busy(self) -> float:
-        """Seconds; the running time alone if the system has no such file."""
+        """Seconds running or waiting for a processor; the running time alone if the system has no schedstat file."""
         if self._file is None:
             return time.thread_time()
         at_work, waiting, _ = os.pread(self._file, 100, 0).split()

@@ -1,6 +1,6 @@
-"""Logs: one event a line with its fields, JSON when piped and readable on a terminal; never a secret.
+"""Logs: one event per line with its fields, as JSON when piped and as text on a terminal, without secrets.
 
-The context has the request and the job of an event, so that no call has to name them.
+The request id and the job id of an event come from the context of its task (`gateway.telemetry.tracing`).
 """
 
 import logging
@@ -13,11 +13,11 @@ import msgspec
 
 from gateway.telemetry.tracing import log_fields
 
-#: attributes of every record; all others are fields of the call
+#: attributes of every `LogRecord`; all others are fields of the event
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
-# The last safeguard: secrets that errors of libraries and messages of applications may quote. The gateway's own events
-# have none. Each is linear in the text, whatever a caller wrote: none begins with a repetition.
+# Mask secrets that libraries' errors and applications' messages may quote; the gateway's own events have none. No
+# pattern begins with a repetition, so that each takes time linear in the text.
 _SECRETS = (
     (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{6,}", re.IGNORECASE), r"\1 ***"),
     (re.compile(r"://[^/\s@]*@"), "://***@"),
@@ -31,7 +31,7 @@ _SECRETS = (
 )
 
 
-#: characters of an event's text or of its exception
+#: maximum characters of an event's text or of its traceback
 _MAX_TEXT = 32_000
 #: characters that move a terminal's cursor, end a line or reorder it: C0 and C1 controls (U+0085 among them), line and
 #: paragraph separators, and the bidirectional controls
@@ -43,7 +43,7 @@ def configure_logs(log_format: str = "auto", level: str = "info") -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextFormatter() if log_format_of(log_format) == "text" else JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # arq logs each wake-up; the job's own events say more
+    # arq logs each wake-up; the events of the job have more details
     logging.getLogger("arq").setLevel(logging.WARNING)
 
 
@@ -55,9 +55,9 @@ def log_format_of(log_format: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """The text with what looks like a credential masked; of a very long one the beginning and the last lines."""
+    """The text with likely credentials masked; one above _MAX_TEXT is cut to its beginning and its last lines."""
     if len(text) > _MAX_TEXT:
-        # Cut from the beginning of a line: the rest of a credential could not be recognized without its name.
+        # Continue at the beginning of a line: a credential that is cut from its name would not be recognized.
         text = f"{text[: _MAX_TEXT // 2]} …\n{text[-_MAX_TEXT // 2 :].partition(chr(10))[2]}"
     for pattern, mask in _SECRETS:
         text = pattern.sub(mask, text)
@@ -89,7 +89,7 @@ def _surrogates_escaped(value: Any) -> Any:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         event: dict[str, Any] = {
@@ -108,7 +108,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """A line for people; only a traceback has lines of its own, each indented."""
+    """One line of text per event; a traceback follows it in indented lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")

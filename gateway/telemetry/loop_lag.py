@@ -13,11 +13,11 @@ INTERVAL = 0.05
 
 
 class LoopLag:
-    """Seconds by which the loop is late; measured by a timer that is due every INTERVAL."""
+    """Seconds by which the loop is late, measured by a timer every INTERVAL."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        #: seconds of one cycle of the loop: everything that is ready gets its turn once
+        #: seconds of one cycle of the loop, which runs each ready callback once
         self.cycle = 0.0
         self._listeners: list[Callable[[float], None]] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -52,10 +52,10 @@ class LoopLag:
         loop.call_soon(self._end_cycle, loop, time.perf_counter())
 
     def _end_cycle(self, loop: asyncio.AbstractEventLoop, began: float) -> None:
-        self.cycle = time.perf_counter() - began  # the loop's own clock may stand still within a cycle
+        self.cycle = time.perf_counter() - began  # uvloop updates loop.time() only once per cycle
         for listener in self._listeners:
             try:
                 listener(self.seconds)
             except Exception:
-                log.exception("a listener of the event loop's lag failed; going on")
+                log.exception("a listener of the event loop's lag failed")
         self._schedule(loop)

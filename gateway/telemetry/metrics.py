@@ -1,8 +1,8 @@
-"""Metrics, which any module may count: a bounded number of labels, at almost no cost.
+"""The metrics of a process, which any module may update.
 
-Labels are routes, kinds, entities, actions and error codes, never a caller's text. A process counts in one thread, so
-that plain numbers are enough, without the lock that `prometheus_client` takes for each; only a scrape makes text of
-them (`gateway.monitoring.prometheus`).
+Labels are routes, kinds, entities, actions and error codes, never a caller's text, so that their number is bounded. A
+process counts in one thread: plain numbers are enough, without the lock that `prometheus_client` takes for each update.
+`gateway.monitoring.prometheus` turns them into text when it is scraped.
 """
 
 from bisect import bisect_left
@@ -16,14 +16,14 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-#: upper bounds in seconds: from a warm answer to a long report
+#: upper bounds of the buckets in seconds: from a cached response to a long report
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 #: all metrics of the process
 REGISTRY = CollectorRegistry(auto_describe=False)
 
 
 class Counter(Collector):
-    """Something that only grows, by labels."""
+    """A number that only grows, by labels."""
 
     def __init__(self, name: str, documentation: str, labels: Sequence[str] = ()) -> None:
         self.name, self.documentation, self.labels = name, documentation, tuple(labels)
@@ -45,7 +45,7 @@ class Counter(Collector):
 
 
 class Histogram(Collector):
-    """How long something takes, by labels; in seconds."""
+    """Durations in seconds, by labels."""
 
     def __init__(self, name: str, documentation: str, labels: Sequence[str] = ()) -> None:
         self.name, self.documentation, self.labels = name, documentation, tuple(labels)
@@ -86,13 +86,13 @@ class Gauge:
         self._metric = prometheus_client.Gauge(name, documentation, registry=REGISTRY)
 
     def one_more(self) -> AbstractContextManager[None]:
-        """One more for as long as the block lasts."""
+        """Increase the number by one for as long as the block lasts."""
         return self._metric.track_inprogress()
 
 
 REQUESTS = Counter("gateway_http_requests", "Requests answered.", ("method", "route", "status"))
 REQUEST_SECONDS = Histogram("gateway_http_request_seconds", "From a request to its answer.", ("route",))
-REFUSED = Counter("gateway_refused", "Requests refused, by the limit that they met.", ("limit",))
+REFUSED = Counter("gateway_refused", "Requests refused, by the limit that was reached.", ("limit",))
 
 EXECUTES = Counter(
     "gateway_executes", "Operations run by this process, at once or as a job.", ("kind", "entity", "action", "outcome")
@@ -113,10 +113,12 @@ BATCH_OPERATIONS = Counter(
 
 JOBS_ENDED = Counter("gateway_jobs_ended", "Jobs that this process ended.", ("task", "status"))
 QUEUE_WAIT = Histogram("gateway_job_queue_wait_seconds", "From a job's acceptance to its first start.")
-LEASES_LOST = Counter("gateway_leases_lost", "Jobs that were taken from this process for its silence.")
+LEASES_LOST = Counter("gateway_leases_lost", "Jobs whose lease this process lost, because its heartbeats were late.")
 
-SCHEDULE_SLOTS = Counter("gateway_schedule_slots", "Slots of schedules that came: run or missed.", ("outcome",))
-SCHEDULE_LATENESS = Histogram("gateway_schedule_lateness_seconds", "From a slot of a schedule to its decision.")
+SCHEDULE_SLOTS = Counter("gateway_schedule_slots", "Slots of schedules, by outcome: run or missed.", ("outcome",))
+SCHEDULE_LATENESS = Histogram(
+    "gateway_schedule_lateness_seconds", "From a slot of a schedule to the decision to run it."
+)
 WEBHOOK_ATTEMPTS = Counter(
     "gateway_webhook_attempts",
     "Attempts to deliver events, by class of the response's status or `error`.",
@@ -138,7 +140,7 @@ DOWNLOAD_BYTES = Counter("gateway_download_bytes", "Bytes of files sent to calle
 BACKGROUND_FAILURES = Counter("gateway_background_failures", "Rounds of a background loop that failed.", ("loop",))
 LOOP_LAG = Histogram("gateway_event_loop_lag_seconds", "How late the event loop is, measured 20 times a second.")
 
-#: all of them, in the order in which they are exported
+#: all metrics, in the order in which they are exported
 ALL: Sequence[Counter | Histogram | Gauge] = (
     REQUESTS,
     REQUEST_SECONDS,

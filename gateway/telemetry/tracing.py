@@ -1,7 +1,7 @@
-"""Which request, job and trace a task works for: fields of its log events, and W3C Trace Context in and out.
+"""The request, job and trace of an asyncio task: fields of its log events, and W3C Trace Context.
 
-The trace context (https://www.w3.org/TR/trace-context/) goes through jobs to the applications. Without OpenTelemetry
-(the extra `otel`) a caller's context is passed on as it came; with it the gateway adds its spans.
+The trace context (https://www.w3.org/TR/trace-context/) is passed through jobs to the applications. Without
+OpenTelemetry (the extra `otel`) the caller's headers are passed on unchanged; with it the gateway adds its spans.
 """
 
 import re
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
-#: characters of a tracestate that is passed on; the standard asks for at least 512
+#: maximum characters of a tracestate that is passed on; the standard asks for at least 512
 _STATE_LIMIT = 512
 
-#: an `istr`: multidict would fold the case of another text at each look-up
+#: an `istr`, because multidict lowercases a plain text at each look-up
 _PARENT = istr("traceparent")
 _NOTHING: Mapping[str, str] = {}
-#: the headers with the caller's context, if the gateway makes no spans
+#: the trace headers of the caller
 _CARRIED: ContextVar[Mapping[str, str]] = ContextVar("trace_context", default=_NOTHING)
 #: the fields of every log event of this request or job
 _LOG_FIELDS: ContextVar[Mapping[str, str]] = ContextVar("log_fields", default=MappingProxyType({}))
@@ -32,11 +32,11 @@ _tracer: "Tracer | None" = None
 
 
 class TracingError(Exception):
-    """Traces are configured and cannot be sent; the text says how to fix it."""
+    """Tracing is on, but spans cannot be sent; the text says how to fix it."""
 
 
 def configure_tracing(service: str) -> None:
-    """Send spans to where OTEL_EXPORTER_OTLP_ENDPOINT says; raises TracingError without the extra `otel`."""
+    """Send spans to OTEL_EXPORTER_OTLP_ENDPOINT; raises TracingError without the extra `otel`."""
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -48,7 +48,7 @@ def configure_tracing(service: str) -> None:
 
 
 def send_spans_to(processor: Any | None, service: str = "gateway") -> None:
-    """Make spans, and hand them to the processor; the sampler is that of OTEL_TRACES_SAMPLER. None: make none."""
+    """Pass spans to the processor, sampled as OTEL_TRACES_SAMPLER says; with None create no spans."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
 
@@ -62,11 +62,11 @@ def send_spans_to(processor: Any | None, service: str = "gateway") -> None:
 
 
 def begin_request(request_id: str, method: str, headers: Mapping[str, str]) -> AbstractContextManager[None]:
-    """From here on log events of this task, and of tasks that it starts, name the request, and its trace continues.
+    """Add the request id to the log events of this task and of tasks that it starts, and continue the caller's trace.
 
     Returns the span around the block that handles the request.
     """
-    trace_id = continued(headers)
+    trace_id = continue_trace(headers)
     _LOG_FIELDS.set(
         {"request_id": request_id} if trace_id is None else {"request_id": request_id, "trace_id": trace_id}
     )
@@ -74,20 +74,20 @@ def begin_request(request_id: str, method: str, headers: Mapping[str, str]) -> A
 
 
 def add_log_fields(**fields: str) -> None:
-    """From here on every log event of this task, and of tasks that it starts, has these fields too."""
+    """Add fields to the log events of this task, and of tasks that it starts."""
     _LOG_FIELDS.set({**_LOG_FIELDS.get(), **fields})
 
 
 def log_fields() -> Mapping[str, str]:
-    """The fields of every log event of this task: `request_id`, and `job_id` within a job."""
+    """The fields of every log event of this task: `request_id`, `trace_id`, and `job_id` within a job."""
     return _LOG_FIELDS.get()
 
 
-def continued(headers: Mapping[str, str]) -> str | None:
-    """Continue the trace of these headers in this task, or none; returns the trace id for the logs."""
+def continue_trace(headers: Mapping[str, str]) -> str | None:
+    """Continue the trace of these headers in this task; returns its id for the logs, or None if there is none."""
     parent = headers.get(_PARENT)
     if parent is None or not _TRACEPARENT.fullmatch(parent):
-        # A malformed one is ignored, as the standard requires.
+        # The standard requires that a malformed header is ignored.
         _CARRIED.set(_NOTHING)
         return None
     state = headers.get("tracestate", "")
@@ -97,7 +97,7 @@ def continued(headers: Mapping[str, str]) -> str | None:
 
 
 def outgoing() -> Mapping[str, str]:
-    """The headers that carry the context to the server that is called; empty if there is none."""
+    """The trace headers for a request that this task sends; empty without a trace."""
     if _tracer is None:
         return _CARRIED.get()
     from opentelemetry.propagate import inject
@@ -108,12 +108,12 @@ def outgoing() -> Mapping[str, str]:
 
 
 def traceparent() -> str | None:
-    """The context as a job's row keeps it."""
+    """The traceparent that a job's row stores; None without a trace."""
     return outgoing().get("traceparent")
 
 
 def span(name: str, kind: str, **attributes: str | int) -> AbstractContextManager[None]:
-    """A span around the block; nothing without OpenTelemetry. `kind` is server, client or consumer."""
+    """A span around the block; without OpenTelemetry none. `kind` is server, client or consumer."""
     return _NO_SPAN if _tracer is None else _span(_tracer, name, kind, attributes)
 
 

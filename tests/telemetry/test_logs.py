@@ -1,4 +1,4 @@
-"""Logs: one event a line, what it belongs to, and never a secret."""
+"""Logs: one event per line, with the ids of its request and job, and without secrets."""
 
 import asyncio
 import json
@@ -59,7 +59,7 @@ def test_an_event_with_a_lone_surrogate_is_logged_with_the_surrogate_escaped(
     assert {name: event[name] for name in fields} == logged
 
 
-def test_an_event_on_a_terminal_is_a_line_for_people():
+def test_an_event_on_a_terminal_is_one_line_of_text():
     begin_request("r-1", "GET", {})
 
     line = TextFormatter().format(record("request", status=200, route=None))
@@ -91,7 +91,7 @@ def test_only_a_traceback_continues_an_event_and_its_lines_are_indented():
     assert "forged\\x85and more" in rest[-1]
 
 
-async def test_an_event_names_the_request_and_the_job_it_belongs_to_also_in_tasks_of_theirs():
+async def test_an_event_has_the_ids_of_its_request_and_job_also_in_tasks_that_they_start():
     begin_request("r-1", "GET", {})
 
     async def elsewhere() -> dict[str, object]:
@@ -106,7 +106,7 @@ async def test_an_event_names_the_request_and_the_job_it_belongs_to_also_in_task
     assert "job_id" not in outer
 
 
-def test_what_an_event_says_itself_goes_before_its_context():
+def test_a_field_of_the_event_replaces_that_of_the_context():
     begin_request("context", "GET", {})
 
     event = json.loads(JsonFormatter().format(record("given", request_id="own")))
@@ -143,11 +143,11 @@ def test_a_secret_that_a_message_or_an_error_quotes_is_masked(formatter: logging
 @pytest.mark.parametrize(
     "text", ["tickets.list: page is 'x'; it must be an integer", "the token endpoint answered 503", "3 tokens left"]
 )
-def test_what_is_no_secret_is_left_as_it_is(text: str):
+def test_text_without_secrets_is_unchanged(text: str):
     assert without_secrets(text) == text
 
 
-def test_a_terminal_or_a_pipe_decides_on_the_format(capfd: pytest.CaptureFixture[str]):
+def test_the_format_auto_is_json_when_standard_error_is_not_a_terminal(capfd: pytest.CaptureFixture[str]):
     from gateway.telemetry.logs import configure_logs
 
     before = logging.root.handlers[:], logging.root.level

@@ -1,4 +1,4 @@
-"""How late the event loop is: measured again and again, whatever the listeners do."""
+"""The lag of the event loop is measured repeatedly, also if a listener raises."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ import pytest
 from gateway.telemetry.loop_lag import LoopLag
 
 
-async def test_a_listener_that_raises_ends_neither_measuring_nor_other_listeners(
+async def test_a_listener_that_raises_stops_neither_the_measurement_nor_other_listeners(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     lag, measured = LoopLag(), asyncio.Semaphore(0)

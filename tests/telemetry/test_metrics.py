@@ -1,4 +1,4 @@
-"""Counts and timings, and the text that Prometheus reads of them."""
+"""Counters, histograms and gauges, and their text for Prometheus."""
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -41,7 +41,7 @@ def test_a_gauge_goes_up_and_down_also_when_the_block_fails():
     assert REGISTRY.get_sample_value("gateway_test_level") == 0
 
 
-def test_a_histogram_counts_each_time_within_its_bound():
+def test_a_histogram_counts_each_duration_in_its_bucket():
     histogram = Histogram("gateway_test_seconds", "A test.", ("kind",))
 
     for seconds in (0.0005, 0.001, 0.0011, 1e9):
@@ -55,7 +55,7 @@ def test_a_histogram_counts_each_time_within_its_bound():
     assert REGISTRY.get_sample_value("gateway_test_seconds_sum", {"kind": "a"}) == 1e9 + 0.0026
 
 
-def test_every_metric_is_ours_by_name_and_says_what_it_is():
+def test_every_metric_has_a_unique_name_with_the_prefix_gateway_and_a_description():
     names = [metric.name for metric in metrics.ALL]
 
     assert all(name.startswith("gateway_") for name in names)
@@ -63,7 +63,7 @@ def test_every_metric_is_ours_by_name_and_says_what_it_is():
     assert len(set(names)) == len(names)
 
 
-async def test_a_scrape_tells_counts_timings_the_pool_and_the_shared_figures(database: Database):
+async def test_a_scrape_has_counters_histograms_connections_and_the_shared_statistics(database: Database):
     before = (await scraped(database)).get("gateway_executes_total", {})
     labels = (("action", "list"), ("entity", "tickets"), ("kind", "support-desk"), ("outcome", "succeeded"))
 
@@ -82,7 +82,7 @@ async def test_a_scrape_tells_counts_timings_the_pool_and_the_shared_figures(dat
     assert "process_resident_memory_bytes" in samples
 
 
-async def test_a_scrape_answers_also_while_postgresql_is_away(database_url: str):
+async def test_a_scrape_answers_also_while_postgresql_is_unavailable(database_url: str):
     async with Database.open(database_url, size=1) as pool:
         exporter = PrometheusExporter(pool)
     text = await exporter.text()

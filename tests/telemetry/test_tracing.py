@@ -1,4 +1,4 @@
-"""W3C Trace Context: passed on as it came, or with spans of ours in between."""
+"""W3C Trace Context: passed on unchanged, or with spans of the gateway."""
 
 import pytest
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -12,9 +12,9 @@ HEADER = f"00-{TRACE}-{PARENT}-01"
 
 @pytest.fixture(autouse=True)
 def no_context():
-    tracing.continued({})
+    tracing.continue_trace({})
     yield
-    tracing.continued({})
+    tracing.continue_trace({})
     tracing.send_spans_to(None)
 
 
@@ -26,8 +26,8 @@ def spans():
 
 
 @pytest.mark.parametrize("state", ["", "vendor=1", "a=1,b=2"])
-def test_a_context_is_passed_on_as_it_came(state: str):
-    trace_id = tracing.continued({"traceparent": HEADER, "tracestate": state})
+def test_without_spans_a_context_is_passed_on_unchanged(state: str):
+    trace_id = tracing.continue_trace({"traceparent": HEADER, "tracestate": state})
 
     assert tracing.outgoing() == {"traceparent": HEADER, **({"tracestate": state} if state else {})}
     assert tracing.traceparent() == HEADER
@@ -47,29 +47,29 @@ def test_a_context_is_passed_on_as_it_came(state: str):
         f"00-{TRACE}-{PARENT}",
     ],
 )
-def test_a_malformed_context_counts_as_none(header: str):
-    trace_id = tracing.continued({"traceparent": header, "tracestate": "vendor=1"})
+def test_a_malformed_context_is_ignored(header: str):
+    trace_id = tracing.continue_trace({"traceparent": header, "tracestate": "vendor=1"})
 
     assert tracing.outgoing() == {}
     assert trace_id is None
 
 
-def test_a_state_that_is_too_long_is_left_out_and_the_trace_goes_on():
-    tracing.continued({"traceparent": HEADER, "tracestate": "x" * 513})
+def test_a_tracestate_that_is_too_long_is_dropped_and_the_trace_continues():
+    tracing.continue_trace({"traceparent": HEADER, "tracestate": "x" * 513})
 
     assert tracing.outgoing() == {"traceparent": HEADER}
 
 
-def test_the_next_request_of_a_connection_has_a_context_of_its_own():
-    tracing.continued({"traceparent": HEADER})
+def test_a_request_without_a_context_does_not_have_that_of_the_request_before():
+    tracing.continue_trace({"traceparent": HEADER})
 
-    tracing.continued({})
+    tracing.continue_trace({})
 
     assert tracing.outgoing() == {}
 
 
-def test_spans_of_ours_continue_the_callers_trace(spans):
-    tracing.continued({"traceparent": HEADER})
+def test_spans_of_the_gateway_continue_the_callers_trace(spans):
+    tracing.continue_trace({"traceparent": HEADER})
 
     with tracing.span("POST", "server"), tracing.span("GET", "client"):
         sent = tracing.outgoing()["traceparent"]
@@ -80,13 +80,13 @@ def test_spans_of_ours_continue_the_callers_trace(spans):
     assert sent == f"00-{TRACE}-{client.context.span_id:016x}-01"
 
 
-def test_a_job_continues_the_trace_that_its_row_kept(spans):
-    tracing.continued({"traceparent": HEADER})
+def test_a_job_continues_the_trace_that_its_row_stores(spans):
+    tracing.continue_trace({"traceparent": HEADER})
     with tracing.span("POST", "server"):
         kept = tracing.traceparent()
-    tracing.continued({})
+    tracing.continue_trace({})
 
-    tracing.continued({"traceparent": kept or ""})
+    tracing.continue_trace({"traceparent": kept or ""})
     with tracing.span("job operation", "consumer"):
         pass
 

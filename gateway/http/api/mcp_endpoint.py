@@ -43,6 +43,6 @@ def _continue_trace(document: object) -> None:
     params = document.get("params") if isinstance(document, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     if isinstance(meta, dict) and isinstance(meta.get("traceparent"), str):
-        tracing.continued(
+        tracing.continue_trace(
             {name: meta[name] for name in ("traceparent", "tracestate") if isinstance(meta.get(name), str)}
         )
