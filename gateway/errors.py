@@ -1,30 +1,30 @@
 """All errors, with the codes that callers match on.
 
-    GatewayError
-    ├── RequestError                 the caller can fix it
-    │   ├── MalformedRequest         OrganizationRequired, ConflictingRange
-    │   ├── Unauthorized
-    │   ├── Forbidden                OrganizationForbidden, InsufficientScope
-    │   ├── NotFound                 UpstreamNotFound, ResultExpired, CursorExpired, UploadExpired
-    │   ├── Conflict                 IdempotencyInFlight, ConnectorNotReady, JobNotCancelable, JobCanceled,
-    │   │                            OutcomeUnknown, UploadOffsetMismatch
-    │   ├── BodyTooLarge, UnsupportedEncoding
-    │   ├── RangeNotSatisfiable
-    │   ├── InvalidParams            UnknownEntity, UnknownAction, UnknownConnectorType, InvalidCredentials,
-    │   │                            InvalidQuery, IdempotencyMismatch, UpstreamRejected,
-    │   │                            NotResumable
-    │   ├── ReauthorizationRequired
-    │   └── RateLimited              UpstreamRateLimited, UpstreamQueueFull
-    ├── UpstreamError                the application failed
-    │   ├── UpstreamBusy             it did nothing and asks to try again
-    │   ├── UpstreamInvalidResponse, UpstreamTooLarge, UpstreamTruncated
-    │   └── UpstreamTimeout
-    ├── NotCached                    no cached answer is fresh enough, and the caller accepts no other
-    ├── Unavailable                  PostgreSQL or another dependency does not respond
-    ├── WorkerCrashed                the job lost its worker too often
-    └── InternalError                a bug of the gateway; the response has no details
+GatewayError
+├── RequestError                 the caller can fix it
+│   ├── MalformedRequest         OrganizationRequired, ConflictingRange
+│   ├── Unauthorized
+│   ├── Forbidden                OrganizationForbidden, InsufficientScope
+│   ├── NotFound                 UpstreamNotFound, ResultExpired, CursorExpired, UploadExpired
+│   ├── Conflict                 IdempotencyInFlight, ConnectorNotReady, JobNotCancelable, JobCanceled,
+│   │                            OutcomeUnknown, UploadOffsetMismatch
+│   ├── BodyTooLarge, UnsupportedEncoding
+│   ├── RangeNotSatisfiable
+│   ├── InvalidParams            UnknownEntity, UnknownAction, UnknownConnectorType, InvalidCredentials,
+│   │                            InvalidQuery, IdempotencyMismatch, UpstreamRejected,
+│   │                            NotResumable
+│   ├── ReauthorizationRequired
+│   └── RateLimited              UpstreamRateLimited, UpstreamQueueFull
+├── UpstreamError                the application failed
+│   ├── UpstreamBusy             it did nothing and asks to try again
+│   ├── UpstreamInvalidResponse, UpstreamTooLarge, UpstreamTruncated
+│   └── UpstreamTimeout
+├── NotCached                    no cached answer is fresh enough, and the caller accepts no other
+├── Unavailable                  PostgreSQL or another dependency does not respond
+├── WorkerCrashed                the job lost its worker too often
+└── InternalError                a bug of the gateway; the response has no details
 
-Errors say what happened in the domain; only `gateway.http.errors` knows statuses (RFC 9457).
+Only `gateway.http.errors` maps them to HTTP statuses and problem documents (RFC 9457).
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing wrong with a request: where (RFC 6901), which field, what kind, and a sentence that stands alone."""
+    """One fault of a request: a JSON pointer (RFC 6901), the field's name, a code, and a complete sentence."""
 
     pointer: str
     field: str
@@ -43,17 +43,17 @@ class FieldError:
     message: str
 
 
-#: faults that one error names
+#: maximum number of faults of one error
 MAX_FAULTS = 50
-#: of those, the ones whose sentences its detail repeats
-_REPEATED = 3
+#: number of faults whose messages `detail` has
+_IN_DETAIL = 3
 
 
 def _summary(faults: tuple[FieldError, ...]) -> str:
-    """The first few faults in a sentence each, because many readers see only `detail`."""
-    rest = len(faults) - _REPEATED
+    """The messages of the first few faults, because many readers see only `detail`."""
+    rest = len(faults) - _IN_DETAIL
     more = [f"and {'at least ' if len(faults) == MAX_FAULTS else ''}{rest} more"] if rest > 0 else []
-    return "; ".join([*(fault.message for fault in faults[:_REPEATED]), *more])
+    return "; ".join([*(fault.message for fault in faults[:_IN_DETAIL]), *more])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +64,18 @@ class UpstreamFault:
     code: str | None = None
     message: str | None = None
     request_id: str | None = None
-    #: the members of the request that it names, separated by commas
+    #: the members of the request that the application names, separated by commas
     field: str | None = None
 
 
 class GatewayError(Exception):
-    """Base of all errors; `code` is the word clients match on and `detail` a sentence that tells how to fix it."""
+    """Base of all errors; `code` is the word that clients match on, and `detail` a sentence that says how to fix it."""
 
     code: ClassVar[str] = "internal_error"
     title: ClassVar[str] = "Internal error"
     #: whether the same request may be sent again
     retryable: bool = False
-    #: whether it is the answer to an earlier request with the same idempotency key
+    #: whether it is the stored outcome of an earlier request with the same idempotency key
     is_replayed: bool = False
 
     def __init__(
@@ -87,7 +87,7 @@ class GatewayError(Exception):
         retry_after: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        #: takes only the first of a generator
+        #: the first MAX_FAULTS; a generator is not read further
         self.faults = tuple(islice(faults, MAX_FAULTS))
         self.detail = detail or _summary(self.faults) or self.title
         self.upstream = upstream
@@ -100,7 +100,7 @@ class GatewayError(Exception):
 
     @property
     def is_outcome_unknown(self) -> bool:
-        """Whether a write had been sent, or accepted, and its answer was lost."""
+        """Whether a write was sent or accepted, and its response was lost."""
         return self.extra.get("outcome") == "unknown"
 
 
@@ -229,7 +229,7 @@ class UpstreamRejected(InvalidParams):
 
 
 class NotResumable(InvalidParams):
-    code, title = "not_resumable", "The application takes no resumable uploads"
+    code, title = "not_resumable", "The application does not support resumable uploads"
 
 
 class ReauthorizationRequired(RequestError):
@@ -245,7 +245,7 @@ class UpstreamRateLimited(RateLimited):
 
 
 class UpstreamQueueFull(RateLimited):
-    """The application runs as many long operations as it allows; a new one waits until another has ended."""
+    """The application allows no further long operation until another one has ended."""
 
     code, title = "upstream_queue_full", "The application's concurrency limit is reached"
 
@@ -255,7 +255,7 @@ class UpstreamError(GatewayError):
 
 
 class UpstreamBusy(UpstreamError):
-    """The application did nothing, and asks to repeat the request later."""
+    """The application did not execute the request and asks to repeat it later."""
 
 
 class UpstreamInvalidResponse(UpstreamError):
@@ -293,14 +293,14 @@ class InternalError(GatewayError):
 
 
 class OAuthError(Exception):
-    """A refusal in the shape of RFC 6749 §4.1.2.1 and §5.2, instead of a problem document."""
+    """A refusal in the format of RFC 6749 §4.1.2.1 and §5.2, instead of a problem document."""
 
     def __init__(self, code: str, description: str, *, back: str | None = None, host_name: str = "") -> None:
         self.code = code
         self.description = description
-        #: the redirect with the refusal, and the name of the host; None until the redirect URI is known to be the
-        #: host's
+        #: the redirect URI with the refusal in its query; None until the URI is verified to be the host's
         self.back = back
+        #: the name of the host; empty until it is identified
         self.host_name = host_name
         super().__init__(description)
 
@@ -314,7 +314,7 @@ BY_CODE: Mapping[str, type[GatewayError]] = {cls.code: cls for cls in reversed(_
 
 
 def with_unknown_outcome(error: GatewayError, known: Mapping[str, Any], *, safe_to_retry: bool) -> GatewayError:
-    """The same error for a request that may have been executed: what is known of it, and whether it may be repeated."""
+    """A copy of the error of a request that may have been executed, with `outcome`, `known` and `safe_to_retry`."""
     members = {"outcome": "unknown", "known": dict(known), "safe_to_retry": safe_to_retry}
     return type(error)(
         error.detail,
@@ -326,7 +326,7 @@ def with_unknown_outcome(error: GatewayError, known: Mapping[str, Any], *, safe_
 
 
 def document(error: GatewayError) -> dict[str, Any]:
-    """The error as plain data, as a job's row stores it; the inverse of `restored`."""
+    """The error as plain data for the job's row; the inverse of `restored`."""
     members: dict[str, Any] = {"code": error.code, "detail": error.detail, **error.extra}
     if error.faults:
         members["errors"] = [asdict(fault) for fault in error.faults]
@@ -338,7 +338,7 @@ def document(error: GatewayError) -> dict[str, Any]:
 
 
 def restored(members: Mapping[str, Any]) -> GatewayError:
-    """The error that `document` made plain; an unknown code is an internal error."""
+    """The error of the plain data that `document` returned; an unknown code becomes InternalError."""
     known = {"code", "detail", "errors", "upstream", "retry_after"}
     return BY_CODE.get(members["code"], InternalError)(
         members["detail"],

@@ -1,4 +1,4 @@
-"""Every setting of the gateway, read once from the environment (`GATEWAY_…`); secrets have no default."""
+"""The settings of the gateway, read once from the environment (`GATEWAY_…`); secrets have no default."""
 
 import os
 import re
@@ -14,26 +14,26 @@ from yarl import URL
 
 from gateway.upstream.egress import parse_override
 
-#: as bind addresses they mean all addresses of the machine; no client can connect to them
+#: bind addresses that stand for all addresses of the machine; clients cannot connect to them
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with only
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
-#: one of the hosts in the URL of a store, with its port
+#: one host of the URL of PostgreSQL or Redis, with its port
 _HOST = re.compile(r"(?:\[[^]]*\]|[^:]*)(?::\d+)?")
 _MAX_PORT = 65_535
 
 
 class SettingsError(ValueError):
-    """A setting that cannot be used; the text names its variable."""
+    """An invalid setting; the text names its variable."""
 
 
-def _is_store(text: str, schemes: Container[str]) -> bool:
-    """Whether the text is the URL of a server or of several, whose ports are numbers."""
+def _is_server_url(text: str, schemes: Container[str]) -> bool:
+    """Whether the text is a URL of PostgreSQL or Redis: one or more hosts, whose ports are numbers."""
     scheme, _, rest = text.partition("://")
     hosts = re.split(r"[/?]", rest)[0].rpartition("@")[2].split(",")
     return scheme in schemes and all(map(_HOST.fullmatch, hosts))
 
 
-def _is_address(text: str, schemes: Container[str]) -> bool:
+def _is_base_url(text: str, schemes: Container[str]) -> bool:
     """Whether the text is a URL with a host, and without a query and a fragment."""
     try:
         url = URL(text)
@@ -50,7 +50,7 @@ def require_port(bind: str) -> None:
 
 
 class Settings(BaseSettings):
-    """The settings of a process of the gateway; frozen, so that none changes while it runs."""
+    """The settings of a process; frozen, so that they cannot change while it runs."""
 
     model_config = SettingsConfigDict(env_prefix="GATEWAY_", frozen=True, extra="ignore")
 
@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     public_url: str | None = Field(
         None, description="URL by which callers reach the front end, used in links and OAuth callbacks."
     )
-    data_dir: Path = Field(Path(".gateway"), description="Folder for stored files and, embedded, for everything else.")
+    data_dir: Path = Field(Path(".gateway"), description="Folder for stored files and for the data of `gateway up`.")
     encryption_keys: SecretStr | None = Field(
         None, description="Encryption keys: `id:base64 of 32 bytes`, comma-separated, newest first."
     )
@@ -82,15 +82,17 @@ class Settings(BaseSettings):
         (), description="Origins of web pages that may call /mcp beside PUBLIC_URL's own, separated by commas."
     )
     mcp_registration: bool = Field(
-        False, description="Whether agents' hosts may register themselves (RFC 7591); those with a document need not."
+        False,
+        description="Whether agents' hosts may register themselves (RFC 7591); hosts with a client ID metadata "
+        "document need no registration.",
     )
     oidc_private: bool = Field(
-        False, description="Whether the sign-in provider may be at a private address, and speak plain HTTP."
+        False, description="Whether the sign-in provider may be at a private address and use plain HTTP."
     )
     oidc_issuer: str | None = Field(
         None,
-        description="An OpenID Connect provider by which people sign in to the console and let agents in: its issuer "
-        "URL. Its redirect URI is PUBLIC_URL/sign-in/callback.",
+        description="Issuer URL of the OpenID Connect provider with which people sign in to the console and give "
+        "agents access. The redirect URI is PUBLIC_URL/sign-in/callback.",
     )
     oidc_client_id: str = Field("", description="Client id of the gateway at the provider.", validate_default=True)
     oidc_client_secret: SecretStr = Field(
@@ -105,7 +107,8 @@ class Settings(BaseSettings):
     oidc_name: str = Field("single sign-on", description="Name of the provider on the sign-in button.")
     secret_sign_in: bool = Field(
         True,
-        description="Whether people may also sign in on those pages with a client's id and secret.",
+        description="Whether people may also sign in to the console, and give agents access, with a client's id and "
+        "secret.",
         validate_default=True,
     )
     embedded: bool = Field(False, description="Set by `gateway up`: loopback redirects are allowed for any port.")
@@ -160,8 +163,8 @@ class Settings(BaseSettings):
         'by kind and entity: {"support-desk": 600, "support-desk.tickets": 60}.',
     )
     brand_name: str = Field("Agent connector gateway", description="Name of the operator on pages for people.")
-    brand_color: str = Field("#1d4ed8", description="Colour of buttons on those pages, behind white text.")
-    brand_logo: Path | None = Field(None, description="Logo on those pages: an svg, png, jpg or webp file.")
+    brand_color: str = Field("#1d4ed8", description="Colour of buttons on pages for people, behind white text.")
+    brand_logo: Path | None = Field(None, description="Logo on pages for people: an svg, png, jpg or webp file.")
     shutdown_grace: float = Field(
         30.0,
         gt=0,
@@ -187,7 +190,8 @@ class Settings(BaseSettings):
     max_downloads: int = Field(
         400,
         ge=1,
-        description="Maximum number of files that one front end streams concurrently, shared likewise; more get 503.",
+        description="Maximum number of files that one front end streams concurrently, shared like "
+        "GATEWAY_MAX_REQUESTS; more get 503.",
     )
     max_load: float = Field(
         0.95,
@@ -205,7 +209,8 @@ class Settings(BaseSettings):
     )
     metrics_bind: str | None = Field(
         None,
-        description="Host and port on which each process serves /metrics and /healthz; workers have no other.",
+        description="Host and port on which each process serves /metrics and /healthz; workers listen on no other "
+        "port.",
     )
     tracing: bool = Field(
         False, description="Send OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra `otel`."
@@ -238,41 +243,41 @@ class Settings(BaseSettings):
         try:
             return msgspec.json.decode(value) if isinstance(value, str) else value
         except msgspec.DecodeError as error:
-            raise ValueError('it is JSON such as {"support-desk": 600, "support-desk.tickets": 60}') from error
+            raise ValueError('must be JSON such as {"support-desk": 600, "support-desk.tickets": 60}') from error
 
     @field_validator("public_url")
     @classmethod
     def _public(cls, value: str | None) -> str | None:
-        if value and not _is_address(value, ("https", "http")):
-            raise ValueError("it looks like https://gateway.example.com")
+        if value and not _is_base_url(value, ("https", "http")):
+            raise ValueError("must be a URL such as https://gateway.example.com")
         return value or None
 
     @field_validator("files_url")
     @classmethod
     def _files(cls, value: str | None) -> str | None:
         if value and value.startswith("s3:") and not re.match(r"s3://[^/]", value):
-            raise ValueError("it is a folder, or looks like s3://bucket/prefix")
+            raise ValueError("must be a folder, or a URL such as s3://bucket/prefix")
         return value
 
     @field_validator("database_url", "database_direct_url")
     @classmethod
     def _postgres(cls, value: str | None) -> str | None:
-        if value is not None and not _is_store(value, ("postgresql", "postgres")):
-            raise ValueError("it looks like postgresql://user:password@host:5432/database")
+        if value is not None and not _is_server_url(value, ("postgresql", "postgres")):
+            raise ValueError("must be a URL such as postgresql://user:password@host:5432/database")
         return value
 
     @field_validator("redis_url")
     @classmethod
     def _redis(cls, value: str) -> str:
-        if not _is_store(value, ("redis", "rediss", "unix")):
-            raise ValueError("it looks like redis://:password@host:6379/0")
+        if not _is_server_url(value, ("redis", "rediss", "unix")):
+            raise ValueError("must be a URL such as redis://:password@host:6379/0")
         return value
 
     @field_validator("log_level")
     @classmethod
     def _level(cls, value: str) -> str:
         if value.lower() not in _LOG_LEVELS:
-            raise ValueError(f"it is one of {', '.join(_LOG_LEVELS)}")
+            raise ValueError(f"must be one of {', '.join(_LOG_LEVELS)}")
         return value
 
     @field_validator("oidc_issuer")
@@ -281,9 +286,9 @@ class Settings(BaseSettings):
         if not value:
             return None
         schemes = ("https", "http") if others.data.get("oidc_private") else ("https",)
-        if not _is_address(value, schemes) or URL(value).user:
+        if not _is_base_url(value, schemes) or URL(value).user:
             raise ValueError(
-                "it looks like https://login.example.com; plain HTTP needs GATEWAY_OIDC_PRIVATE=true as well"
+                "must be a URL such as https://login.example.com; plain HTTP also needs GATEWAY_OIDC_PRIVATE=true"
             )
         return value
 
@@ -291,21 +296,21 @@ class Settings(BaseSettings):
     @classmethod
     def _registered(cls, value: str, others: ValidationInfo) -> str:
         if others.data.get("oidc_issuer") and not value:
-            raise ValueError("GATEWAY_OIDC_ISSUER needs it")
+            raise ValueError("is required if GATEWAY_OIDC_ISSUER is set")
         return value
 
     @field_validator("oidc_scopes")
     @classmethod
     def _openid(cls, value: str) -> str:
         if "openid" not in value.split():
-            raise ValueError("the scopes must hold openid")
+            raise ValueError("must contain the scope openid")
         return value
 
     @field_validator("secret_sign_in")
     @classmethod
     def _some_sign_in(cls, value: bool, others: ValidationInfo) -> bool:
         if not value and not others.data.get("oidc_issuer"):
-            raise ValueError("without GATEWAY_OIDC_ISSUER nothing is left to sign in with; set it too")
+            raise ValueError("may be false only if GATEWAY_OIDC_ISSUER is set; else nobody could sign in")
         return value
 
     @field_validator("bind", "metrics_bind")
@@ -322,17 +327,17 @@ class Settings(BaseSettings):
 
     @property
     def has_pooler(self) -> bool:
-        """Whether the database's URL leads to a pooler."""
+        """Whether `database_url` is that of a pooler."""
         return self.database_pooler or self.database_direct_url is not None
 
     @property
     def session_url(self) -> str | None:
-        """The URL of PostgreSQL for work that needs a session; None if only a pooler is known."""
+        """The URL of PostgreSQL for work that needs a session; None if there is only a pooler."""
         return self.database_direct_url or (None if self.database_pooler else self.database_url)
 
     @property
     def link_base(self) -> str:
-        """The beginning of links: the gateway's URL if it is known, else empty, so that links are relative.
+        """The base of links: `base_url`, or empty for relative links if the bind address is that of all interfaces.
 
         The caller's `Host` header is never used.
         """
@@ -345,7 +350,7 @@ class Settings(BaseSettings):
         return host.strip("[]") or "127.0.0.1", int(port)
 
 
-#: settings that were renamed: a limit that is silently ignored would be worse than a gateway that does not start
+#: renamed settings; the gateway refuses to start rather than ignore a limit
 _RENAMED = {
     "GATEWAY_MOST_REQUESTS": "GATEWAY_MAX_REQUESTS",
     "GATEWAY_MOST_CONNECTIONS": "GATEWAY_MAX_CONNECTIONS",
@@ -355,14 +360,14 @@ _RENAMED = {
 
 
 def refuse_renamed(environ: Mapping[str, str] = os.environ) -> None:
-    """Raises SettingsError for settings by their former names, with the present ones."""
+    """Raise SettingsError if a setting is set by its former name; the text has the new name."""
     renamed = [f"{old} is now {new}" for old, new in _RENAMED.items() if old in environ]
     if renamed:
         raise SettingsError("; ".join(renamed))
 
 
 def upstream_overrides(environ: Mapping[str, str] = os.environ) -> dict[str, URL]:
-    """`GATEWAY_UPSTREAM_<KIND>`: kind → the origin that stands for every URL of it; raises SettingsError."""
+    """`GATEWAY_UPSTREAM_<KIND>`: kind → the override of its URLs; raises SettingsError."""
     prefix, overrides = "GATEWAY_UPSTREAM_", {}
     for name, value in environ.items():
         if name.startswith(prefix) and value:
@@ -386,12 +391,12 @@ def platform_apps(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[st
 
 
 def settings_of(**overrides: Any) -> Settings:
-    """Settings from the environment, with what the command line says on top; raises SettingsError."""
+    """Settings from the environment, replaced by `overrides` that are not None; raises SettingsError."""
     refuse_renamed()
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
-        # Without the values, which may be secrets.
+        # The values are left out, because they may be secrets.
         faults = [
             f"GATEWAY_{str(each['loc'][0]).upper()}: {each['msg'].removeprefix('Value error, ')}"
             for each in error.errors(include_input=False)

@@ -1,4 +1,4 @@
-"""Settings: read once from the environment, secrets kept out of sight, mistakes named."""
+"""Settings: read once from the environment; secrets are hidden, and errors name the variable."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ def empty_environment(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv(name)
 
 
-def test_every_setting_says_what_it_is():
+def test_every_setting_has_a_description():
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
 
 
@@ -30,12 +30,12 @@ def test_secrets_have_no_default_and_never_show(monkeypatch: pytest.MonkeyPatch)
     assert "CANARY" not in settings.model_dump_json()
 
 
-def test_settings_cannot_change_under_way():
+def test_settings_cannot_change():
     with pytest.raises(ValidationError):
         Settings().bind = "0.0.0.0:1"  # type: ignore[misc]
 
 
-def test_what_the_command_line_says_goes_before_the_environment(monkeypatch: pytest.MonkeyPatch):
+def test_the_command_line_overrides_the_environment(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GATEWAY_BIND", "127.0.0.1:1")
 
     assert settings_of(bind=None).bind == "127.0.0.1:1"
@@ -58,7 +58,7 @@ def test_an_address_is_a_host_and_a_port(bind: str, address: tuple[str, int]):
 @pytest.mark.parametrize(
     ("public_url", "base_url"), [(None, "http://127.0.0.1:8080"), ("https://gw.example/", "https://gw.example")]
 )
-def test_links_name_the_public_address_where_there_is_one(public_url: str | None, base_url: str):
+def test_the_base_url_is_the_public_url_if_there_is_one(public_url: str | None, base_url: str):
     assert Settings(public_url=public_url).base_url == base_url
 
 
@@ -72,7 +72,9 @@ def test_folders_of_specs_are_separated_like_a_path(monkeypatch: pytest.MonkeyPa
     ("name", "value"),
     [("CLIENT_RATE", "-1.5"), ("ORGANIZATION_JOBS", "-7"), ("MAX_LOAD", "CANARY"), ("WORKER_JOBS", "many")],
 )
-def test_a_value_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str):
+def test_the_error_of_an_invalid_value_names_the_variable_and_not_the_value(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+):
     monkeypatch.setenv(f"GATEWAY_{name}", value)
 
     with pytest.raises(SettingsError, match=f"^GATEWAY_{name}: ") as refused:
@@ -88,13 +90,13 @@ def test_a_setting_by_its_former_name_is_refused_with_the_present_one(monkeypatc
         settings_of()
 
 
-def test_an_upstream_is_replaced_by_kind():
+def test_the_override_of_an_upstream_is_read_by_kind():
     environ = {"GATEWAY_UPSTREAM_SUPPORT_DESK": "http://127.0.0.1:9001", "GATEWAY_UPSTREAM_EMPTY": "", "OTHER": "x"}
 
     assert upstream_overrides(environ) == {"support-desk": URL("http://127.0.0.1:9001")}
 
 
-def test_an_upstream_that_is_no_origin_is_refused():
+def test_an_override_that_is_not_an_origin_is_refused():
     with pytest.raises(SettingsError, match="GATEWAY_UPSTREAM_TEAM_CHAT: the address must be scheme, host and port"):
         upstream_overrides({"GATEWAY_UPSTREAM_TEAM_CHAT": "localhost"})
 

@@ -1,4 +1,4 @@
-"""The fetcher: claims due jobs in small batches as far as slots are free, so that workers share a burst."""
+"""The fetcher: claims due jobs in small batches while slots are free, so that workers share a burst."""
 
 import asyncio
 import contextlib
@@ -11,22 +11,22 @@ from gateway.jobs.run_context import Work
 from gateway.jobs.runner import Runner
 from gateway.jobs.wakeup import BATCH
 
-#: seconds between polls, because a notification may be lost; jobs are not
+#: seconds between polls; they find jobs whose wake-up was lost
 _POLL = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """How the jobs that a worker runs at a time are divided."""
+    """How a worker divides its concurrent jobs."""
 
     total: int
-    #: slots for interactive jobs; the few others are for background jobs, so that these continue under load
+    #: for interactive jobs; the few slots beside them keep background jobs going under load
     foreground: int
     background: int
     #: for one organization; the rest stays free for others
     organization: int
     connector: int
-    #: for jobs that lost two workers, and of which few at a time may lose a third
+    #: for jobs that lost two workers: few at a time, because each may crash this worker too
     poison_candidates: int
 
     @classmethod
@@ -36,7 +36,7 @@ class Slots:
 
 
 class Fetcher:
-    """Fills the slots of a worker; `work` runs a job, by the name of its task."""
+    """Fills the slots of a worker; `work` has the function of each task, by its name."""
 
     def __init__(
         self,
@@ -54,15 +54,15 @@ class Fetcher:
         self._is_open = True
         self._is_woken = asyncio.Event()
         self._claiming: asyncio.Task[None] | None = None
-        #: when background jobs are claimed too, and not only interactive ones
+        #: the loop's time of the next poll, which claims background jobs too
         self._polls_at = 0.0
 
     def wake(self) -> None:
-        """Claim again, because a job may be due or a slot free."""
+        """Claim again now: a job may be due or a slot free."""
         self._is_woken.set()
 
     def wake_for_all(self) -> None:
-        """There may be a background job or a poison candidate to claim, before the next poll too."""
+        """Claim again now, also background jobs and poison candidates."""
         self._polls_at = 0.0
         self.wake()
 
@@ -71,14 +71,14 @@ class Fetcher:
         self._is_open = False
 
     async def drained(self) -> None:
-        """Returns when no claim is under way any more, so that all that was claimed is known."""
+        """Wait for the claim in progress, so that the runner has every claimed job."""
         if self._claiming is not None:
             await asyncio.wait([self._claiming])
 
     async def fetch(self) -> None:
-        """Start what is due, then wait until woken or for the next poll; raises Unavailable."""
+        """Start due jobs, then wait for `wake` or the next poll; raises Unavailable."""
         self._is_woken.clear()
-        # A task of its own: a cancelled claim could have taken a job without the worker's knowledge.
+        # A task of its own: a cancelled claim could leave a job that PostgreSQL has as claimed and no worker runs.
         self._claiming = asyncio.create_task(self._claim_all(), name="claim")
         await asyncio.shield(self._claiming)
         with contextlib.suppress(TimeoutError):
@@ -109,7 +109,7 @@ class Fetcher:
         return min(share - running, self._slots.total - len(jobs))
 
     async def _claim_poison_candidates(self) -> None:
-        """Run jobs that lost two workers in a small group, and one that lost more when it is the only one of them."""
+        """Claim a few jobs that lost two workers; a job that lost more is claimed only if no other candidate runs."""
         jobs = self._runner.jobs
         candidates = [job for job in jobs if job.is_poison_candidate]
         room = min(self._slots.poison_candidates - len(candidates), self._slots.total - len(jobs))

@@ -1,4 +1,4 @@
-"""A worker process: jobs claimed from PostgreSQL when Redis wakes it, and its share of the maintenance."""
+"""A worker process: claims jobs from PostgreSQL when Redis wakes it, and takes part in the maintenance."""
 
 import asyncio
 import contextlib
@@ -28,16 +28,17 @@ log = logging.getLogger(__name__)
 
 
 def concurrency_of(catalog: Catalog) -> dict[str, int]:
-    """Jobs of one connector that run at a time, by kind, if its application publishes a limit.
+    """Maximum concurrent jobs of one connector, by kind, for applications that publish a concurrency limit.
 
-    Half as many again wait for a permit, so that the limit is used while others are claimed and their ends written.
+    It is 1.5 times that limit: the jobs above it wait for a permit, so that the limit stays used while the worker
+    claims jobs and stores outcomes.
     """
     limits = {kind.name: kind.spec.rate_limit for kind in catalog}
     return {name: ceil(limit.concurrent * 1.5) for name, limit in limits.items() if limit and limit.concurrent}
 
 
 async def work(settings: Settings) -> None:
-    """Work until SIGTERM or SIGINT, then let running jobs finish within the grace and hand back the rest."""
+    """Run jobs until SIGTERM or SIGINT, then finish running jobs within `shutdown_grace` and requeue the others."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -49,7 +50,7 @@ async def work(settings: Settings) -> None:
 
 
 class Worker:
-    """One worker: its slots, its wake-up and its share of the maintenance; it claims jobs of `tasks` only."""
+    """A worker: claims and runs jobs of `tasks` only, and takes part in the maintenance."""
 
     def __init__(self, services: WorkerServices, tasks: Iterable[Task] = tuple(TASKS.values())) -> None:
         self._services = services
@@ -63,6 +64,7 @@ class Worker:
         self._wakeup = NotifiedWorker(self._fetcher.wake, services.settings.redis_url)
 
     async def until(self, stopping: asyncio.Event) -> None:
+        """Run until `stopping` is set, then stop gracefully."""
         services = self._services
         synchronization = services.synchronization
         async with running(
@@ -104,7 +106,7 @@ class Worker:
             self._fetcher.wake()
 
     async def _follow_notices(self) -> None:
-        """Begin the synchronizations that notices ask for at once: a notice does not wait for the next polls."""
+        """Start the synchronizations that notices request now, instead of with the next poll."""
         if await self._services.inbound_webhooks.bring_forward():
             await self._services.synchronization.enqueue_due()
             self._fetcher.wake_for_all()

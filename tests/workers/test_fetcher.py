@@ -1,4 +1,4 @@
-"""Which jobs a worker claims when it is woken."""
+"""Which jobs a worker claims when it is woken up."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -12,7 +12,7 @@ from gateway.services.worker import WorkerServices
 from gateway.upstream.responses import OperationResult
 from workers.fetcher import Fetcher, Slots
 
-TASK = "told when it runs"
+TASK = "recorded"
 
 
 class Ran:
@@ -27,7 +27,7 @@ class Ran:
 
 
 async def claimed(fetcher: Fetcher) -> None:
-    """Returns when the fetcher has claimed what it finds."""
+    """Let the fetcher claim once."""
     fetching = asyncio.create_task(fetcher.fetch())
     await asyncio.sleep(0)
     await fetcher.drained()
@@ -35,7 +35,7 @@ async def claimed(fetcher: Fetcher) -> None:
     await asyncio.wait([fetching])
 
 
-async def test_a_worker_that_is_woken_for_all_claims_background_jobs_before_the_next_poll(services: WorkerServices):
+async def test_wake_for_all_claims_background_jobs_before_the_next_poll(services: WorkerServices):
     ran = Ran()
     claims = Claims(services.database, services.sealing, [TASK])
     fetcher = Fetcher(claims, services.runner, {TASK: ran}, Slots.of(20), {})

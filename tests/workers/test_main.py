@@ -1,4 +1,4 @@
-"""The worker's loops, run as a worker process runs them."""
+"""The loops of a worker process."""
 
 import asyncio
 from uuid import uuid4
@@ -13,7 +13,7 @@ from gateway.services.worker import WorkerServices
 from tests.harness.waiting import PATIENCE, eventually
 from workers.main import Worker
 
-#: two consents of one client, one of which ended more than a week ago
+#: two consents of one client, which ended six and eight days ago
 FLOWS = """
     WITH organization AS (
         INSERT INTO organizations (id, name) VALUES (gen_random_uuid(), $1) RETURNING id
@@ -52,11 +52,11 @@ async def test_consents_are_pruned_a_week_after_their_end(services: WorkerServic
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
-async def test_every_task_names_what_runs_it(services: WorkerServices, task: Task):
+async def test_every_task_has_a_function(services: WorkerServices, task: Task):
     assert callable(task.run(services))
 
 
-async def test_a_job_of_a_task_that_the_worker_does_not_know_stays_queued_and_holds_up_no_other(
+async def test_a_job_of_an_unknown_task_stays_queued_and_does_not_block_others(
     services: WorkerServices,
 ):
     organization_id = (await services.identity.create_organization(uuid4().hex)).id
