@@ -51,7 +51,7 @@ _SENTENCES: Mapping[str, Callable[[BaseException], str]] = {
     "asyncpg.exceptions.UndefinedObjectError": _about_postgres("run `gateway migrate`"),
     "asyncpg.exceptions.InvalidParameterValueError": _about_postgres("run `gateway migrate`"),
     "asyncpg.exceptions._base.ClientConfigurationError": lambda _: (
-        f"{_DATABASE} cannot be read; it looks like postgresql://user:password@host:5432/database"
+        f"{_DATABASE} cannot be read; it must be a URL such as postgresql://user:password@host:5432/database"
     ),
 }
 

@@ -37,11 +37,11 @@ def require_one_line(ended, said: str) -> None:
         (("migrate", "--check"), {"GATEWAY_DATABASE_URL": NOBODY}, "PostgreSQL cannot be reached"),
         (("admin", "client", "list"), {"GATEWAY_DATABASE_URL": NOBODY}, "PostgreSQL cannot be reached"),
         (("status",), {"GATEWAY_DATABASE_URL": NOBODY}, "PostgreSQL cannot be reached"),
-        (("migrate",), {"GATEWAY_DATABASE_URL": "mysql://x"}, "looks like postgresql://user:password@host"),
+        (("migrate",), {"GATEWAY_DATABASE_URL": "mysql://x"}, "must be a URL such as postgresql://user:password@host"),
         (
             ("worker",),
             {"GATEWAY_DATABASE_URL": "postgresql://u:p@h:port/x"},
-            "looks like postgresql://user:password@host",
+            "must be a URL such as postgresql://user:password@host",
         ),
         (("worker",), {"GATEWAY_REDIS_URL": "localhost:6379"}, "GATEWAY_REDIS_URL: must be a URL such as redis://"),
         (
@@ -73,7 +73,7 @@ def require_one_line(ended, said: str) -> None:
             {"GATEWAY_MCP_ORIGINS": "agents.example.com"},
             "GATEWAY_MCP_ORIGINS: the address must be scheme, host and port",
         ),
-        (("worker",), {"GATEWAY_LOG_LEVEL": "loud"}, "GATEWAY_LOG_LEVEL: it is one of debug, info"),
+        (("worker",), {"GATEWAY_LOG_LEVEL": "loud"}, "GATEWAY_LOG_LEVEL: must be one of debug, info"),
         (("serve", "--bind", "8080x"), {}, "'8080x' is not a valid listen address"),
         (("sandbox", "--bind", "nowhere"), {}, "'nowhere' is not a valid listen address"),
         (
