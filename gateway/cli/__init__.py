@@ -16,9 +16,9 @@ SECTIONS = {
         Lazy("export", "gateway.cli.export:export", "Collect all pages of a list or search into a file."),
         Lazy("mcp", "gateway.cli.mcp:mcp", "Serve the tools to an MCP host over stdio."),
         Lazy("jobs", "gateway.cli.jobs:jobs", "List, watch, cancel and retry jobs."),
-        Lazy("events", "gateway.cli.events:events", "List or follow what happened to jobs, connectors and records."),
+        Lazy("events", "gateway.cli.events:events", "List or follow events of jobs, connectors and records."),
         Lazy("webhooks", "gateway.cli.webhooks:webhooks", "Create and test webhooks; forward events to a local URL."),
-        Lazy("hooks", "gateway.cli.hooks:hooks", "Create and show hooks: applications' notices of changes."),
+        Lazy("hooks", "gateway.cli.hooks:hooks", "Manage hooks: URLs for applications' notices of changes."),
         Lazy("schedules", "gateway.cli.schedules:schedules", "Run operations at the times of a cron expression."),
         Lazy("connect", "gateway.cli.connect:connect", "Create a connector, by credentials or OAuth consent."),
         Lazy("connectors", "gateway.cli.connectors:connectors", "List, check, synchronize and delete connectors."),
@@ -28,17 +28,17 @@ SECTIONS = {
         Lazy("workspaces", "gateway.cli.api:workspaces", "List the workspaces of the organization."),
         Lazy("audit", "gateway.cli.logs:audit", "List audit entries: who did what, when, with which outcome."),
         Lazy("logs", "gateway.cli.logs:logs", "List or follow the HTTP requests to applications."),
-        Lazy("grants", "gateway.cli.api:grants", "List and revoke what people allowed agents' hosts to do."),
+        Lazy("grants", "gateway.cli.api:grants", "List and revoke the access of agents' hosts."),
         Lazy("api", "gateway.cli.api:api", "Send one request to the gateway: gateway api GET jobs"),
         Lazy("login", "gateway.cli.profiles:login", "Sign in to a gateway and store it as a profile."),
-        Lazy("logout", "gateway.cli.profiles:logout", "Forget a profile and end its sign-in."),
+        Lazy("logout", "gateway.cli.profiles:logout", "Delete a profile and end its sign-in."),
         Lazy("profiles", "gateway.cli.profiles:profiles", "List the profiles and choose the current one."),
         Lazy("token", "gateway.cli.api:token", "Print a bearer token."),
         Lazy("completion", "gateway.cli.completion:completion", "Print the completion script of a shell."),
     ),
     "Run the gateway": (
         Lazy("up", "gateway.cli.operator:up", "Run the whole gateway, with its own PostgreSQL and Redis."),
-        Lazy("demo", "gateway.cli.demo:demo", "Run the main job against the sandbox and report each step."),
+        Lazy("demo", "gateway.cli.demo:demo", "Try the gateway: make typical calls to a sandbox."),
         Lazy("status", "gateway.cli.doctor:status", "Show queue, workers, connectors and copies."),
         Lazy("doctor", "gateway.cli.doctor:doctor", "Find configuration and runtime problems."),
         Lazy("serve", "gateway.cli.operator:serve", "Run one front end."),
@@ -49,14 +49,14 @@ SECTIONS = {
         Lazy("backup", "gateway.cli.backup:backup", "Back up the embedded PostgreSQL while it runs."),
         Lazy("restore", "gateway.cli.backup:restore", "Restore a backup of the embedded PostgreSQL."),
         Lazy("keys", "gateway.cli.keys:keys", "Create, add, promote and rotate encryption keys."),
-        Lazy("specs", "gateway.cli.specs:specs", "Check, show and describe the specs of kinds."),
+        Lazy("specs", "gateway.cli.specs:specs", "Make, import, check, show and compare specs."),
     ),
 }
 
 EPILOG = f"""\b
 Commands that call the gateway read GATEWAY_URL, GATEWAY_CLIENT_ID, GATEWAY_CLIENT_SECRET,
-GATEWAY_WORKSPACE and GATEWAY_ORGANIZATION_ID. In the folder of a running `gateway up`, and after `gateway login`, they
-need none of them.
+GATEWAY_WORKSPACE and GATEWAY_ORGANIZATION_ID. None of these is needed after `gateway login`, or in the
+folder of a running `gateway up`.
 
 {EXIT_CODES}"""
 

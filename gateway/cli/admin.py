@@ -12,13 +12,22 @@ from gateway.cli.operator import run
 
 T = TypeVar("T")
 
+_ORGANIZATION = click.option(
+    "--organization",
+    "organization_ids",
+    type=click.UUID,
+    multiple=True,
+    required=True,
+    help="Id of an organization to give access to; repeatable.",
+)
+
 
 @click.group()
 def admin() -> None:
     """Manage organizations, clients and people.
 
-    Works on the database of GATEWAY_DATABASE_URL, else of the `gateway up` in the folder. Prints JSON, one object a
-    line.
+    The commands use the database of GATEWAY_DATABASE_URL, else that of the `gateway up` in the current folder. They
+    print one JSON object per line.
     """
 
 
@@ -94,9 +103,15 @@ def disable_organization(organization_id: UUID) -> None:
 
 @client.command("create")
 @click.argument("name")
-@click.option("--organization", "organization_ids", type=click.UUID, multiple=True, required=True)
+@_ORGANIZATION
 @click.option(
-    "--scope", "scopes", type=click.Choice(["read", "write", "admin"]), multiple=True, default=("read", "write")
+    "--scope",
+    "scopes",
+    type=click.Choice(["read", "write", "admin"]),
+    multiple=True,
+    default=("read", "write"),
+    show_default=True,
+    help="Scope that the client may use; repeatable.",
 )
 @click.option(
     "--redirect-url", "redirect_urls", multiple=True, help="Allowed redirect URL after OAuth consent; repeatable."
@@ -162,10 +177,10 @@ def list_clients() -> None:
 @click.argument("client_id", type=click.UUID)
 @click.option("--finish", is_flag=True, help="Create no new secret; revoke all but the newest.")
 def rotate_secret(client_id: UUID, finish: bool) -> None:
-    """Create a new secret for a client; the previous one works until --finish.
+    """Create a new secret for a client. The previous one works until --finish.
 
-    Hand out the new secret, wait until every program uses it, then finish. Finishing ends the client's console
-    sessions; tokens already given out stay valid.
+    Give the new secret to every program, then run the command again with --finish. That ends the client's console
+    sessions; tokens that were already issued stay valid until they expire.
     """
     from gateway.identity.tokens import hashed, new_secret
 
@@ -188,11 +203,16 @@ def disable_client(client_id: UUID) -> None:
 
 @person.command("add")
 @click.argument("login")
-@click.option("--organization", "organization_ids", type=click.UUID, multiple=True, required=True)
+@_ORGANIZATION
 @click.option(
-    "--scope", "scopes", type=click.Choice(["read", "write", "admin"]), multiple=True, default=("read",),
+    "--scope",
+    "scopes",
+    type=click.Choice(["read", "write", "admin"]),
+    multiple=True,
+    default=("read",),
     show_default=True,
-)  # fmt: skip
+    help="Scope that the person may use; repeatable.",
+)
 def add_person(login: str, organization_ids: tuple[UUID, ...], scopes: tuple[str, ...]) -> None:
     """Let a person sign in. LOGIN is their value of GATEWAY_OIDC_CLAIM at the provider, by default the email address.
 
@@ -205,7 +225,7 @@ def add_person(login: str, organization_ids: tuple[UUID, ...], scopes: tuple[str
 
 @person.command("list")
 def list_people() -> None:
-    """List people; `subject` is the provider's identifier after the first sign-in."""
+    """List people. `subject` is the provider's identifier after the first sign-in."""
     listed = _with_people(lambda people: people.all())
     _print(
         *(

@@ -98,7 +98,7 @@ def workspaces(output_format: str | None, **where: Any) -> None:
 
 @click.group(epilog=EXIT_CODES)
 def grants() -> None:
-    """Grants: what people allowed agents' hosts to do. Needs the scope admin."""
+    """Grants: the scopes and workspaces that people gave to agents' hosts. Needs the scope admin."""
 
 
 @grants.command("list")

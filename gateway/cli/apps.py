@@ -1,4 +1,4 @@
-"""`gateway apps`: your own OAuth apps, which consent screens show instead of the platform's."""
+"""`gateway apps`: your own OAuth apps, used for consent instead of the platform's."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from gateway.cli.shell_completion import complete_kind
 
 @click.group(epilog=EXIT_CODES)
 def apps() -> None:
-    """Your own OAuth apps: consent screens show their name."""
+    """Your own OAuth apps. Consent screens show the name of your app."""
 
 
 @apps.command("list")
@@ -36,7 +36,7 @@ def list_apps(output_format: str | None, **where: Any) -> None:
 
 @apps.command("set")
 @click.argument("kind", shell_complete=complete_kind)
-@click.option("--client-id", required=True, metavar="ID")
+@click.option("--client-id", required=True, metavar="ID", help="The app's client id.")
 @click.option("--client-secret", metavar="SECRET|@FILE", help="The app's secret; prompted for if omitted.")
 @gateway_options
 def set_app(kind: str, client_id: str, client_secret: str | None, **where: Any) -> None:
@@ -47,7 +47,7 @@ def set_app(kind: str, client_id: str, client_secret: str | None, **where: Any) 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
             app = await gateway.apps.set(kind, client_id, secret)
-            note(f"consent for {app.connector_type} is now asked in the name of {client_id}")
+            note(f"consent for {app.connector_type} now uses your OAuth app {client_id}")
 
     run(work())
 
@@ -61,6 +61,6 @@ def delete(kind: str, **where: Any) -> None:
     async def work() -> None:
         async with open_gateway(**where) as gateway:
             await gateway.apps.delete(kind)
-            note(f"consent for {kind} is now asked in the name of the platform")
+            note(f"consent for {kind} now uses the platform's OAuth app")
 
     run(work())

@@ -1,4 +1,4 @@
-"""Params as they are typed on a command line: `key=value`, `key:=json`, `key=@file` and `@params.json`."""
+"""Reads params from a command line: `key=value`, `key:=json`, `key=@file` and `@params.json`."""
 
 import sys
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ Params:
 
 
 def read_params(words: Iterable[str], schema: Schema) -> dict[str, Any]:
-    """The params in the words, each value typed as its schema has it; raises click.BadParameter."""
+    """The params in the words, each value converted to the type in its schema; raises click.BadParameter."""
     params: dict[str, Any] = {}
     for word in words:
         if word.startswith("@"):
@@ -45,7 +45,7 @@ def _read_word(word: str, schema: Schema) -> tuple[list[str], Any]:
 
 
 def _path(name: str, schema: Schema) -> list[str]:
-    """A name with dots is a path into an object, unless the operation has a param of that very name."""
+    """The parts of a dotted name; one part if the operation has a param with that name, dots included."""
     return [name] if name in schema.get("properties", {}) else name.split(".")
 
 
@@ -70,7 +70,7 @@ def schema_at(schema: Schema, path: Iterable[str]) -> Schema:
 
 
 def typed_value(name: str, text: str, schema: Schema) -> Any:
-    """The text as the type that is expected; raises click.BadParameter."""
+    """The text converted to the type in the schema; raises click.BadParameter."""
     try:
         return typed(text, schema)
     except msgspec.DecodeError as error:
@@ -91,7 +91,7 @@ def _no_json(name: str, text: str, error: msgspec.DecodeError) -> click.BadParam
 def _object(word: str, text: str) -> dict[str, Any]:
     found = _json(word, text)
     if not isinstance(found, dict):
-        raise click.BadParameter(f"{word} must hold a JSON object of params")
+        raise click.BadParameter(f"{word} must contain a JSON object of params")
     return found
 
 
@@ -103,7 +103,7 @@ def _file(name: str) -> str:
 
 
 def read_pairs(words: Iterable[str], option: str) -> dict[str, str]:
-    """`NAME=VALUE` and `NAME=@FILE` of an option that may be repeated."""
+    """The values of a repeatable option by name; each is `NAME=VALUE` or `NAME=@FILE`. Raises click.BadParameter."""
     pairs = {}
     for word in words:
         name, equals, value = word.partition("=")

@@ -20,28 +20,28 @@ _DATA_DIR = click.option(
 def backup(target: Path, data_dir: Path | None) -> None:
     """Back up the embedded PostgreSQL to TARGET while the gateway runs.
 
-    The dump does not hold the encryption keys. Keep encryption.keys of the data directory in another place: without it
-    the credentials in the dump cannot be read. With a PostgreSQL of yours use pg_dump.
+    The dump does not contain the encryption keys. Keep encryption.keys of the data directory in another place: without
+    it the credentials in the dump cannot be decrypted. For your own PostgreSQL server, use pg_dump.
     """
     from gateway.embedded.backup import backup as write
 
-    _done(lambda directory: write(directory, target.absolute()), data_dir)
-    click.echo(f"{target} is written; keep the encryption keys apart from it", err=True)
+    _in_directory(lambda directory: write(directory, target.absolute()), data_dir)
+    click.echo(f"wrote {target}; keep the encryption keys in another place", err=True)
 
 
 @click.command()
 @click.argument("dump", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @_DATA_DIR
-@click.confirmation_option(prompt="What the data directory holds now is replaced. Go on?")
+@click.confirmation_option(prompt="This replaces the database in the data directory. Continue?")
 def restore(dump: Path, data_dir: Path | None) -> None:
     """Replace the embedded PostgreSQL's data with DUMP. Stop `gateway up` first."""
-    from gateway.embedded.backup import restore as bring_back
+    from gateway.embedded.backup import restore as replace_database
 
-    _done(lambda directory: asyncio.run(bring_back(directory, dump.absolute())), data_dir)
-    click.echo("restored; `gateway up` brings its schema up to date", err=True)
+    _in_directory(lambda directory: asyncio.run(replace_database(directory, dump.absolute())), data_dir)
+    click.echo("restored; the next `gateway up` applies missing migrations", err=True)
 
 
-def _done(work: Callable[[Path], None], data_dir: Path | None) -> None:
+def _in_directory(work: Callable[[Path], None], data_dir: Path | None) -> None:
     directory = (data_dir or settings_of().data_dir).expanduser().absolute()
     try:
         work(directory)

@@ -16,17 +16,19 @@ from gateway.client import Connector, Gateway, Job
 
 _COLUMNS = ("index", "id", "status", "error")
 _FILE_HELP = """\b
-FILE has one operation a line (NDJSON), or is a JSON array of them; - reads stdin:
+FILE has one operation per line (NDJSON), or is a JSON array of operations; - reads stdin:
   {"entity": "tickets", "action": "update", "params": {"ticket_id": 1, "ticket": {"status": "solved"}}}
-An operation may have an id, which its result carries.
+An operation may have an id, which is repeated in its result.
 """
 
 
 @click.command(epilog=f"{_FILE_HELP}\n{EXIT_CODES}")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @connector_option("Connector, or its kind; not needed if the workspace has one connector.")
-@click.option("--concurrency", type=click.IntRange(1, 100), metavar="N", help="Operations that run at a time.")
-@click.option("--stop-on-error", is_flag=True, help="After the first operation that does not succeed, send no more.")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 100), metavar="N", help="Maximum number of concurrent operations."
+)
+@click.option("--stop-on-error", is_flag=True, help="Send no more operations after the first that does not succeed.")
 @click.option("--steps", is_flag=True, help='Run up to 20 operations in order; params may be {"$from": "<id>.<path>"}.')
 @click.option("--fail-on-partial", is_flag=True, help="Exit code 6 unless every operation succeeds.")
 @click.option("--async", "is_async", is_flag=True, help="Print the job without waiting for it.")
@@ -86,7 +88,7 @@ async def _connector(gateway: Gateway, name: str | None) -> Connector:
 
 
 async def _rows(job: Job, output: Format) -> AsyncIterator[dict[str, Any]]:
-    """A result for each operation; a table has no room for more of an error than its sentence."""
+    """A result for each operation; for a table, an error is only its `detail`."""
     async for line in job.records():
         if output is Format.TABLE and "error" in line:
             line = {**line, "error": line["error"]["detail"]}

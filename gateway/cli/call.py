@@ -107,11 +107,11 @@ async def _call(
             return
         _write_answer(outcome, output_format, fields["select"], wants_meta=options["wants_meta"])
         if format_of(output_format) is Format.TABLE:
-            _tell_of_more(outcome)
+            _note_more_records(outcome)
 
 
 def with_page_size(params: dict[str, Any], facts: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
-    """The params with the largest page that the operation allows, or as many records as are wanted, unless they say."""
+    """The params with a page size: `limit`, at most the operation's maximum. Unchanged if they have a page size."""
     paging, schema = facts.get("paging") or {}, facts.get("params") or {}
     size = paging.get("size")
     if size is None or size in params or "limit" in params:
@@ -135,12 +135,12 @@ async def _outcome(
     idempotency_key: str | None,
     wants_meta: bool,
 ) -> Answer | Job:
-    """The answer, followed through its job to the end unless the caller wants otherwise."""
+    """The answer, also of an operation that runs as a job; the job with --async, or if it outlasts --wait."""
     entity, action, params = operation
-    telling: dict[str, Any] = {"intent": intent, "idempotency_key": idempotency_key, **fields}
+    options: dict[str, Any] = {"intent": intent, "idempotency_key": idempotency_key, **fields}
     if is_async:
-        return await gateway.submit(connector, entity, action, params, **telling)
-    started = await gateway.begin(connector, entity, action, params, wait=wait, dry_run=dry_run, **telling)
+        return await gateway.submit(connector, entity, action, params, **options)
+    started = await gateway.begin(connector, entity, action, params, wait=wait, dry_run=dry_run, **options)
     if isinstance(started, Job) and wait is None:
         return await (await follow(started)).result()
     return started
@@ -160,7 +160,7 @@ def _write_job(job: Job, output_format: str | None) -> None:
     note(f"follow it with: gateway jobs watch {job.id}")
 
 
-def _tell_of_more(answer: Answer) -> None:
+def _note_more_records(answer: Answer) -> None:
     if answer.incomplete is not None:
         note(answer.incomplete)
     elif answer.next is not None:

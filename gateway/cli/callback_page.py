@@ -19,11 +19,11 @@ _TIMEOUT = 10
 
 @asynccontextmanager
 async def callback_page(answered: asyncio.Future[Mapping[str, str]] | None = None) -> AsyncIterator[str]:
-    """The page's address for as long as the block lasts; it says whether consent was given.
+    """Serve the page until the block ends, and yield its URL. The page shows whether consent was given.
 
-    `answered` gets the query that the browser brings first.
+    `answered` gets the first query that has a `state`.
     """
-    server = await asyncio.start_server(partial(_greet, answered), "127.0.0.1", 0)
+    server = await asyncio.start_server(partial(_respond, answered), "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
 
@@ -34,12 +34,12 @@ def _query(head: bytes) -> dict[str, str]:
 
 
 def _answer(query: Mapping[str, str]) -> bytes:
-    """The page for a request; a query with `error` (RFC 6749 §4.1.2.1) tells of a refusal."""
+    """The response to a request; `error` in the query (RFC 6749 §4.1.2.1) means that consent was refused."""
     page = _PAGE % (_REFUSED if "error" in query else _CONNECTED)
     return _HEAD % len(page) + page
 
 
-async def _greet(
+async def _respond(
     answered: asyncio.Future[Mapping[str, str]] | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     try:

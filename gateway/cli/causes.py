@@ -1,10 +1,10 @@
-"""Errors of libraries and of the operating system that a user can fix: one line that says how, no traceback."""
+"""One-line messages for errors of libraries and of the operating system that a user can fix."""
 
 from collections.abc import Callable, Iterator, Mapping
 
 _DATABASE = "GATEWAY_DATABASE_URL"
 
-#: which extra brings a package that the base install has not
+#: the extra that installs each package that the base install lacks
 _EXTRAS: Mapping[str, str] = {
     **dict.fromkeys(
         (
@@ -35,7 +35,7 @@ _ABOUT_SETTINGS = (
     "gateway.telemetry.tracing.TracingError",
 )
 
-#: by the qualified names of the classes, so that a command need not import what it does not use; the nearest class wins
+#: messages by qualified class name, because a command does not import libraries that it does not use
 _SENTENCES: Mapping[str, Callable[[BaseException], str]] = {
     **dict.fromkeys((*_ABOUT_SETTINGS, "gateway.embedded.StartupError"), str),
     "asyncpg.exceptions.InvalidCatalogNameError": _about_postgres(
@@ -57,7 +57,7 @@ _SENTENCES: Mapping[str, Callable[[BaseException], str]] = {
 
 
 def cause_of(error: BaseException) -> str | None:
-    """The message for the user; None for an error that only a defect of the gateway explains."""
+    """The message for the user, of the nearest base class; None for an error that is a bug of the gateway."""
     if isinstance(error, ModuleNotFoundError):
         return _missing((error.name or "").partition(".")[0])
     for name in _class_names(error):
@@ -81,6 +81,6 @@ def _missing(package: str) -> str | None:
 
 
 def _of_system(error: OSError) -> str:
-    """A file, a folder, a port or an address that the system refuses."""
-    what = f"{error.filename}: " if error.filename else ""
-    return f"{what}{error.strerror or _text_of(error)}"
+    """The system's message, after the name of the file if there is one."""
+    file = f"{error.filename}: " if error.filename else ""
+    return f"{file}{error.strerror or _text_of(error)}"

@@ -1,4 +1,4 @@
-"""Shared by commands that call the gateway: the options that name it, and the client."""
+"""Shared by commands that call the gateway: the options that select it, and the client."""
 
 import asyncio
 import signal
@@ -16,8 +16,8 @@ T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _PROFILE = "gateway.profile"
-#: short pauses, so that a person soon sees that the gateway does not answer
-_TIMEOUT = RetryPolicy(retries=3, first_pause=0.1)
+#: few retries with short pauses: if the gateway does not answer, the user soon gets an error
+_RETRIES = RetryPolicy(retries=3, first_pause=0.1)
 
 
 def gateway_options(command: Command) -> Command:
@@ -28,7 +28,7 @@ def gateway_options(command: Command) -> Command:
             metavar="NAME",
             expose_value=False,
             callback=_store_profile,
-            help="Profile that `gateway login` made.  [env: GATEWAY_PROFILE]",
+            help="Profile, created by `gateway login`.  [env: GATEWAY_PROFILE]",
         ),
         click.option("--organization", metavar="ID", help="Organization id.  [env: GATEWAY_ORGANIZATION_ID]"),
         click.option(
@@ -47,22 +47,22 @@ def _store_profile(ctx: click.Context, param: click.Parameter, name: str | None)
 
 
 def chosen_profile() -> str | None:
-    """The profile that the command names."""
+    """The value of `--profile` of the running command."""
     ctx = click.get_current_context(silent=True)
     return None if ctx is None else ctx.meta.get(_PROFILE)
 
 
-def connector_option(meaning: str = "Connector to use, if the kind has several.") -> Callable[[Command], Command]:
-    """`-c`, `--connector`: a name or an id, which shells complete."""
-    return click.option("-c", "--connector", metavar="NAME|ID", shell_complete=complete_connector, help=meaning)
+def connector_option(help_text: str = "Connector to use, if the kind has several.") -> Callable[[Command], Command]:
+    """`-c`, `--connector`: a name or an id, with shell completion."""
+    return click.option("-c", "--connector", metavar="NAME|ID", shell_complete=complete_connector, help=help_text)
 
 
 @asynccontextmanager
 async def open_gateway(url: str | None, workspace: str | None, organization: str | None) -> AsyncIterator[Gateway]:
-    """A client of the gateway that the options name."""
+    """A client of the gateway that the options select."""
     where = {"workspace_name": workspace, "organization_id": organization}
     where["profile"] = chosen_profile()
-    async with Gateway(url, **where, retry_policy=_TIMEOUT) as gateway:
+    async with Gateway(url, **where, retry_policy=_RETRIES) as gateway:
         yield gateway
 
 
@@ -72,7 +72,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def find(gateway: Gateway, kind: str, connector: str | None) -> Connector:
-    """The connector that KIND and --connector name."""
+    """The connector that KIND and --connector select; raises NotFound and UsageError."""
     found = await gateway.connectors.resolve(connector or kind)
     if connector is not None and found.kind != kind and found.kind != (await gateway.type(kind))["kind"]:
         raise click.UsageError(f"the connector {connector!r} is of the kind {found.kind}, not {kind}")
@@ -80,7 +80,7 @@ async def find(gateway: Gateway, kind: str, connector: str | None) -> Connector:
 
 
 async def facts_of(gateway: Gateway, kind: str, entity: str, action: str) -> dict[str, Any]:
-    """An operation as `gateway types` has it; {} for an operation that is unknown, which the gateway will say."""
+    """The description of an operation, as in `gateway types`; {} if it is unknown: the call itself then fails."""
     facts: dict[str, Any] = (await gateway.type(kind))["entities"].get(entity, {}).get("actions", {}).get(action, {})
     return facts
 
@@ -92,7 +92,7 @@ async def schema_of(gateway: Gateway, kind: str, entity: str, action: str) -> di
 
 
 def names(words: tuple[str, ...]) -> list[str] | None:
-    """The names in options that may be repeated and may hold several: `--select id,subject --select status`."""
+    """The names in a repeatable option with comma-separated values: `--select id,subject --select status`."""
     return [name for word in words for name in word.split(",") if name] or None
 
 

@@ -43,7 +43,9 @@ from gateway.kinds.suggestions import did_you_mean
     help="Authorize this connector again; it keeps its id.",
 )
 @click.option("--method", metavar="METHOD", help="Authentication method, if the kind has several.")
-@click.option("--redirect-url", metavar="URL", help="Where the browser goes after consent; a local page by default.")
+@click.option(
+    "--redirect-url", metavar="URL", help="URL that the browser opens after consent; by default a local page."
+)
 @click.option("--no-browser", is_flag=True, help="Print the consent URL instead of opening a browser.")
 @click.option("--no-check", is_flag=True, help="Store the credentials without checking them at the application.")
 @output_option
@@ -106,14 +108,14 @@ async def _connect(
 
 
 async def _existing(gateway: Gateway, name: str, if_exists: IfExists) -> str | None:
-    """The id of the connector of that name that is to be authorized anew; raises Conflict before anything is asked."""
+    """The id of the connector with that name, to authorize it again; raises Conflict before the user is prompted."""
     if if_exists == "create":
         return None
     ids = [each.id for each in await gateway.connectors.list() if each.name == name]
     if ids and (if_exists == "fail" or len(ids) > 1):
         raise Conflict(
-            f"the workspace has a connector {name!r} already: {', '.join(ids)}; --if-exists update authorizes it anew, "
-            "--name NAME makes another"
+            f"the workspace has a connector {name!r} already: {', '.join(ids)}; --if-exists update authorizes it "
+            "again, --name NAME creates another"
         )
     return ids[0] if ids else None
 
@@ -127,7 +129,7 @@ async def _consented(
     variables: dict[str, str],
     existing: str | None,
 ) -> Connector:
-    """The connector, once a person has given consent in a browser."""
+    """The connector, after a person has given consent in a browser."""
     async with AsyncExitStack() as exit_stack:
         callback = redirect_url if redirect_url else await exit_stack.enter_async_context(callback_page())
         consent = await gateway.connectors.connect(kind, callback, name=name, environment=variables, connector=existing)
@@ -148,7 +150,7 @@ def _is_by_consent(facts: dict[str, Any], method: str | None) -> bool:
 
 
 def _require_known(credentials: dict[str, str], facts: dict[str, Any]) -> None:
-    """Raises click.BadParameter for a name that no method has: it would be taken as a choice of another method."""
+    """Raises click.BadParameter for a credential that no method has; `_method` would choose the wrong method."""
     fields = {name for each in facts["auth_methods"] for name in each["fields"]}
     for name in credentials:
         if name not in fields and name not in facts["environment"]:
@@ -157,7 +159,7 @@ def _require_known(credentials: dict[str, str], facts: dict[str, Any]) -> None:
 
 
 def _method(facts: dict[str, Any], method_id: str | None, credentials: dict[str, str]) -> dict[str, Any]:
-    """The method asked for, else the one whose fields the given credentials are, else the first without consent."""
+    """The method with this id, else the first with fields for all given credentials, else the first without OAuth."""
     methods: list[dict[str, Any]] = facts["auth_methods"]
     for each in methods:
         if each["id"] == method_id or (

@@ -54,7 +54,10 @@ def show(connector: str, output_format: str | None, **where: Any) -> None:
 @click.argument("connector", shell_complete=complete_connector)
 @gateway_options
 def check(connector: str, **where: Any) -> None:
-    """Check whether the application accepts the credentials; exit code 3 if it does not."""
+    """Check that the application accepts the credentials.
+
+    The exit code is 3 if it does not.
+    """
 
     async def work() -> Health:
         async with open_gateway(**where) as gateway:
@@ -73,7 +76,7 @@ def check(connector: str, **where: Any) -> None:
 @click.option("--full", is_flag=True, help="Discard the copy and load everything again.")
 @gateway_options
 def sync(connector: str, entities: tuple[str, ...], full: bool, **where: Any) -> None:
-    """Synchronize the searchable copy of a connector now: all entities, or only ENTITIES."""
+    """Synchronize the copy of a connector now. Without ENTITIES, all entities are synchronized."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -89,7 +92,7 @@ def sync(connector: str, entities: tuple[str, ...], full: bool, **where: Any) ->
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @gateway_options
 def delete(connector: str, yes: bool, **where: Any) -> None:
-    """Delete a connector with its copy, results and credentials, and revoke its grant."""
+    """Delete a connector with its copy, results and credentials. Its OAuth tokens are revoked if possible."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:

@@ -1,4 +1,4 @@
-"""`gateway demo`: the main job, run for real on local stores and the sandbox, as any client would."""
+"""`gateway demo`: typical calls of a client to a gateway with the sandbox, all on this machine."""
 
 import asyncio
 import json
@@ -24,9 +24,9 @@ from gateway.errors import GatewayError, InvalidParams
 #: seconds for the gateway to become ready
 _TIMEOUT = 60
 _TICKETS = 250
-#: MiB; the sandbox's attachments are as large as their ids say
+#: MiB; in the sandbox the id of an attachment is its size
 _FILE = 64
-#: one call for each other kind: credentials that the sandbox takes, and what to list
+#: one call for each other kind: credentials that the sandbox accepts, the entity to list, and params
 _OTHER_KINDS: tuple[tuple[str, dict[str, str], str, dict[str, Any]], ...] = (
     ("crm-records", {"private_app_token": "demo"}, "contacts", {"limit": 2}),
     (
@@ -43,20 +43,20 @@ _OTHER_KINDS: tuple[tuple[str, dict[str, str], str, dict[str, Any]], ...] = (
 
 
 class DemoFailed(Exception):
-    """A step did not do what it promises."""
+    """A step of the demo had a wrong outcome."""
 
 
-class _Halfway(Exception):
-    """Breaks a download off in the middle, as a lost connection would."""
+class _Interruption(Exception):
+    """Interrupts a download in the middle, as a lost connection would."""
 
 
 @click.command()
 def demo() -> None:
-    """Run the main job for real and print each step. It takes a minute and needs no preparation.
+    """Try the gateway: make typical calls to a sandbox and print each step. It takes a minute.
 
-    Starts a gateway with its own PostgreSQL, Redis and sandbox in a temporary folder, makes a connector, reads and
-    writes tickets, updates 250 of them on a worker, downloads a file whole and again from the middle, and calls every
-    other kind once. Exits 1 when a step is wrong.
+    Starts a gateway with its own PostgreSQL, Redis and sandbox in a temporary folder. Creates a connector, reads and
+    writes tickets, updates 250 tickets on a worker, downloads a file, resumes an interrupted download, and calls six
+    other kinds. The exit code is 1 if a step fails.
     """
     console = Console()
     try:
@@ -104,7 +104,7 @@ async def _gateway(tour: "Tour", folder: Path) -> AsyncIterator[dict[str, Any]]:
 
 
 async def _last_lines(process: asyncio.subprocess.Process) -> str:
-    """The last lines that the gateway prints, read continuously so that the pipe never fills up."""
+    """The last lines that the gateway printed; they are read continuously, so that the pipe never fills up."""
     assert process.stderr is not None
     lines: list[str] = []
     async for line in process.stderr:
@@ -135,14 +135,14 @@ class Tour:
         self._done: list[tuple[str, str, float]] = []
 
     async def step(self, title: str, work: Callable[[], Awaitable[str]]) -> None:
-        """One step; what it returns is shown beside it."""
+        """Run a step and print its title and result."""
         started = time.monotonic()
         outcome = await work()
         self._done.append((title, outcome, time.monotonic() - started))
         self._console.print(f"[green]✓[/] {title}: {outcome}", soft_wrap=True)
 
     def print_summary(self) -> None:
-        table = Table(title="What was done", title_justify="left")
+        table = Table(title="Steps", title_justify="left")
         table.add_column("step")
         table.add_column("outcome")
         table.add_column("seconds", justify="right")
@@ -158,7 +158,7 @@ class Tour:
         await self.step("create a ticket with a bad status", lambda: _refused(gateway, desk))
         await self.step(f"update {_TICKETS} tickets on a worker", lambda: self._bulk(gateway, desk))
         await self.step(
-            f"download {_FILE} MiB whole, and again from the middle", lambda: self._files(gateway, desk, folder)
+            f"download {_FILE} MiB, and resume an interrupted download", lambda: self._files(gateway, desk, folder)
         )
         for kind, credentials, entity, params in _OTHER_KINDS:
             await self.step(f"call {kind}", lambda: _call_kind(gateway, kind, credentials, entity, params))  # noqa: B023
@@ -189,13 +189,13 @@ class Tour:
             def break_off(received: int, total: int | None) -> None:
                 show(received, total)
                 if total is not None and received > total // 2:
-                    raise _Halfway
+                    raise _Interruption
 
             whole = await gateway.download(desk, "attachments", params, to=folder / "whole", on_progress=show)
             bars.update(bar, description="interrupted")
             try:
                 await gateway.download(desk, "attachments", params, to=folder / "resumed", on_progress=break_off)
-            except _Halfway:
+            except _Interruption:
                 bars.update(bar, description="resumed")
             resumed = await gateway.download(desk, "attachments", params, to=folder / "resumed", on_progress=show)
         _require(whole.size == _FILE << 20, f"the file has {whole.size} bytes")

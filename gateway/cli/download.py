@@ -1,4 +1,4 @@
-"""`gateway download`: a file to disk or into a pipe."""
+"""`gateway download`: a file to the disk or to stdout."""
 
 import asyncio
 import sys

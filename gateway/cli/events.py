@@ -1,4 +1,4 @@
-"""`gateway events`: what happened to jobs, connectors and records, listed or followed."""
+"""`gateway events`: events of jobs, connectors and records, listed or followed."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -14,7 +14,7 @@ from gateway.contract.events import EventView
 _COLUMNS = ("id", "at", "type", "connector_id", "subject")
 
 types_option = click.option(
-    "--type", "types", metavar="TYPE", multiple=True, help="Only this type or group, such as 'job.*'; may be repeated."
+    "--type", "types", metavar="TYPE", multiple=True, help="Only this type or group, such as 'job.*'; repeatable."
 )
 
 
@@ -33,7 +33,7 @@ def events(
     output_format: str | None,
     **where: Any,
 ) -> None:
-    """List events, the oldest first; they are kept for a week. With --follow, from now on unless --after is given.
+    """List events, oldest first. Events are kept for a week. --follow begins with new events, unless --after is given.
 
     \b
     gateway events --type 'job.*'
@@ -55,7 +55,7 @@ def events(
 
 
 def subject_of(event: EventView) -> str:
-    """The subject of the event in a few words."""
+    """The record, job, connector or URL that the event is about."""
     data = event.data
     if "record_id" in data:
         return f"{data['entity']} {data['record_id']}"

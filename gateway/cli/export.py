@@ -21,8 +21,15 @@ _FORMATS = ("ndjson", "csv")
 @click.argument("entity", shell_complete=complete_entity)
 @click.argument("params", nargs=-1, shell_complete=complete_param)
 @connector_option()
-@click.option("--action", default="list", show_default=True, help="list, api_search or context_store_search.")
-@click.option("-o", "--output", "to", type=click.Path(path_type=Path), metavar="FILE", help="File to write to.")
+@click.option("--action", default="list", show_default=True, help="Action: list, api_search or context_store_search.")
+@click.option(
+    "-o",
+    "--output",
+    "to",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File to write to.  [default: ENTITY.ndjson or ENTITY.csv]",
+)
 @click.option(
     "--format", "file", type=click.Choice(_FORMATS), help="Format of the file.  [default: by its name, or ndjson]"
 )
@@ -46,7 +53,7 @@ def export(
     selected: tuple[str, ...],
     **where: Any,
 ) -> None:
-    """Collect all pages of a list or search into a file. A job does it; after Ctrl-C the job continues.
+    """Collect all pages of a list or search into a file. The export is a job, which continues after Ctrl-C.
 
     \b
     gateway export support-desk tickets -o tickets.csv --select id,subject,status
@@ -68,6 +75,6 @@ def export(
 
 
 def _format_of(to: Path | None) -> str:
-    """The format that a file's name says."""
+    """The format for the suffix of the file's name; ndjson by default."""
     suffix = "" if to is None else to.suffix.removeprefix(".")
     return suffix if suffix in _FORMATS else _FORMATS[0]

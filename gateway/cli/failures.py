@@ -1,4 +1,4 @@
-"""Exit codes, and errors as one line on stderr that says how to fix them."""
+"""Exit codes, and error messages: one line on stderr that says how to fix the error."""
 
 import os
 import re
@@ -34,11 +34,11 @@ class Exit(IntEnum):
     JOB = 6
     #: stopped by Ctrl-C
     INTERRUPTED = 130
-    #: the reader of stdout has closed it
+    #: stdout was closed by its reader
     BROKEN_PIPE = 141
 
 
-#: how the gateway's errors name the request that lists something
+#: a request that lists objects, as the gateway's errors name it
 _LISTING = re.compile(
     r"GET /api/v1/(?:integrations/)?(connectors|workspaces|jobs|schedules|webhooks|grants)(?= lists )"
 )
@@ -48,7 +48,7 @@ Exit codes:
   0    done
   1    the gateway or the application refused, or failed
   2    invalid command line, or a setting that cannot be used
-  3    not authorized: the gateway's or the application's credentials
+  3    not authorized: the gateway or the application refused the credentials
   4    not found
   5    rate limited or unavailable; try again later
   6    the job failed, was canceled, or its outcome is unknown
@@ -72,14 +72,14 @@ def exit_code(error: GatewayError) -> Exit:
 
 
 def one_line(error: GatewayError) -> str:
-    """Every fault and what to do, without line breaks and control characters."""
+    """The message of an error with all faults and hints, without line breaks and control characters."""
     faults = [fault.message for fault in error.faults]
     message = "; ".join(faults) if faults else error.detail
     return printable(" ".join([_LISTING.sub(_listing_command, message), *_hints(error)]))
 
 
 def _listing_command(request: re.Match[str]) -> str:
-    """The command that lists what the request would."""
+    """The command that sends this request."""
     return f"`gateway {request[1]}{'' if request[1] == 'workspaces' else ' list'}`"
 
 
@@ -97,8 +97,8 @@ def _hints(error: GatewayError) -> Iterator[str]:
 
 
 @contextmanager
-def ending() -> Iterator[None]:
-    """Turns errors, interrupts and broken pipes into exit codes."""
+def errors_as_exit_codes() -> Iterator[None]:
+    """Print errors of the block as one line, and exit with their code; also for interrupts and broken pipes."""
     try:
         yield
     except GatewayError as error:
@@ -108,7 +108,7 @@ def ending() -> Iterator[None]:
         complain("interrupted")
         sys.exit(Exit.INTERRUPTED)
     except BrokenPipeError:
-        # the interpreter flushes stdout when it exits: into /dev/null now
+        # The interpreter flushes stdout at exit; /dev/null prevents a second BrokenPipeError.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.BROKEN_PIPE)
     except click.exceptions.Abort as abort:

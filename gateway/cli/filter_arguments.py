@@ -1,4 +1,4 @@
-"""Search conditions as they are typed (`status=open`, `updated_at>2026-01-01`), as the filter that they mean."""
+"""Reads search conditions from a command line (`status=open`, `updated_at>2026-01-01`) as a filter."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ Conditions (all must hold):
 
 
 def read_filter(words: Iterable[str], fields: Mapping[str, str], filter_json: str | None) -> dict[str, Any] | None:
-    """All conditions and the JSON filter together; None when there is neither. Raises click.BadParameter."""
+    """The filter that all conditions and the JSON filter make; None without any. Raises click.BadParameter."""
     filters = [_condition(word, fields) for word in words]
     if filter_json is not None:
         filters.append(_filter(filter_json))
@@ -47,12 +47,12 @@ def _filter(text: str) -> dict[str, Any]:
         return found["filter"] if found.keys() == {"filter"} and isinstance(found["filter"], dict) else found
     except msgspec.DecodeError as error:
         raise click.BadParameter(
-            f'--filter is a JSON object such as {{"eq": {{"status": "open"}}}}: {error}'
+            f'--filter must be a JSON object such as {{"eq": {{"status": "open"}}}}: {error}'
         ) from error
 
 
 def read_sort(words: Iterable[str]) -> list[dict[str, str]]:
-    """`updated_at:desc,id` as sort conditions; ascending unless told. Raises click.BadParameter."""
+    """The sort order of words such as `updated_at:desc,id`, by default ascending; raises click.BadParameter."""
     sort = []
     for word in (part for given in words for part in given.split(",")):
         name, _, direction = word.partition(":")

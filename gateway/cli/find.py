@@ -14,13 +14,15 @@ from gateway.cli.shell_completion import complete_kind, own_folders
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable
 
-#: `{data, closest, message}`, as over HTTP
+#: `{data, closest, message}`, as in the HTTP response
 Found = dict[str, Any]
 
 
 @click.command(epilog=EXIT_CODES)
 @click.argument("task", nargs=-1, required=True)
-@click.option("--kind", shell_complete=complete_kind, help="Only operations of this kind or application.")
+@click.option(
+    "--kind", metavar="KIND", shell_complete=complete_kind, help="Only operations of this kind or application."
+)
 @click.option("--effect", type=click.Choice(["read", "idempotent", "write"]), help="Only operations of this effect.")
 @connector_option("Only operations of this connector.")
 @click.option(
@@ -44,9 +46,9 @@ def find(
     output_format: str | None,
     **where: Any,
 ) -> None:
-    """Find the operations for TASK, best first, each in one line with its params.
+    """Find the operations for TASK, best first, each with its params.
 
-    Where no operation does it, a message says what is missing, and those that come closest follow.
+    If no operation matches, a message says what is missing, and the closest operations follow.
 
     \b
     gateway find close a zendesk ticket
@@ -96,7 +98,7 @@ def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Fou
 
 
 def _print(found: Found) -> None:
-    """Two lines for each: how to call it and what it does."""
+    """Print two lines for each operation: its signature, and its description with its connectors."""
     console = Console(soft_wrap=True, highlight=False)
     if found["message"]:
         ending = " Closest:" if found["closest"] else ""

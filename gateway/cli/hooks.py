@@ -1,4 +1,4 @@
-"""`gateway hooks`: where the application of a connector sends its notices of changes."""
+"""`gateway hooks`: the URLs to which applications send their notices of changes."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from gateway.contract.hooks import HookView
 
 @click.group(epilog=EXIT_CODES)
 def hooks() -> None:
-    """Hooks: an application's notices of changes, which bring the next synchronization forward."""
+    """Hooks: URLs for applications' notices of changes. After a notice the connector is synchronized."""
 
 
 @hooks.command()
@@ -28,10 +28,10 @@ def hooks() -> None:
 @output_option
 @gateway_options
 def create(connector: str, secret: str | None, output_format: str | None, **where: Any) -> None:
-    """Create the hook of a CONNECTOR and print the URL to enter at the application.
+    """Create the hook of a CONNECTOR and print its URL.
 
-    If the connector has a hook already, the hook gets another secret. Asana and Notion send their secret
-    themselves: the hook accepts it for an hour after this command.
+    Enter the URL at the application. If the connector has a hook already, --secret adds a secret to it. Asana and
+    Notion send a secret themselves; the hook accepts that secret for an hour after this command.
 
     \b
     gateway hooks create team-chat
@@ -51,7 +51,7 @@ def create(connector: str, secret: str | None, output_format: str | None, **wher
 @output_option
 @gateway_options
 def show(connector: str, output_format: str | None, **where: Any) -> None:
-    """Show the hook of a CONNECTOR: its URL, whether it has a secret, and when the last notice arrived."""
+    """Show the URL of a CONNECTOR's hook, whether it has a secret, and when the last notice arrived."""
 
     async def work() -> HookView:
         async with open_gateway(**where) as gateway:
@@ -64,7 +64,7 @@ def show(connector: str, output_format: str | None, **where: Any) -> None:
 @click.argument("connector", shell_complete=complete_connector)
 @gateway_options
 def delete(connector: str, **where: Any) -> None:
-    """Delete the hook of a CONNECTOR with its secrets; its URL accepts no more notices."""
+    """Delete the hook of a CONNECTOR with its secrets. Its URL accepts no more notices."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:

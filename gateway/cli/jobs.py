@@ -18,7 +18,7 @@ from gateway.client import Gateway, Job, JobView
 _COLUMNS = ("id", "status", "kind", "entity", "created_at", "message")
 #: characters of a job's id that a table shows, and that commands accept in its place
 _SHORT_ID = 8
-#: newest jobs among which a short id is looked up
+#: number of newest jobs among which a short id is looked up
 _LOOKED_UP = 1000
 
 
@@ -28,10 +28,12 @@ def jobs() -> None:
 
 
 @jobs.command("list")
-@click.option("--status", metavar="STATUS", help="queued, running, waiting, succeeded, failed, canceled or unknown.")
-@click.option("--entity", metavar="ENTITY")
+@click.option(
+    "--status", metavar="STATUS", help="Only queued, running, waiting, succeeded, failed, canceled or unknown jobs."
+)
+@click.option("--entity", metavar="ENTITY", help="Only jobs of this entity.")
 @connector_option("Only jobs of this connector.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of jobs.")
 @output_option
 @gateway_options
 def list_jobs(
@@ -58,7 +60,7 @@ async def _views(jobs: AsyncIterator[Job]) -> AsyncIterator[dict[str, Any]]:
 
 
 def _row(view: JobView, kinds: Mapping[str, str]) -> dict[str, Any]:
-    """A job as a table shows it: its short id, and the kind of its connector."""
+    """A job as a table row, with its short id and the kind of its connector."""
     return {**msgspec.to_builtins(view), "id": view.id[:_SHORT_ID], "kind": kinds.get(view.connector_id or "")}
 
 
@@ -92,7 +94,7 @@ def show(job_id: str, output_format: str | None, **where: Any) -> None:
 @output_option
 @gateway_options
 def watch(job_id: str, fail_on_partial: bool, output_format: str | None, **where: Any) -> None:
-    """Wait until a job ends; exit code 6 unless it succeeds. With -o ndjson, print each event."""
+    """Wait until a job ends. The exit code is 6 unless it succeeds. With -o ndjson, print each event."""
 
     async def work() -> tuple[Job, int]:
         async with open_gateway(**where) as gateway:
@@ -114,7 +116,7 @@ def watch(job_id: str, fail_on_partial: bool, output_format: str | None, **where
 
 
 async def _failed_items(job: Job) -> int:
-    """The failed items of a bulk job or a batch that succeeded."""
+    """The number of failed items of a bulk job or a batch that succeeded."""
     if job.status != "succeeded" or job.view.action == "download":
         return 0
     result = (await job.result()).result
@@ -162,7 +164,7 @@ def cancel(job_id: str, **where: Any) -> None:
 @click.option("--watch", "wants_watch", is_flag=True, help="Wait until the new job ends.")
 @gateway_options
 def retry(job_id: str, confirm: bool, wants_watch: bool, **where: Any) -> None:
-    """Run a job again as a new job, and print the new id."""
+    """Run a job again as a new job, and print the new job's id."""
 
     async def work() -> Job:
         async with open_gateway(**where) as gateway:
@@ -176,7 +178,7 @@ def retry(job_id: str, confirm: bool, wants_watch: bool, **where: Any) -> None:
 
 
 def require_success(job: Job) -> None:
-    """End with the exit code of a job that did not succeed, and say why."""
+    """Unless the job succeeded, print its error and exit with code 6."""
     if job.status != "succeeded":
         message = (job.view.error and job.view.error.detail) or job.view.message or ""
         complain(printable(f"the job is {job.status}{': ' if message else ''}{message}"))

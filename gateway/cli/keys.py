@@ -1,4 +1,4 @@
-"""`gateway keys`: the keys that seal credentials, replaced without stopping anything."""
+"""`gateway keys`: the encryption keys of stored secrets, replaced while the gateway runs."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ from gateway.vault import key_list
 from gateway.vault.key_list import Keys
 from gateway.vault.vault import KeyListError, Vault, new_key, parse_keys, read_keys
 
-_RESTART = "Restart the front ends and workers, one after another, so that they know."
+_RESTART = "Restart the front ends and workers, one after another, to load the new key list."
 
 
 @click.group()
@@ -48,7 +48,7 @@ def new() -> None:
 @keys.command("list")
 @output_option
 def list_keys(output_format: str | None) -> None:
-    """List key ids and the number of stored secrets that each key wraps."""
+    """List key ids with the number of secrets that each key wraps."""
     settings = local_settings()
     current_keys, rows = _current_keys(settings), run(lambda: _census(settings))
     shown = [
@@ -72,9 +72,9 @@ def add(is_standby: bool) -> None:
 @keys.command("promote")
 @click.argument("key_id")
 def promote(key_id: str) -> None:
-    """Make a standby key the one that encrypts."""
+    """Make a standby key the key that encrypts."""
     _change(lambda keys: key_list.promoted(keys, key_id))
-    click.echo(f"{key_id} seals from the next start on. {_RESTART}")
+    click.echo(f"{key_id} encrypts from the next start on. {_RESTART}")
 
 
 @keys.command("remove")
@@ -135,12 +135,12 @@ def _current_keys(settings: Settings) -> Keys:
 
 
 def _change(change: Callable[[Keys], Keys]) -> None:
-    """Replace the key file as a whole; it keeps its owner."""
+    """Replace the key file atomically; it keeps its owner. Raises ClickException."""
     settings = local_settings()
     if settings.encryption_keys is not None:
         raise click.ClickException(
-            "the keys are in GATEWAY_ENCRYPTION_KEYS, so change them where it is set: the key that seals comes first, "
-            "and `gateway keys new` makes one"
+            "the keys are in GATEWAY_ENCRYPTION_KEYS, so change them where it is set: the first key encrypts; "
+            "`gateway keys new` prints a new one"
         )
     path = settings.encryption_keys_file
     current_keys = _current_keys(settings)

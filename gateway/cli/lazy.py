@@ -1,4 +1,4 @@
-"""A group whose commands are imported when they are called: help and completion load none of them."""
+"""A group whose commands are imported when they are called; help and completion import none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from gateway.cli.failures import ending
+from gateway.cli.failures import errors_as_exit_codes
 from gateway.kinds.suggestions import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """A command that is somewhere: `package.module:attribute`."""
+    """A command that is not imported yet; `target` is `package.module:attribute`."""
 
     name: str
     target: str
@@ -27,7 +27,7 @@ class Lazy:
 
 
 class LazyGroup(click.Group):
-    """Commands by name, in sections; whatever goes wrong in one ends in one line and an exit code."""
+    """Commands in sections. An error of a command is printed as one line and sets the exit code."""
 
     def __init__(self, *args: Any, sections: dict[str, Sequence[Lazy]], **options: Any) -> None:
         super().__init__(*args, **options)
@@ -61,5 +61,5 @@ class LazyGroup(click.Group):
         ]
 
     def invoke(self, ctx: click.Context) -> Any:
-        with ending():
+        with errors_as_exit_codes():
             return super().invoke(ctx)

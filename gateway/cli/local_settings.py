@@ -1,4 +1,4 @@
-"""The stores and the address for an operator's command: from the settings, else from `gateway up` on this machine."""
+"""The settings of operators' commands, completed from the `gateway up` in the data directory."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from gateway.settings import Settings, settings_of
 
 
 def local_settings(**overrides: Any) -> Settings:
-    """The settings; what they do not name of stores and listen address is that of the gateway in the data directory."""
+    """The settings; stores, keys and listen address that are not set are those of the data directory's gateway."""
     settings = settings_of(**overrides)
     updates: dict[str, Any] = {}
     keys = settings.data_dir / KEYS

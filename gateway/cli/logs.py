@@ -1,4 +1,4 @@
-"""`gateway audit` and `gateway logs`: who did what, and what was sent to applications."""
+"""`gateway audit` and `gateway logs`: the audit log, and the log of HTTP requests to applications."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -50,7 +50,7 @@ def audit(
     output_format: str | None,
     **where: Any,
 ) -> None:
-    """List who did what, when and with which outcome, the newest first; needs the scope admin."""
+    """List who did what, when and with which outcome, newest first. Needs the scope admin."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -73,7 +73,7 @@ def audit(
 @click.command(epilog=EXIT_CODES)
 @connector_option("Only requests of this connector.")
 @click.option("--job", "job_id", metavar="ID", help="Only requests of this job.")
-@click.option("--request-id", metavar="ID", help="Only requests that this request to the gateway sent.")
+@click.option("--request-id", metavar="ID", help="Only requests that were sent for this request to the gateway.")
 @click.option("--status", metavar="STATUS", help="Only this status: 404, 5xx, or failed.")
 @click.option("--since", metavar="TIME", callback=_read_time, help="From this time on, such as 2026-01-31T09:00:00Z.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of requests.")
@@ -91,7 +91,7 @@ def logs(
     output_format: str | None,
     **where: Any,
 ) -> None:
-    """List the HTTP requests to applications, the newest first; they are kept for a day.
+    """List the HTTP requests to applications, newest first. They are kept for a day.
 
     \b
     gateway logs --status failed
@@ -124,7 +124,7 @@ async def _id_of(gateway: Gateway, connector: str | None) -> str | None:
 
 
 async def _entries(entries: AsyncIterator[AuditEntryView], *, is_table: bool) -> AsyncIterator[dict[str, Any]]:
-    """Entries as they come; for a table the client by its name and the members as a list of words."""
+    """Entries as they arrive; for a table with the client's name, and the changed members as text."""
     async for entry in entries:
         facts: dict[str, Any] = msgspec.to_builtins(entry)
         if is_table:
@@ -139,7 +139,7 @@ async def _requests(requests: AsyncIterator[RequestView]) -> AsyncIterator[dict[
 
 
 def _print_request(request: RequestView, output_format: str | None) -> None:
-    """One line: for people where a terminal reads it, else JSON."""
+    """Print a request on one line: as text if the format is a table, else as JSON."""
     if format_of(output_format) is not Format.TABLE:
         click.echo(msgspec.json.encode(request).decode())
         return

@@ -1,4 +1,4 @@
-"""`gateway mcp`: the tools for a host that starts its servers itself and talks to them over stdio."""
+"""`gateway mcp`: the tools for an MCP host that starts its servers and uses their stdin and stdout."""
 
 import os
 from contextlib import AsyncExitStack
@@ -21,13 +21,13 @@ from gateway.cli.shell_completion import complete_kind
     shell_complete=complete_kind,
     help="Call one application directly, without a gateway.",
 )
-@click.option("--upstream", metavar="URL", help="With --in-process: replace the application's address, for tests.")
+@click.option("--upstream", metavar="URL", help="With --in-process: URL in place of the application's, for tests.")
 @gateway_options
 def mcp(**options: Any) -> None:
-    """Speak the Model Context Protocol over stdio, for hosts such as editors and assistants.
+    """Serve the Model Context Protocol over stdio, for hosts such as editors and assistants.
 
-    Forwards to a gateway. With --in-process it calls the application itself, with credentials from the environment:
-    SUPPORT_DESK_SUBDOMAIN, SUPPORT_DESK_EMAIL and SUPPORT_DESK_API_TOKEN for support-desk.
+    The command forwards messages to a gateway. With --in-process it calls the application itself, with credentials
+    from the environment: SUPPORT_DESK_SUBDOMAIN, SUPPORT_DESK_EMAIL and SUPPORT_DESK_API_TOKEN for support-desk.
     """
     run(_serve(**options))
 
@@ -63,7 +63,7 @@ async def _bridge(
     workspace: str | None,
     organization: str | None,
 ) -> Any:
-    """Forwards messages to the gateway; with a workspace only its connectors can be seen and used."""
+    """A function that forwards messages to the gateway; with a workspace, only its connectors can be used."""
     from gateway.client.mcp import StdioBridge
     from gateway.client.retries import RetryPolicy
     from gateway.client.session import ApiRequest, Session
@@ -71,7 +71,7 @@ async def _bridge(
 
     settings = client_settings(url, organization_id=organization, profile=chosen_profile())
     session = await stack.enter_async_context(Session(settings, RetryPolicy()))
-    if kind is not None:  # a wrong name fails at the start, where a person sees it
+    if kind is not None:  # a wrong name fails here, where the user sees the error
         await session.fetch(ApiRequest("GET", f"/api/v1/integrations/connector-types/{quote(kind, safe='')}"))
     query = {"tools": tools, "workspace": workspace or os.environ.get("GATEWAY_WORKSPACE")}
     return StdioBridge(
@@ -96,5 +96,5 @@ async def _local(stack: AsyncExitStack, kind: str, upstream: str | None) -> Any:
         )
     except InvalidCredentials as error:
         names = ", ".join(variables_of(kind, catalog).values())
-        raise click.UsageError(f"{error.detail}; the environment may hold {names}") from error
+        raise click.UsageError(f"{error.detail}; credentials are read from {names}") from error
     return StdioServer(Servers(LocalBackend(connector)).general).answer

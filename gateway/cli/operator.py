@@ -1,4 +1,4 @@
-"""Commands for operators that run the gateway or its parts."""
+"""Commands for operators, which run the gateway or one of its processes."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ _BIND = click.option("--bind", metavar="HOST:PORT", help="Address to listen on. 
 
 
 def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run on uvloop if it is installed; `failures.ending` turns errors into one line."""
+    """Run a coroutine on uvloop if it is installed."""
     try:
         try:
             import uvloop
@@ -39,7 +39,7 @@ def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
 def _raise_file_limit() -> None:
     """Raise the limit of open files to the system's maximum: each connection takes one, and shells allow few."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):  # some systems allow less than they say
+    with contextlib.suppress(OSError, ValueError):  # some systems refuse their own hard limit
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     log.debug("the limit of open files", extra={"was": soft, "is": resource.getrlimit(resource.RLIMIT_NOFILE)[0]})
 
@@ -71,8 +71,8 @@ def up(
 ) -> None:
     """Run the whole gateway, with its own PostgreSQL and Redis.
 
-    The data directory holds all data; the next start continues with it. Set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL
-    to use servers of yours. Ctrl-C stops everything cleanly.
+    The data directory contains all data; the next start uses it again. Set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL
+    to use your own servers. Ctrl-C stops everything cleanly.
     """
     from gateway.db.service_role import ensure_service_role
     from gateway.embedded import StartupError
@@ -107,7 +107,7 @@ def up(
 
 
 def _require_usable(settings: Settings, catalog: Catalog, *, brings_keys: bool) -> None:
-    """Refuse what front ends and workers would refuse, before any store is started."""
+    """Check the settings that front ends and workers check, before any store is started; raises their errors."""
     from gateway.context_store.sync.schedule import Intervals
     from gateway.vault.vault import read_keys
 
@@ -118,7 +118,7 @@ def _require_usable(settings: Settings, catalog: Catalog, *, brings_keys: bool) 
 
 
 def _served_kinds(catalog: Catalog) -> tuple[str, ...]:
-    """The kinds that are served; those that are not are named with every error of their specs."""
+    """The names of the kinds that are served; prints every spec error of the other kinds."""
     for name, refused in catalog.refused.items():
         click.echo(f"{name} is not served, its spec has {refused.count}:\n{refused}", err=True)
     return tuple(catalog.kinds)
@@ -131,7 +131,7 @@ async def _migrated(database_url: str) -> None:
 
 
 async def _first_client(database_url: str) -> Any:
-    """The first organization and client, or None when there is one already."""
+    """Create the first organization and client; None if there is an organization already."""
     from gateway.db.pool import Database
     from gateway.embedded.first_run import Credentials
     from gateway.identity.store import IdentityStore
@@ -170,9 +170,9 @@ def worker() -> None:
 
 
 @click.command()
-@click.option("--bind", metavar="HOST:PORT", default="127.0.0.1:9001", show_default=True)
+@click.option("--bind", metavar="HOST:PORT", default="127.0.0.1:9001", show_default=True, help="Address to listen on.")
 def sandbox(bind: str) -> None:
-    """Run a stand-in for all applications, so that no account is needed."""
+    """Run a stand-in for all applications, for tests without accounts."""
     from gateway.sandbox.app import create_sandbox
 
     try:
@@ -197,7 +197,7 @@ async def _serve_sandbox(app: Any, bind: str) -> None:
 
 
 async def stopped() -> None:
-    """Returns on SIGTERM or SIGINT."""
+    """Wait for SIGTERM or SIGINT."""
     import signal
 
     stopping = asyncio.Event()
@@ -207,7 +207,7 @@ async def stopped() -> None:
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Change nothing; exit code 1 if migrations are missing.")
+@click.option("--check", is_flag=True, help="Change nothing. The exit code is 1 if migrations are missing.")
 def migrate(check: bool) -> None:
     """Apply the database migrations of this version."""
     from gateway.db import migrate as migrations
@@ -220,6 +220,6 @@ def migrate(check: bool) -> None:
         sys.exit(1 if missing else 0)
     url = settings.session_url
     if url is None:
-        raise click.ClickException("migrations do not go through a pooler: set GATEWAY_DATABASE_DIRECT_URL")
+        raise click.ClickException("migrations need a connection without a pooler: set GATEWAY_DATABASE_DIRECT_URL")
     for migration in run(lambda: migrations.migrate(url)):
         click.echo(f"applied {migration.number:04d} {migration.name}")

@@ -1,4 +1,4 @@
-"""Records on stdout: a table for people, JSON or NDJSON for programs."""
+"""Prints records on stdout as a table, JSON or NDJSON."""
 
 import sys
 import textwrap
@@ -23,22 +23,24 @@ from gateway.kinds.suggestions import did_you_mean
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-#: where a command's context keeps its `--fields`
+#: key of the value of `--fields` in `click.Context.meta`
 _FIELDS = "gateway.fields"
-#: characters of a cell at most
+#: maximum characters of a cell
 _CELL = 400
-#: characters of a value that is never cut, and of what is left at least of one that is
-_SHORT, _MIN_WIDTH = 20, 8
+#: values of at most this many characters are never cut
+_SHORT = 20
+#: minimum characters that are left of a cut value
+_MIN_WIDTH = 8
 #: characters between two columns
 _GAP = 3
-#: characters of a cell that are enough to choose its column
+#: maximum characters of a value that count when columns are chosen
 _USUAL = 40
-#: records whose members decide on the columns
+#: number of records whose members determine the columns
 _SAMPLE = 50
 
 
 class Format(StrEnum):
-    """How records are written."""
+    """Formats of printed records."""
 
     TABLE = "table"
     JSON = "json"
@@ -46,7 +48,7 @@ class Format(StrEnum):
 
 
 def format_option(command: Command) -> Command:
-    """`-o table|json|ndjson` and `--json`: one rule for every command, a table on a terminal and JSON elsewhere."""
+    """`-o table|json|ndjson` and `--json`."""
     command = click.option("--json", "output_format", flag_value=Format.JSON.value, help="Same as -o json.")(command)
     return click.option(
         "-o",
@@ -58,7 +60,7 @@ def format_option(command: Command) -> Command:
 
 
 def output_option(command: Command) -> Command:
-    """`format_option`, and `--fields` for what is printed of each record."""
+    """`format_option` and `--fields`, which selects the fields that are printed."""
     return click.option(
         "--fields",
         multiple=True,
@@ -80,14 +82,14 @@ def _selected_fields() -> list[str]:
 
 
 def format_of(output_format: str | None) -> Format:
-    """The format asked for, else a table where people look and JSON elsewhere."""
+    """The chosen format, else a table on a terminal and JSON elsewhere."""
     if output_format is not None:
         return Format(output_format)
     return Format.TABLE if sys.stdout.isatty() else Format.JSON
 
 
-def write(value: Any, format: Format, columns: Sequence[str] = ()) -> None:  # noqa: A002 - the option's own word
-    """A result as a whole: records, one record, or anything else."""
+def write(value: Any, format: Format, columns: Sequence[str] = ()) -> None:  # noqa: A002 - the option's name
+    """Print a result: records, one record, or another value."""
     fields = _selected_fields()
     value, columns = _narrowed(value, fields), fields or columns
     match format:
@@ -105,7 +107,7 @@ def write(value: Any, format: Format, columns: Sequence[str] = ()) -> None:  # n
 
 
 def write_request(request: Mapping[str, Any]) -> None:
-    """A request of a dry run as HTTP has it, to be read and copied: nothing of it is cut or wrapped."""
+    """Print a request of a dry run as HTTP text; lines are not cut or wrapped, so that they can be copied."""
     lines = [f"{request['method']} {request['url']}"]
     lines += [f"{name}: {value}" for name, value in (request.get("headers") or {}).items()]
     body = request.get("body")
@@ -116,7 +118,7 @@ def write_request(request: Mapping[str, Any]) -> None:
 
 
 def _narrowed(value: Any, fields: Sequence[str]) -> Any:
-    """Only these fields of a record, or of each; raises click.BadParameter for one that none has."""
+    """The value with only these fields of each record; raises click.BadParameter for a field that no record has."""
     if not fields:
         return value
     if isinstance(value, Mapping):
@@ -139,7 +141,7 @@ async def write_stream(
     format: Format,  # noqa: A002
     columns: Sequence[str] = (),
 ) -> int:
-    """Records as they come, in flat memory where the format allows; how many there were."""
+    """Print records as they arrive and return their number. A table needs all records in memory."""
     if format is Format.TABLE:
         found = [record async for record in records]
         write(found, format, columns)
@@ -161,7 +163,7 @@ async def write_stream(
 
 
 def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
-    """Records as a table that fits the terminal: what is cut ends with …, columns that find no room are named."""
+    """Print records as a table that fits the terminal. A cut value ends with …; a note names the columns left out."""
     if not records:
         Console(stderr=True).print(Text("no records", style="dim"))
         return
@@ -187,15 +189,15 @@ def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
 
 
 def _cell(value: Any, now: datetime | None) -> str:
-    """A value as a cell shows it; on a terminal times are relative."""
+    """The text of a value in a cell; with `now`, times are relative to it."""
     return (ago(value, now) if now is not None else None) or shown(value, _CELL)
 
 
 def fitted(widths: Mapping[str, int], width: int) -> dict[str, int]:
-    """The columns that find room and how wide each is, in the order given.
+    """The columns that fit into the width, with the width of each, in the given order.
 
-    Short values and ids are never cut, long ones down to a few characters; the least informative columns are dropped
-    first.
+    Short values and ids are never cut, long values down to a few characters. The least informative columns are left
+    out first.
     """
     min_widths = {
         name: size if name == "id" or size <= _SHORT else max(_MIN_WIDTH, len(name)) for name, size in widths.items()
@@ -214,11 +216,13 @@ def fitted(widths: Mapping[str, int], width: int) -> dict[str, int]:
 
 
 def columns_of(records: Sequence[Mapping[str, Any]], width: int) -> list[str]:
-    """The members worth a column, as many as the width has room for: plain values that are present and not links."""
+    """The members that become columns, as many as fit: those with plain values that are not links."""
     sample = records[:_SAMPLE]
     names = dict.fromkeys(name for record in sample for name in record)
     cells = {name: [record.get(name) for record in sample] for name in names}
-    fitting = [name for name in names if any(map(_is_there, cells[name])) and not any(map(_is_unfit, cells[name]))]
+    fitting = [
+        name for name in names if any(map(_has_value, cells[name])) and not any(map(_is_nested_or_link, cells[name]))
+    ]
     chosen: list[str] = []
     remaining = width
     for name in sorted(fitting or names, key=weight):
@@ -229,17 +233,17 @@ def columns_of(records: Sequence[Mapping[str, Any]], width: int) -> list[str]:
     return sorted(chosen, key=list(names).index)
 
 
-def _is_there(value: object) -> bool:
+def _has_value(value: object) -> bool:
     """Whether a value is worth a cell; zero and false are."""
     return value is not None and value not in ("", [], {})
 
 
-def _is_unfit(value: object) -> bool:
+def _is_nested_or_link(value: object) -> bool:
     return isinstance(value, dict | list) or (isinstance(value, str) and value.startswith(("http://", "https://")))
 
 
 def member(record: Mapping[str, Any], name: str) -> Any:
-    """The member of that name, else at that dotted path."""
+    """The member with that name, else the value at that dotted path; None if there is none."""
     if name in record:
         return record[name]
     found: Any = record

@@ -26,8 +26,8 @@ from gateway.errors import GatewayError, NotFound, Unauthorized
 _METADATA = "/.well-known/oauth-authorization-server"
 _REVOCATION = "/oauth/revoke"
 #: seconds that a person has to sign in
-_PATIENCE = 600
-#: the name of a profile where none is given
+_SIGN_IN_TIMEOUT = 600
+#: the default name of a profile
 _DEFAULT = "default"
 _COLUMNS = ("name", "current", "base_url", "signed_in_as", "workspace_name")
 
@@ -35,12 +35,12 @@ _COLUMNS = ("name", "current", "base_url", "signed_in_as", "workspace_name")
 @click.command(epilog=EXIT_CODES)
 @click.argument("url")
 @click.option("--profile", "name", metavar="NAME", default=_DEFAULT, show_default=True, help="Name of the profile.")
-@click.option("--client-id", metavar="ID", help="Sign in as this client instead of by a browser.")
+@click.option("--client-id", metavar="ID", help="Sign in as this client instead of with a browser.")
 @click.option(
-    "--client-secret", metavar="@FILE", help="File with the client's secret, @- for stdin; prompted on a terminal."
+    "--client-secret", metavar="@FILE", help="File with the client's secret, @- for stdin; prompted for if omitted."
 )
 @click.option("-w", "--workspace", metavar="NAME", help="Workspace that the profile's commands use.")
-@click.option("--organization", metavar="ID", help="Organization, where the client can access several.")
+@click.option("--organization", metavar="ID", help="Organization id, if the client can access several.")
 @click.option("--no-browser", is_flag=True, help="Print the URL of the sign-in page instead of opening a browser.")
 def login(
     url: str,
@@ -51,9 +51,9 @@ def login(
     organization: str | None,
     no_browser: bool,
 ) -> None:
-    """Sign in to the gateway at URL and store it as a profile, which later commands use.
+    """Sign in to the gateway at URL and store it as a profile for later commands.
 
-    A browser opens for a person; a program signs in with --client-id. The profile is stored in the user's configuration
+    A person signs in with a browser, a program with --client-id. The profile is stored in the user's configuration
     folder, readable by this user only.
 
     \b
@@ -62,7 +62,7 @@ def login(
     gateway connectors list --profile staging
     """
     if client_secret is not None and not client_secret.startswith("@"):
-        raise click.UsageError("--client-secret names a file, @FILE or @-: other users can read command lines")
+        raise click.UsageError("--client-secret must be @FILE or @-: other users can read command lines")
 
     async def work() -> None:
         if client_id is None:
@@ -97,9 +97,9 @@ async def _by_browser(url: str, *, no_browser: bool) -> Profile:
             if not no_browser and has_browser():
                 click.launch(request.url)
             try:
-                answer = await asyncio.wait_for(answered, _PATIENCE)
+                answer = await asyncio.wait_for(answered, _SIGN_IN_TIMEOUT)
             except TimeoutError as error:
-                raise Unauthorized(f"the browser did not return within {_PATIENCE // 60} minutes") from error
+                raise Unauthorized(f"the browser did not return within {_SIGN_IN_TIMEOUT // 60} minutes") from error
         issued = await session.issued(ApiRequest("POST", TOKEN_ENDPOINT, form=request.code_form(answer)))
     return with_tokens(Profile(str(settings.base_url), COMMAND_LINE), issued)
 
@@ -119,14 +119,14 @@ async def _metadata(session: Session) -> dict[str, Any]:
 
 
 def _is_same_site(issuer: str, base_url: URL) -> bool:
-    """Whether the issuer is the gateway that was named: the code and the tokens go there (RFC 8414 §3.3)."""
+    """Whether issuer and gateway have the same origin: code and tokens are sent to the issuer (RFC 8414 §3.3)."""
     return URL(issuer).origin() == base_url.origin()
 
 
 @click.command(epilog=EXIT_CODES)
 @click.argument("name", required=False)
 def logout(name: str | None) -> None:
-    """Forget a profile, the current one by default; a person's sign-in ends at the gateway, too."""
+    """Delete a profile, by default the current one. A person's sign-in also ends at the gateway."""
 
     async def work() -> None:
         profiles = Profiles()
@@ -136,8 +136,8 @@ def logout(name: str | None) -> None:
         profile = profiles.get(chosen)
         profiles.remove(chosen)
         if profile.refresh_token is not None and not await _revoked(profile):
-            note(f"{profile.base_url} did not answer; the sign-in ends there when its token expires")
-        note(f"forgot the profile {chosen!r}")
+            note(f"{profile.base_url} did not answer; the sign-in ends when its token expires")
+        note(f"deleted the profile {chosen!r}")
 
     run(work())
 
@@ -157,11 +157,11 @@ async def _revoked(profile: Profile) -> bool:
 @output_option
 @click.pass_context
 def profiles(ctx: click.Context, output_format: str | None) -> None:
-    """List the profiles; commands use the current one where neither they nor the environment name another."""
+    """List the profiles. Commands use the current profile unless an option or the environment names another."""
     if ctx.invoked_subcommand is not None:
         return
-    kept = Profiles()
-    current = kept.current()
+    stored = Profiles()
+    current = stored.current()
     rows = [
         {
             "name": name,
@@ -170,10 +170,10 @@ def profiles(ctx: click.Context, output_format: str | None) -> None:
             "signed_in_as": "a person, by browser" if profile.client_secret is None else profile.client_id,
             "workspace_name": profile.workspace_name,
         }
-        for name, profile in kept.all().items()
+        for name, profile in stored.all().items()
     ]
     if not rows:
-        note("there are no profiles; `gateway login URL` makes one")
+        note("there are no profiles; `gateway login URL` creates one")
     write(rows, format_of(output_format), _COLUMNS)
 
 

@@ -22,7 +22,7 @@ from gateway.client import Job, JobView
 
 
 def bars_on(console: Console, *columns: ProgressColumn) -> Progress:
-    """Bars on a terminal; elsewhere nothing, not even an empty line."""
+    """Progress bars; if the console is not a terminal, nothing is printed."""
     return Progress(*columns, console=console, transient=True, disable=not console.file.isatty())
 
 
@@ -31,7 +31,7 @@ def _bars(*columns: ProgressColumn) -> Progress:
 
 
 async def follow(job: Job) -> Job:
-    """Show the job's progress until it ends. After Ctrl-C the job continues; a hint says how to watch it again."""
+    """Show a job's progress until it ends. After Ctrl-C the job continues, and a note says how to watch it again."""
     with _bars(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[of]}"), TimeElapsedColumn()
     ) as bars:
@@ -58,7 +58,7 @@ def download_bar(name: str) -> Iterator["DownloadBar"]:
 
 
 class DownloadBar:
-    """Called by a download with the bytes received and, if known, those of the whole file."""
+    """The progress callback of a download: called with the bytes received and, if known, the size of the file."""
 
     def __init__(self, bars: Progress, task: TaskID) -> None:
         self._bars = bars

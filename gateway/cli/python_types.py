@@ -11,7 +11,7 @@ Schema = Mapping[str, Any]
 _SIMPLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _HEADING = '''"""{title} for type checkers; written by `gateway types {kind} --python`.
 
-    connector: {name} = desk      # what connect("{kind}", …) gives
+    connector: {name} = desk      # as connect("{kind}", …) returns it
     calls: {name}Gateway = gateway      # a gateway.client.Gateway, for connectors of this kind
 """
 
@@ -21,14 +21,14 @@ from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict, ov
 from gateway import Page
 from gateway.client import Answer, Connector
 '''
-#: members of both protocols' calls
+#: keyword arguments of `execute` in both protocols
 _SELECTION = "select: Sequence[str] | None = None, exclude: Sequence[str] | None = None"
 _HOSTED = f"{_SELECTION}, intent: str | None = None, dry_run: bool = False, idempotency_key: str | None = None"
 _DOWNLOAD, _SEARCH = "download", "context_store_search"
 
 
 def python_types(kind: Mapping[str, Any]) -> str:
-    """The module for a kind as discovery tells of it."""
+    """The source of a Python module, for a kind as `kind_view` describes it."""
     module = _Module()
     calls = [
         _Call(entity, action, *module.params(entity, action, facts.get("params") or {}))
@@ -47,7 +47,7 @@ def python_types(kind: Mapping[str, Any]) -> str:
         *module.classes,
         _protocol(
             name,
-            f'What `connect("{kind["kind"]}", …)` gives, as far as calls go.',
+            f'The `execute` of a connector that `connect("{kind["kind"]}", …)` returns.',
             [each for each in calls if each.action != _SEARCH],
             "self, ",
             _SELECTION,
@@ -55,7 +55,7 @@ def python_types(kind: Mapping[str, Any]) -> str:
         ),
         _protocol(
             f"{name}Gateway",
-            "What a `Gateway` gives, as far as calls to connectors of this kind go.",
+            "The `execute` of a `Gateway`, for connectors of this kind.",
             calls,
             "self, connector: str | Connector, ",
             _HOSTED,
@@ -67,7 +67,7 @@ def python_types(kind: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One operation, the type of its params, and whether it needs any."""
+    """One operation, the type of its params, and whether any are required."""
 
     entity: str
     action: str
@@ -77,13 +77,13 @@ class _Call:
 
 @dataclass
 class _Module:
-    """The `TypedDict`s so far, in the order in which they are written."""
+    """Collects the `TypedDict`s of a module, in the order in which they are written."""
 
     classes: list[str] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
 
     def params(self, entity: str, action: str, schema: Schema) -> tuple[str, bool]:
-        """The type of an operation's params, and whether one must be given."""
+        """The type of an operation's params, and whether any are required."""
         name = f"{_camel(entity)}{_camel(action)}Params"
         return self._object(name, schema, schema.get("$defs", {})), bool(schema.get("required"))
 

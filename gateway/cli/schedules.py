@@ -68,14 +68,14 @@ def show(schedule_id: str, output_format: str | None, **where: Any) -> None:
     type=click.Choice(["skip", "queue"]),
     default="skip",
     show_default=True,
-    help="Skip or queue a slot that comes before the previous run has ended.",
+    help="Skip or queue a slot if the previous run has not ended.",
 )
 @click.option(
     "--catch-up",
     type=click.Choice(["one", "none"]),
     default="one",
     show_default=True,
-    help="Run one or none of the slots that came while no worker ran.",
+    help="Of the slots missed while no worker ran, run one or none.",
 )
 @output_option
 @gateway_options
@@ -95,7 +95,7 @@ def create(
     output_format: str | None,
     **where: Any,
 ) -> None:
-    """Run an operation at the times of a cron expression: minute hour day-of-month month day-of-week.
+    """Run an operation at the times of a cron expression. CRON is: minute hour day-of-month month day-of-week.
 
     \b
     gateway schedules create Mornings "30 6 * * 1-5" support-desk tickets list --timezone Europe/Berlin
@@ -124,10 +124,10 @@ def create(
 
 @schedules.command()
 @click.argument("schedule_id")
-@click.option("--name", metavar="TEXT", help="Another name.")
-@click.option("--cron", metavar="CRON", help="Another cron expression.")
-@click.option("--timezone", metavar="NAME", help="Another time zone.")
-@click.option("--enable/--disable", "enabled", default=None, help="Run its slots, or stop running them.")
+@click.option("--name", metavar="TEXT", help="New name.")
+@click.option("--cron", metavar="CRON", help="New cron expression.")
+@click.option("--timezone", metavar="NAME", help="New time zone.")
+@click.option("--enable/--disable", "enabled", default=None, help="Enable or disable the schedule.")
 @output_option
 @gateway_options
 def update(
@@ -139,7 +139,7 @@ def update(
     output_format: str | None,
     **where: Any,
 ) -> None:
-    """Change a schedule; options that are left out stay as they are."""
+    """Change a schedule. Only the given options change."""
     members = {"name": name, "cron": cron, "timezone": timezone, "enabled": enabled}
     change = {member: value for member, value in members.items() if value is not None}
     if not change:

@@ -1,4 +1,4 @@
-"""`gateway search`: filters and sorts over the synchronized copy of records."""
+"""`gateway search`: searches the synchronized copy of an entity's records."""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
-"""Completions for the shell: kinds, entities, actions, params and fields from the shipped spec files alone,
-connectors and jobs from the gateway, or none if it is unavailable."""
+"""Shell completion. Kinds, entities, actions, params and fields come from spec files, without loading the catalog.
+
+Connectors and jobs come from the gateway; there are none if it is unavailable.
+"""
 
 import asyncio
 import os
@@ -14,7 +16,7 @@ from click.shell_completion import CompletionItem, split_arg_string
 if TYPE_CHECKING:
     from gateway.client import Gateway
 
-#: seconds after which a shell is no longer kept waiting
+#: maximum seconds for the gateway's answer, while the user waits at the shell
 _TIMEOUT = 1.5
 _MAX_JOBS = 30
 
@@ -37,7 +39,7 @@ def complete_action(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def complete_param(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`per_page=` and `ticket.`, and after `sort_order=` its values."""
+    """Names such as `per_page=` and `ticket.`; after `sort_order=` the values of its enum."""
     action = _typed(ctx, "action") or str(ctx.info_name)
     members: Mapping[str, Any] = {"properties": _entity(ctx).get("actions", {}).get(action, {}).get("params", {})}
     *outer, last = incomplete.partition("=")[0].split(".")
@@ -52,7 +54,7 @@ def complete_param(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def complete_field(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Fields of the entity, after a comma too."""
+    """Fields of the entity; after a comma the next field."""
     entity = _entity(ctx)
     fields = [*(entity.get("fields") or ()), *(entity.get("search") or {}).get("fields", ())]
     before, comma, _ = incomplete.rpartition(",")
@@ -60,19 +62,19 @@ def complete_field(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def complete_connector(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of the workspace's connectors; where names are shared, or ids begun, ids."""
+    """Unique names of the workspace's connectors, and ids for other connectors; once a letter is typed, all ids."""
 
     async def names(gateway: "Gateway") -> list[str]:
         found = await gateway.connectors.list()
-        times = [each.name for each in found]
-        ids = [each.id for each in found if times.count(each.name) > 1 or incomplete]
-        return [*(name for name in times if times.count(name) == 1), *ids]
+        all_names = [each.name for each in found]
+        ids = [each.id for each in found if all_names.count(each.name) > 1 or incomplete]
+        return [*(name for name in all_names if all_names.count(name) == 1), *ids]
 
     return _offered(_fetched(ctx, names), incomplete)
 
 
 def complete_job(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The newest jobs, each with what it does."""
+    """The newest jobs, each with its status and operation."""
 
     async def jobs(gateway: "Gateway") -> list[CompletionItem]:
         found = gateway.jobs.list(limit=_MAX_JOBS)
@@ -82,17 +84,16 @@ def complete_job(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 
 def own_folders() -> list[Path]:
-    """The folders of kinds that do not come with the package (`GATEWAY_SPECS`)."""
+    """The folders in `GATEWAY_SPECS`."""
     return [Path(folder) for folder in os.environ.get("GATEWAY_SPECS", "").split(os.pathsep) if folder]
 
 
 def _fetched(ctx: click.Context, ask: "Callable[[Gateway], Awaitable[list[Any]]]") -> list[Any]:
-    """Names from the gateway; none if it does not respond in time for a shell."""
+    """Values from the gateway; none after an error, or if it does not answer in time."""
     from gateway.client import Gateway, RetryPolicy
 
     async def fetch() -> list[Any]:
-        where = [ctx.params.get(name) for name in ("url", "workspace", "organization")]
-        url, workspace, organization = where
+        url, workspace, organization = (ctx.params.get(name) for name in ("url", "workspace", "organization"))
         async with asyncio.timeout(_TIMEOUT):
             never = RetryPolicy(retries=0)
             async with Gateway(
@@ -107,7 +108,7 @@ def _fetched(ctx: click.Context, ask: "Callable[[Gateway], Awaitable[list[Any]]]
 
 
 def _typed(ctx: click.Context, argument: str) -> str:
-    """An argument typed so far; click forgets them all when an option's value is to be completed."""
+    """An argument typed so far, read from the command line: click has none while it completes an option's value."""
     if ctx.params.get(argument):
         return str(ctx.params[argument])
     words = split_arg_string(os.environ.get("COMP_WORDS", ""))
@@ -123,7 +124,7 @@ def _folder(ctx: click.Context) -> Path | None:
 
 
 def _folders() -> list[Path]:
-    """The folders of all kinds; none where GATEWAY_SPECS is wrong, which commands report."""
+    """The folders of all kinds; none if GATEWAY_SPECS is invalid, which the commands themselves report."""
     from gateway.kinds.loading import spec_folders
     from gateway.kinds.sources import SpecError
 
@@ -134,7 +135,7 @@ def _folders() -> list[Path]:
 
 
 def _entity(ctx: click.Context) -> Mapping[str, Any]:
-    """The spec file of the entity typed so far; {} where there is none."""
+    """The spec file of the entity typed so far; {} if there is none."""
     from gateway.kinds.sources import read_yaml
 
     folder = _folder(ctx)

@@ -1,4 +1,4 @@
-"""`gateway specs import` and `gateway specs diff`: kinds from OpenAPI documents, and what differs between two."""
+"""`gateway specs import` and `gateway specs diff`: kinds from OpenAPI documents, and differences of two kinds."""
 
 import asyncio
 import re
@@ -23,7 +23,7 @@ from gateway.spec_import.report import SHOWN, report_lines
 from gateway.spec_import.sources import is_url
 from gateway.spec_import.writing import REPORT, files_of, write_kind
 
-#: changes that are shown after an import; `gateway specs diff` shows all
+#: maximum number of changes that an import prints; `gateway specs diff` prints all
 _SHOWN_CHANGES = 20
 
 EXAMPLES = """\b
@@ -39,7 +39,7 @@ into_option = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
     show_default="here",
-    help="The folder in which the kind's folder is written; name it in GATEWAY_SPECS.",
+    help="Folder in which the kind's folder is created; add it to GATEWAY_SPECS.",
 )
 
 
@@ -69,9 +69,9 @@ def import_spec(
 ) -> None:
     """Make a kind from an OpenAPI 3 or Swagger 2 document.
 
-    Writes the specs and import-report.txt into a folder named like the kind. The report lists what was mapped, what was
-    guessed and why, and what needs a person. Keep corrections in an overlay: importing a newer document applies them
-    again and shows what changed.
+    Writes the specs and import-report.txt into a folder with the name of the kind. The report lists what was mapped,
+    what was guessed and why, and what you have to check. Keep your corrections in an overlay: the import of a newer
+    document applies them again and shows what changed.
     """
     if kind is not None and not re.fullmatch(KIND_NAME, kind):
         raise click.BadParameter("write lower-case letters, digits and hyphens, such as parcels", param_hint="--kind")
@@ -97,7 +97,7 @@ def _print(imported: Imported, folder: Path, before: Kind | None) -> None:
         _print_changes(changes[:_SHOWN_CHANGES])
         if len(changes) > _SHOWN_CHANGES:
             click.echo(f"  and {len(changes) - _SHOWN_CHANGES} more")
-    click.echo(f"\nwritten to {folder}; every finding is in {folder / REPORT}", err=True)
+    click.echo(f"\nwrote {folder}; all findings are in {folder / REPORT}", err=True)
     click.echo(f"next: gateway specs lint {folder}", err=True)
 
 
@@ -110,11 +110,11 @@ def _print(imported: Imported, folder: Path, before: Kind | None) -> None:
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="OpenAPI Overlay for a NEW that is a document.",
+    help="If NEW is a document: OpenAPI Overlay to apply.",
 )
-@click.option("--include", metavar="GLOB", multiple=True, help="As with import, for a NEW that is a document.")
-@click.option("--server", metavar="URL", help="As with import, for a NEW that is a document.")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 if working calls may fail.")
+@click.option("--include", metavar="GLOB", multiple=True, help="If NEW is a document: as for import.")
+@click.option("--server", metavar="URL", help="If NEW is a document: as for import.")
+@click.option("--exit-code", is_flag=True, help="Exit code 1 if working calls may fail.")
 def diff_specs(
     old: str, new: str, overlays: Sequence[Path], include: Sequence[str], server: str | None, exit_code: bool
 ) -> None:
@@ -133,7 +133,7 @@ def diff_specs(
     changes = list(changes_between(before, after))
     _print_changes(changes)
     breaking = sum(change.is_breaking for change in changes)
-    click.echo(f"{len(changes)} changes, {breaking} of them may break calls", err=True)
+    click.echo(f"{len(changes)} changes, {breaking} of them may make calls fail", err=True)
     sys.exit(1 if exit_code and breaking else 0)
 
 
@@ -143,7 +143,7 @@ def _print_changes(changes: Sequence[Change]) -> None:
 
 
 def kind_or_folder(name: str) -> Kind:
-    """The loaded kind of this name, or the kind in this folder.
+    """The loaded kind with this name, or the kind in this folder.
 
     Raises SpecError, UnknownConnectorType and, if the folder has no kind, ClickException.
     """

@@ -1,4 +1,4 @@
-"""One action of a kind called against a sandbox in this process."""
+"""Calls one action of a kind in a sandbox in this process."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,14 +18,14 @@ from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
 
-#: stands for every credential and variable; the sandbox takes any that does not begin with `bad`
+#: the value of every credential and variable; the sandbox accepts any that does not begin with `bad`
 _ANY = "sandbox"
 
 
-async def tried(
+async def try_action(
     kind: Kind, entity: str, action: str, params: Mapping[str, Any]
 ) -> tuple[dict[str, Any], GatewayError | None]:
-    """A call in the sandbox: the requests as the sandbox received them, and the response or the error."""
+    """Call an action: the requests that the sandbox received with the response or the error, and the error."""
     shown: dict[str, Any] = {}
     failure: GatewayError | None = None
     async with playing(kind) as (address, received), _connected(kind, address) as connector:
@@ -44,7 +44,7 @@ async def tried(
 
 @asynccontextmanager
 async def _connected(kind: Kind, address: str) -> AsyncIterator[UpstreamConnector]:
-    """A connector of a kind at a sandbox, with credentials made up for its first authentication method."""
+    """A connector of a kind at a sandbox, with invented credentials for its first authentication method."""
     override = parse_override(address)
     method = next(iter(kind.spec.authentication.values()))
     credentials = dict.fromkeys([*method.credentials, method.token or _ANY], _ANY)

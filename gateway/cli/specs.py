@@ -26,7 +26,7 @@ from gateway.settings import settings_of
 
 @click.group()
 def specs() -> None:
-    """The specs of connector kinds: make, import, check, show and compare them."""
+    """Make, import, check, show and compare the specs of kinds."""
 
 
 specs.add_command(import_spec)
@@ -36,7 +36,10 @@ specs.add_command(diff_specs)
 @specs.command("lint")
 @click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 def lint_specs(folders: Sequence[Path]) -> None:
-    """Check the specs in FOLDERS, or all loaded specs, and print each error with file and line."""
+    """Check specs and print each error with file and line.
+
+    Without FOLDERS, all loaded specs are checked.
+    """
     found = [kind for folder in folders for kind in _kinds_in(folder)] or _known_folders()
     errors = [error for folder in found for error in lint(folder)]
     for error in errors:
@@ -46,7 +49,7 @@ def lint_specs(folders: Sequence[Path]) -> None:
 
 
 def _kinds_in(folder: Path) -> list[Path]:
-    """The folder of a kind itself, or the kinds in a folder of several."""
+    """The folder itself if it is a kind's, else the folders of kinds in it."""
     inside = sorted(path.parent for path in folder.glob("*/connector.yaml"))
     return [folder] if (folder / "connector.yaml").exists() or not inside else inside
 
@@ -64,7 +67,7 @@ def _known_folders() -> list[Path]:
 @click.argument("action", required=False)
 @output_option
 def show_spec(kind: str, entity: str | None, action: str | None, output_format: str | None) -> None:
-    """Show a loaded spec. KIND is a name, or a folder that is not loaded yet."""
+    """Show a spec. KIND is the name of a loaded kind, or a folder."""
     write(_shown(_kind(kind), entity, action), Format(output_format) if output_format else Format.JSON)
 
 
@@ -92,14 +95,14 @@ def _shown(kind: Kind, entity: str | None, action: str | None) -> dict[str, Any]
 @click.argument("kind")
 @into_option
 def new_spec(kind: str, root: Path) -> None:
-    """Make the folder of a new kind: a connector.yaml and one entity, ready to be changed and tried."""
+    """Create the folder of a new kind. It contains connector.yaml and one entity, ready to be changed and tried."""
     if not re.fullmatch(KIND_NAME, kind):
         raise click.BadParameter(
             "write lower-case letters, digits and hyphens, such as parcel-tracking", param_hint="KIND"
         )
     folder = root / kind
     if folder.exists():
-        raise click.ClickException(f"{folder} exists already; choose another name, or change what is there")
+        raise click.ClickException(f"{folder} exists already; choose another name, or edit its files")
     folder.mkdir(parents=True)
     for name, text in starter_files(kind).items():
         (folder / name).write_text(text, "utf-8")
@@ -114,17 +117,18 @@ def new_spec(kind: str, root: Path) -> None:
 @click.argument("params", nargs=-1, shell_complete=complete_param)
 @output_option
 def try_spec(kind: str, entity: str, action: str, params: Sequence[str], output_format: str | None) -> None:
-    """Call one action of a kind against the sandbox and show request and response.
+    """Call one action in the sandbox and show request and response.
 
-    KIND is a name or a folder. Without PARAMS the action's example is called. Nothing leaves this machine.
+    KIND is a name or a folder. Without PARAMS, the params of the action's example are sent. No request leaves this
+    machine.
     """
-    # The sandbox and the engine take a moment to load.
-    from gateway.cli.spec_trial import tried
+    # imported here because the sandbox and the engine are slow to import
+    from gateway.cli.spec_trial import try_action
 
     found = _kind(kind)
     operation = found.operation(entity, action)
     given = read_params(params, operation.schema) if params else dict(operation.action.example)
-    shown, failure = asyncio.run(tried(found, entity, action, given))
+    shown, failure = asyncio.run(try_action(found, entity, action, given))
     write(shown, Format(output_format) if output_format else Format.JSON)
     if failure is not None:
         raise failure

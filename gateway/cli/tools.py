@@ -23,7 +23,7 @@ Definitions = list[dict[str, Any]]
     show_default=True,
     help="Format of the tool definitions.",
 )
-@click.option("--kind", shell_complete=complete_kind, help="Only operations of this kind.")
+@click.option("--kind", metavar="KIND", shell_complete=complete_kind, help="Only operations of this kind.")
 @click.option("--effect", type=click.Choice(["read", "idempotent", "write"]), help="Only operations of this effect.")
 @connector_option("Only operations of this connector.")
 @click.option("--operations", multiple=True, metavar="NAMES", help="Only these operations: kind.entity.action,…")

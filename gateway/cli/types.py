@@ -20,7 +20,7 @@ from gateway.kinds.suggestions import did_you_mean, known_actions
 from gateway.operation_search.command_line import example_call
 
 Facts = Mapping[str, Any]
-#: objects within objects whose members are shown
+#: maximum depth of nested objects whose members are shown
 _MAX_DEPTH = 3
 
 
@@ -48,7 +48,7 @@ def types(
     gateway types support-desk --python > support_desk.py
     """
     if is_python and (kind is None or entity is not None):
-        raise click.UsageError("--python prints one kind as a whole: gateway types KIND --python")
+        raise click.UsageError("--python needs a KIND and no ENTITY: gateway types KIND --python")
     facts = _shipped(kind) if offline else run(_facts(kind, **where))
     form = format_of(output_format)
     if kind is None:
@@ -61,7 +61,7 @@ def types(
     place = _place(facts, entity, action)
     if form is Format.TABLE:
         for part in _rendered(facts, entity, action):
-            # text holds commands to copy, which must not be broken
+            # commands in the text are copied, so their lines must not be broken
             Console().print(part, soft_wrap=isinstance(part, Text))
     else:
         write(place, form)
@@ -99,7 +99,7 @@ def _place(kind: Facts, entity: str | None, action: str | None) -> Any:
 
 
 def _rendered(kind: Facts, entity: str | None, action: str | None) -> list[RenderableType]:
-    """The part as text for people."""
+    """The requested part of a kind as text and tables."""
     place = _place(kind, entity, action)
     if entity is None:
         return [_heading(kind["title"], kind["description"]), *_connecting(kind), *_entities(kind)]
@@ -115,7 +115,7 @@ def _heading(title: str, description: str) -> Text:
 
 
 def _connecting(kind: Facts) -> list[RenderableType]:
-    """One command for each way of connecting."""
+    """A `gateway connect` command for each authentication method."""
     variables = [f"--env {name}=…" for name, facts in kind["environment"].items() if facts.get("required")]
     lines = []
     for method in kind["auth_methods"]:
@@ -144,7 +144,7 @@ def _params(schema: Facts) -> RenderableType:
 
 
 def _rows(schema: Facts, definitions: Facts, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, bool, Facts]]:
-    """The params and, as dotted names, the members of those that are objects: name, whether needed, schema."""
+    """Dotted name, whether required, and schema of each param and of the members of objects."""
     for name, param in schema.get("properties", {}).items():
         facts = {**definitions.get(param.get("$ref", "").removeprefix("#/$defs/"), {}), **param}
         yield f"{prefix}{name}", name in schema.get("required", ()), facts

@@ -23,9 +23,9 @@ from gateway.cli.shell_completion import complete_entity, complete_kind, complet
 @format_option
 @gateway_options
 def upload(**options: Any) -> None:
-    """Send a file to an application, and print the answer of the entity's create.
+    """Send a file to an application with the action create of ENTITY, and print the result.
 
-    If the connection breaks, a large file continues where it stopped, for applications with upload sessions.
+    If the connection breaks, the command resumes the upload of a large file, if the application supports that.
 
     \b
     gateway upload jira issue_attachments report.pdf issueIdOrKey=ACME-7

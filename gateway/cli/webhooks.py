@@ -22,7 +22,7 @@ _TIMEOUT = 15.0
 
 @click.group(epilog=EXIT_CODES)
 def webhooks() -> None:
-    """Webhooks: events delivered to your service by Standard Webhooks."""
+    """Webhooks: events delivered to your service as defined by Standard Webhooks."""
 
 
 @webhooks.command()
@@ -30,8 +30,8 @@ def webhooks() -> None:
 @types_option
 @connector_option("Only events of this connector.")
 @click.option("--entity", metavar="ENTITY", help="Only records of this entity.")
-@click.option("--include-record", is_flag=True, help="Deliver the record as the copy has it.")
-@click.option("--description", metavar="TEXT", help="What the webhook is for.")
+@click.option("--include-record", is_flag=True, help="Include the record from the synchronized copy.")
+@click.option("--description", metavar="TEXT", help="Description of the webhook.")
 @output_option
 @gateway_options
 def create(
@@ -66,7 +66,7 @@ def create(
 @output_option
 @gateway_options
 def list_webhooks(output_format: str | None, **where: Any) -> None:
-    """List webhooks, the newest first."""
+    """List webhooks, newest first."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -94,7 +94,7 @@ def delete(webhook_id: str, **where: Any) -> None:
 @click.argument("webhook_id")
 @gateway_options
 def enable(webhook_id: str, **where: Any) -> None:
-    """Enable a webhook that was disabled; it continues after the last event that it took."""
+    """Enable a disabled webhook. Deliveries continue after the last event that the receiver accepted."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -109,7 +109,7 @@ def enable(webhook_id: str, **where: Any) -> None:
 @output_option
 @gateway_options
 def test(webhook_id: str, output_format: str | None, **where: Any) -> None:
-    """Send a test event now; exit code 1 unless the receiver answers 2xx."""
+    """Send a test event now. The exit code is 1 unless the receiver answers 2xx."""
 
     async def work() -> bool:
         async with open_gateway(**where) as gateway:
@@ -126,7 +126,7 @@ def test(webhook_id: str, output_format: str | None, **where: Any) -> None:
 @output_option
 @gateway_options
 def rotate(webhook_id: str, output_format: str | None, **where: Any) -> None:
-    """Print another secret; for a day deliveries are signed with the previous one too."""
+    """Create a new secret and print it. For a day, deliveries are signed with the previous secret too."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -137,12 +137,16 @@ def rotate(webhook_id: str, output_format: str | None, **where: Any) -> None:
 
 @webhooks.command()
 @click.argument("webhook_id")
-@click.option("--status", type=click.Choice(["pending", "succeeded", "failed"]), help="Only with this status.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option(
+    "--status", type=click.Choice(["pending", "succeeded", "failed"]), help="Only deliveries with this status."
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of deliveries."
+)
 @output_option
 @gateway_options
 def deliveries(webhook_id: str, status: str | None, limit: int, output_format: str | None, **where: Any) -> None:
-    """List a webhook's deliveries, the newest event first."""
+    """List a webhook's deliveries, newest event first."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -157,10 +161,12 @@ def deliveries(webhook_id: str, status: str | None, limit: int, output_format: s
 
 @webhooks.command()
 @click.argument("webhook_id")
-@click.option("--after", type=click.IntRange(min=0), required=True, metavar="ID", help="Events after this id.")
+@click.option(
+    "--after", type=click.IntRange(min=0), required=True, metavar="ID", help="Deliver the events after this id."
+)
 @gateway_options
 def replay(webhook_id: str, after: int, **where: Any) -> None:
-    """Deliver past events again, with the webhook-id that they had."""
+    """Deliver past events again, each with its previous webhook-id header."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -177,12 +183,19 @@ def replay(webhook_id: str, after: int, **where: Any) -> None:
 @click.option(
     "--secret", metavar="whsec_…", help="Secret that signs the deliveries; by default a new one, which is printed."
 )
-@click.option("--after", type=click.IntRange(min=0), metavar="ID", help="Begin after this event, not now.")
+@click.option(
+    "--after",
+    type=click.IntRange(min=0),
+    metavar="ID",
+    help="Begin after the event with this id.  [default: the latest]",
+)
 @gateway_options
 def listen(
     receiver: str, types: tuple[str, ...], connector: str | None, secret: str | None, after: int | None, **where: Any
 ) -> None:
-    """Forward events to RECEIVER, a local URL, signed as webhooks are, until Ctrl-C. For development: no retries.
+    """Forward events to RECEIVER, a local URL, until Ctrl-C.
+
+    For development. Deliveries are signed like those of a webhook, but not retried.
 
     \b
     gateway webhooks listen http://localhost:8000/webhooks --type 'job.*'

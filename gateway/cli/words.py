@@ -1,4 +1,4 @@
-"""Text from applications, made safe for a terminal."""
+"""Formats values as text, and makes text from applications safe for a terminal."""
 
 import re
 from datetime import datetime
@@ -19,7 +19,7 @@ def printable(text: str) -> str:
 
 
 def shown(value: Any, max_length: int = 60) -> str:
-    """A value as a table shows it."""
+    """The text of a value in a table."""
     match value:
         case None:
             return ""
@@ -40,7 +40,7 @@ def shown(value: Any, max_length: int = 60) -> str:
 
 
 def ago(value: Any, now: datetime) -> str | None:
-    """A time as its distance from now: 3 min ago, in 2 h; None for what is not a time."""
+    """The distance of a time from now: 3 min ago, in 2 h; None if the value is not a time."""
     if isinstance(value, str) and _MOMENT.fullmatch(value):
         value = datetime.fromisoformat(value)
     if not isinstance(value, datetime):

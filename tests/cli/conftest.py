@@ -1,4 +1,4 @@
-"""The command line on the stub of the client: a command in this process, or one of its own where that matters."""
+"""Runs commands against the stub server of the client tests, in this process or in a child process."""
 
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -36,7 +36,7 @@ def environment(server: TestServer) -> dict[str, str]:
 
 @pytest.fixture
 def command(environment: dict[str, str], tmp_path: Path) -> Callable[..., Awaitable[Ended]]:
-    """`await command("call", …)`: a command run to its end in this process, in a folder of its own."""
+    """`await command("call", …)` runs a command in this process, in a temporary folder."""
 
     async def run(*words: str, stdin: bytes = b"", **variables: str) -> Ended:
         return await invoked(*words, environment={**environment, **variables}, directory=tmp_path, stdin=stdin)
@@ -46,7 +46,7 @@ def command(environment: dict[str, str], tmp_path: Path) -> Callable[..., Awaita
 
 @pytest.fixture
 def process(environment: dict[str, str], tmp_path: Path) -> Callable[..., Awaitable[Ended]]:
-    """`command` in a process of its own: for what imports, shells and terminals do to it."""
+    """`await process("call", …)` runs a command in a child process, for tests of imports and of shell completion."""
 
     async def run(*words: str, **variables: str) -> Ended:
         return await ran(*words, environment={**environment, **variables}, directory=tmp_path)
@@ -56,7 +56,7 @@ def process(environment: dict[str, str], tmp_path: Path) -> Callable[..., Awaita
 
 @pytest.fixture
 def start(environment: dict[str, str], tmp_path: Path) -> Callable[..., Awaitable[Process]]:
-    """`await start("call", …)`: a process that still runs, for signals and pipes."""
+    """`await start("call", …)` starts a child process, for tests of signals and pipes."""
 
     async def run(*words: str, **variables: str) -> Process:
         return await started(*words, environment={**environment, **variables}, directory=tmp_path)

@@ -1,4 +1,4 @@
-"""The gateway's own API from the command line."""
+"""`gateway api`, and the commands that list workspaces, grants and logs."""
 
 import pytest
 
@@ -16,7 +16,7 @@ async def test_a_request_is_sent_with_a_token_and_its_answer_printed(command, st
     assert stub.headers[-1]["Authorization"].startswith("Bearer ")
 
 
-async def test_a_body_and_headers_are_sent_as_they_are(command, stub):
+async def test_a_body_and_headers_are_sent_unchanged(command, stub):
     ended = await command(
         *("api", "POST", f"integrations/connectors/{CONNECTOR_ID}/execute"),
         *("-d", '{"entity": "tickets", "action": "list", "params": {}}', "-H", "Idempotency-Key=k1"),
@@ -28,7 +28,7 @@ async def test_a_body_and_headers_are_sent_as_they_are(command, stub):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("api", "GET", "nowhere"), 4, ""),
         (("api", "POST", "jobs", "-d", "[1"), 2, "is not a JSON object"),
@@ -36,11 +36,11 @@ async def test_a_body_and_headers_are_sent_as_they_are(command, stub):
         (("audit", "--limit", "0"), 2, "0 is not in the range"),
     ],
 )
-async def test_what_cannot_be_sent_or_is_not_there_says_so(command, words, code, said):
+async def test_an_invalid_or_unknown_request_is_refused_with_a_message(command, words, code, message):
     ended = await command(*words)
 
     assert ended.code == code
-    assert said in ended.err
+    assert message in ended.err
     assert "Traceback" not in ended.err
 
 

@@ -52,11 +52,11 @@ SCHEMA = {
         (["external_id:=17"], {"external_id": 17}),
     ],
 )  # fmt: skip
-def test_words_become_params_of_the_types_expected(words, params):
+def test_words_become_params_of_the_expected_types(words, params):
     assert read_params(words, SCHEMA) == params
 
 
-def test_files_hold_texts_and_params(tmp_path):
+def test_params_are_read_from_files(tmp_path):
     (tmp_path / "letter.txt").write_text("Dear Ada")
     (tmp_path / "ticket.json").write_text('{"subject": "Fire"}')
     (tmp_path / "all.json").write_text('{"per_page": 2}')
@@ -77,12 +77,12 @@ def test_files_hold_texts_and_params(tmp_path):
         ("@nowhere.json", "cannot read nowhere.json: No such file"),
     ],
 )
-def test_what_is_no_param_is_told_with_what_is(word, message):
+def test_an_invalid_word_is_refused_with_the_valid_formats(word, message):
     with pytest.raises(click.BadParameter, match=message):
         read_params([word], SCHEMA)
 
 
-def test_a_value_cannot_be_an_object_too():
+def test_a_param_cannot_have_a_value_and_members():
     with pytest.raises(click.BadParameter, match=r"ticket has a value already"):
         read_params(["ticket=5", "ticket.subject=Fire"], {})
 
@@ -97,7 +97,7 @@ def test_secrets_come_from_files(tmp_path):
 
 
 @pytest.mark.parametrize("kind", list(shipped_catalog()), ids=lambda kind: kind.name)
-def test_every_example_reads_back_as_it_was_shown(kind):
+def test_the_words_of_every_example_are_read_back_as_its_params(kind):
     read, examples = {}, {}
     for operation in kind.operations.values():
         examples[operation.name] = example = operation.action.example
@@ -131,5 +131,5 @@ PAGED = {
         ({}, {}, None, {}),
     ],
 )
-def test_all_records_are_asked_for_in_the_largest_pages_unless_the_caller_says_how_large(params, facts, limit, sent):
+def test_the_largest_page_size_is_sent_unless_the_caller_gives_one(params, facts, limit, sent):
     assert with_page_size(params, facts, limit) == sent

@@ -1,4 +1,4 @@
-"""Each command as a process against a server that plays the contract."""
+"""Each command against a stub server that implements the contract."""
 
 import asyncio
 import hashlib
@@ -28,7 +28,7 @@ async def test_words_are_typed_by_the_operations_schema(command, stub):
     assert stub.bodies[-1]["params"] == {"ticket": {"subject": "42", "requester_id": 7}}
 
 
-async def test_all_pages_are_followed_and_are_json_as_everything_piped_is(command):
+async def test_all_pages_are_fetched_and_printed_as_json_when_piped(command):
     piped = await command("call", "support-desk", "tickets", "list", "--all", "--select", "id")
     lines = await command("call", "support-desk", "tickets", "list", "--all", "-o", "ndjson")
     nothing = await command("call", "support-desk", "tickets", "list", "page=9", "--all")
@@ -38,7 +38,7 @@ async def test_all_pages_are_followed_and_are_json_as_everything_piped_is(comman
     assert nothing.json() == []
 
 
-async def test_fields_are_chosen_wherever_records_are_printed(command):
+async def test_commands_print_only_the_fields_that_are_selected(command):
     listed = await command("connectors", "list", "--fields", "name,status")
     jobs = await command("jobs", "list", "--json", "--fields", "id")
     one = await command("jobs", "show", JOB_ID, "--fields", "status")
@@ -51,7 +51,7 @@ async def test_fields_are_chosen_wherever_records_are_printed(command):
 
 
 @pytest.mark.parametrize("columns", ["80", "60"])
-async def test_a_table_keeps_the_status_on_a_narrow_terminal_and_says_what_it_leaves_out(command, columns):
+async def test_a_table_on_a_narrow_terminal_keeps_the_status_and_names_the_columns_left_out(command, columns):
     ended = await command("connectors", "list", "-o", "table", COLUMNS=columns)
 
     assert CONNECTOR_ID in ended.out
@@ -61,7 +61,7 @@ async def test_a_table_keeps_the_status_on_a_narrow_terminal_and_says_what_it_le
     assert "created_at" in ended.err
 
 
-async def test_a_table_is_for_people(command):
+async def test_a_table_is_followed_by_a_note_about_more_records(command):
     ended = await command("call", "support-desk", "tickets", "list", "-o", "table")
 
     assert "Ticket 1" in ended.out
@@ -119,7 +119,7 @@ async def test_a_job_that_failed_is_exit_code_6(command, stub):
     assert ended.err == f"Error: the application failed (job {JOB_ID})\n"
 
 
-async def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(start, stub):
+async def test_after_ctrl_c_the_job_continues_and_a_note_says_how_to_watch_it(start, stub):
     stub.job_states += [{"status": "running"}]
     process = await start("jobs", "watch", JOB_ID)
     await stub.wait_for_requests("GET", f"/api/v1/jobs/{JOB_ID}", times=3)
@@ -142,7 +142,7 @@ async def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(start, stub):
         (("types", "support-desk", "tikets"), 1, "did you mean tickets?"),
     ],
 )  # fmt: skip
-async def test_errors_say_how_to_mend_it(command, words, code, message):
+async def test_errors_say_how_to_fix_them(command, words, code, message):
     ended = await command(*words)
 
     assert (ended.code, ended.out) == (code, "")
@@ -157,21 +157,21 @@ async def test_a_wrong_secret_is_exit_code_3(command):
     assert "GATEWAY_CLIENT_SECRET" in ended.err
 
 
-async def test_a_gateway_that_is_away_is_exit_code_5(command, unused_tcp_port):
+async def test_a_gateway_that_cannot_be_reached_is_exit_code_5(command, unused_tcp_port):
     ended = await command("connectors", "list", GATEWAY_URL=f"http://127.0.0.1:{unused_tcp_port}")
 
     assert ended.code == 5
     assert "Connection refused; start it with `gateway up` or set GATEWAY_URL" in ended.err
 
 
-async def test_a_search_goes_by_conditions(command, stub):
+async def test_search_conditions_are_sent_as_a_query(command, stub):
     ended = await command("search", "support-desk", "tickets", "status=open", "--sort", "id:desc", "--limit", "3")
 
     assert ended.json() == TICKETS[:3]
     assert stub.bodies[-1]["params"]["query"] == {"filter": {"eq": {"status": "open"}}, "sort": [{"id": "desc"}]}
 
 
-async def test_a_file_is_saved_with_its_checksum_told(command, tmp_path):
+async def test_a_saved_file_is_reported_with_its_checksum(command, tmp_path):
     ended = await command("download", "support-desk", "attachments", "attachment_id=7", "-o", "a.bin")
 
     assert (tmp_path / "a.bin").read_bytes() == BLOB
@@ -179,7 +179,7 @@ async def test_a_file_is_saved_with_its_checksum_told(command, tmp_path):
     assert ended.out == "a.bin\n"
 
 
-async def test_ctrl_c_keeps_a_files_bytes_and_the_same_command_goes_on(start, command, stub, tmp_path):
+async def test_after_ctrl_c_the_same_command_resumes_the_download(start, command, stub, tmp_path):
     stub.cuts.append(500_000)
     words = ("download", "support-desk", "attachments", "attachment_id=7", "-o", "a.bin")
     process = await start(*words)
@@ -197,7 +197,7 @@ async def test_ctrl_c_keeps_a_files_bytes_and_the_same_command_goes_on(start, co
     assert (tmp_path / "a.bin").read_bytes() == BLOB
 
 
-async def test_a_file_goes_into_a_pipe(start):
+async def test_a_file_is_written_to_a_pipe(start):
     process = await start("download", "support-desk", "attachments", "attachment_id=7", "-o", "-")
 
     out, _ = await process.communicate()
@@ -205,7 +205,7 @@ async def test_a_file_goes_into_a_pipe(start):
     assert out == BLOB
 
 
-async def test_a_pipe_that_closes_early_is_no_accident(start):
+async def test_a_pipe_closed_early_is_exit_code_141_without_a_message(start):
     process = await start("download", "support-desk", "attachments", "attachment_id=7", "-o", "-")
     await process.stdout.read(10)
     process.stdout._transport.close()
@@ -214,7 +214,7 @@ async def test_a_pipe_that_closes_early_is_no_accident(start):
     assert (await process.stderr.read()) == b""
 
 
-async def test_a_connector_is_made_with_a_secret_from_a_file(command, stub, tmp_path):
+async def test_a_connector_is_created_with_a_secret_from_a_file(command, stub, tmp_path):
     (tmp_path / "token").write_text("s3cret-token\n")
 
     ended = await command(
@@ -226,7 +226,7 @@ async def test_a_connector_is_made_with_a_secret_from_a_file(command, stub, tmp_
     assert stub.bodies[-1]["credentials"] == {"email": "a@b.example", "api_token": "s3cret-token"}
 
 
-async def test_a_second_connector_of_one_name_is_refused_unless_it_is_meant(command, stub):
+async def test_a_second_connector_of_one_name_needs_if_exists(command, stub):
     words = ("connect", "support-desk", "--name", "Help", "--env", "subdomain=acme")
     credentials = ("--credential", "email=a@b.example", "--credential", "api_token=t")
 
@@ -234,7 +234,7 @@ async def test_a_second_connector_of_one_name_is_refused_unless_it_is_meant(comm
     updated = await command(*words, *credentials, "--if-exists", "update")
 
     assert refused.code == 1
-    assert f"{CONNECTOR_ID}; --if-exists update authorizes it anew" in refused.err
+    assert f"{CONNECTOR_ID}; --if-exists update authorizes it again" in refused.err
     assert updated.code == 0
     assert stub.bodies[-1]["if_exists"] == "update"
 
@@ -254,7 +254,7 @@ async def test_a_misspelt_credential_is_named_instead_of_another_method(command)
     assert (ended.code, "did you mean email?" in ended.err) == (2, True)
 
 
-async def test_consent_is_waited_for_and_its_address_printed(command, stub):
+async def test_the_consent_url_is_printed_and_the_connector_awaited(command, stub):
     stub.flow += [{"status": "pending"}, {"status": "completed", "connector_id": CONNECTOR_ID}]
     stub.kind["oauth"] = True
 
@@ -273,7 +273,7 @@ async def test_a_connector_is_checked_and_deleted(command):
     assert (deleted.code, deleted.err) == (0, f"deleted Help ({CONNECTOR_ID})\n")
 
 
-async def test_a_deletion_is_asked_about(command, stub):
+async def test_a_deletion_needs_confirmation(command, stub):
     ended = await command("connectors", "delete", "Help", stdin=b"n\n")
 
     assert ended.code == 1
@@ -315,7 +315,7 @@ async def test_a_watched_job_that_fails_is_exit_code_6(command, stub):
     assert ended.err == "Error: the job is failed: no such ticket\n"
 
 
-async def test_a_job_is_canceled_and_tried_again(command):
+async def test_a_job_is_canceled_and_retried(command):
     canceled = await command("jobs", "cancel", JOB_ID)
     again = await command("jobs", "retry", JOB_ID)
 
@@ -338,7 +338,7 @@ async def test_types_need_no_gateway(command):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-async def test_shells_learn_the_commands(process, shell):
+async def test_a_completion_script_is_printed_for_each_shell(process, shell):
     ended = await process("completion", shell, PATH="/usr/bin:/bin")
 
     assert "_GATEWAY_COMPLETE" in ended.out
@@ -370,15 +370,15 @@ async def test_a_shell_is_offered_params_fields_connectors_and_jobs(command, wor
     ask = {"_GATEWAY_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
 
     found = await command(**ask)
-    away = await command(**ask, GATEWAY_URL=f"http://127.0.0.1:{unused_tcp_port}")
+    unreachable = await command(**ask, GATEWAY_URL=f"http://127.0.0.1:{unused_tcp_port}")
 
-    misled = await command(**ask, GATEWAY_SPECS="/not/there")
+    invalid = await command(**ask, GATEWAY_SPECS="/not/there")
 
     assert [line.partition(",")[2] for line in found.out.splitlines()] == offered
-    assert (away.code, away.err) == (misled.code, misled.err) == (0, "")
+    assert (unreachable.code, unreachable.err) == (invalid.code, invalid.err) == (0, "")
 
 
-async def test_a_file_that_is_not_there_says_so_wherever_it_was_to_go(command, stub, tmp_path):
+async def test_a_file_missing_at_the_application_is_exit_code_4(command, stub, tmp_path):
     stub.missing_file = "the application has no file 7"
 
     into = await command("download", "support-desk", "attachments", "attachment_id=7", "-o", str(tmp_path))
@@ -394,7 +394,7 @@ async def test_examples_to_copy_are_never_wrapped(command):
     assert any(line.startswith("gateway call support-desk tickets create ") and len(line) > 60 for line in lines)
 
 
-async def test_colour_is_for_terminals(command):
+async def test_output_that_is_piped_has_no_colour(command):
     ended = await command("call", "support-desk", "tickets", "list", "-o", "table")
 
     assert "\x1b" not in ended.out + ended.err
@@ -435,7 +435,7 @@ async def test_a_short_id_of_a_job_is_accepted(command, stub):
 
 
 @pytest.mark.processes
-async def test_without_pipes_mcp_says_who_starts_it(environment, tmp_path):
+async def test_mcp_without_a_pipe_says_that_a_host_starts_it(environment, tmp_path):
     process = await asyncio.create_subprocess_exec(
         *GATEWAY, "mcp", env=environment, cwd=tmp_path, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
     )
@@ -461,3 +461,8 @@ def test_no_option_overwrites_an_argument(words, found):
     options = {each.name for each in found.params if isinstance(each, click.Option)}
 
     assert arguments & options == set(), words
+
+
+@pytest.mark.parametrize(("words", "found"), commands(main), ids=lambda each: each if isinstance(each, str) else "")
+def test_every_option_has_a_help_text(words, found):
+    assert [each.name for each in found.params if isinstance(each, click.Option) and not each.help] == [], words

@@ -1,4 +1,4 @@
-"""`gateway doctor` and `gateway status`: each check by itself, and the commands on real stores."""
+"""`gateway doctor` and `gateway status`: each check, and the commands with PostgreSQL and Redis."""
 
 import asyncio
 import json
@@ -34,11 +34,11 @@ from tests.harness.databases import created_database, url_of
 @pytest.mark.parametrize(
     "name", ["GATEWAY_BIND", "GATEWAY_PROFILE", "GATEWAY_UPSTREAM_TEAM_CHAT", "GATEWAY_OAUTH_X_CLIENT_ID", "HOME"]
 )
-def test_a_variable_that_is_a_setting_is_no_finding(name: str):
+def test_a_variable_of_a_known_setting_is_accepted(name: str):
     assert list(of_environment({name: "x"})) == []
 
 
-def test_a_setting_misspelt_is_found_with_the_nearest_one():
+def test_a_misspelt_setting_is_a_warning_with_the_nearest_name():
     [finding] = of_environment({"GATEWAY_DATABASE_URI": "CANARY"})
 
     assert finding.status is CheckStatus.WARNING
@@ -46,7 +46,7 @@ def test_a_setting_misspelt_is_found_with_the_nearest_one():
     assert "CANARY" not in finding.message
 
 
-def test_missing_keys_are_wrong_and_an_unknown_kind_is_odd():
+def test_missing_keys_are_a_failure_and_an_unknown_kind_is_reported():
     found = {each.what: each for each in of_settings(Settings(), {"GATEWAY_UPSTREAM_NO_SUCH": "http://127.0.0.1:1"})}
 
     assert found["encryption keys"].status is CheckStatus.FAILED
@@ -54,7 +54,7 @@ def test_missing_keys_are_wrong_and_an_unknown_kind_is_odd():
     assert "no-such" in found["environment"].message
 
 
-def test_a_kind_with_errors_is_named_with_what_is_wrong(tmp_path: Path):
+def test_a_kind_with_spec_errors_is_a_failure_that_lists_them(tmp_path: Path):
     files = starter_files("parcels")
     (tmp_path / "connector.yaml").write_text(files["connector.yaml"])
     (tmp_path / "items.yaml").write_text(files["items.yaml"].replace("effect: read", "effect: reads", 1))
@@ -65,33 +65,33 @@ def test_a_kind_with_errors_is_named_with_what_is_wrong(tmp_path: Path):
     assert "items.yaml:13: actions.list.effect: is 'reads'" in str(failed)
 
 
-def test_an_upstream_that_cannot_be_read_is_wrong():
+def test_an_invalid_upstream_override_is_a_failure():
     found = {each.what: each for each in of_settings(Settings(), {"GATEWAY_UPSTREAM_TEAM_CHAT": "nonsense"})}
 
     assert found["upstreams"].status is CheckStatus.FAILED
     assert found["upstreams"].message.startswith("GATEWAY_UPSTREAM_TEAM_CHAT: ")
 
 
-def test_a_synchronization_of_an_unknown_kind_is_wrong():
+def test_a_synchronization_interval_of_an_unknown_kind_is_a_failure():
     found = {each.what: each for each in of_settings(Settings(sync_every={"suport-desk": 60}), {})}
 
     assert found["synchronization"].status is CheckStatus.FAILED
     assert found["synchronization"].message.endswith("there is no kind 'suport-desk'; did you mean support-desk?")
 
 
-def test_links_that_would_name_the_bind_address_are_odd():
+def test_a_missing_public_url_is_a_warning_if_the_gateway_listens_on_all_addresses():
     found = {each.what for each in of_settings(Settings(bind="0.0.0.0:80"), {}) if each.status is CheckStatus.WARNING}
 
     assert "public URL" in found
 
 
-def test_a_data_directory_is_looked_at_where_it_will_be(tmp_path: Path):
+def test_a_data_directory_that_does_not_exist_yet_is_checked(tmp_path: Path):
     [finding, *_] = of_machine(Settings(data_dir=tmp_path / "not" / "there" / "yet"))
 
     assert (finding.what, finding.status) == ("data directory", CheckStatus.PASSED)
 
 
-def test_a_limit_of_open_files_below_the_configured_connections_is_odd(tmp_path: Path):
+def test_a_limit_of_open_files_below_the_configured_connections_is_a_warning(tmp_path: Path):
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     few = of_machine(Settings(data_dir=tmp_path, max_connections=1, max_upstream_connections=1))
     many = of_machine(Settings(data_dir=tmp_path, max_connections=allowed))
@@ -112,18 +112,18 @@ async def test_a_process_raises_its_limit_of_open_files_to_what_the_system_allow
     )
     assert process.stdout is not None
     async with asyncio.timeout(60):
-        said = await process.stdout.readline()
-        while b"the limit of open files" not in said:
-            said = await process.stdout.readline()
-            assert said, "it ended without a word"
+        line = await process.stdout.readline()
+        while b"the limit of open files" not in line:
+            line = await process.stdout.readline()
+            assert line, "the process ended without the log entry"
         process.terminate()
         await process.communicate()
 
-    event = json.loads(said)
+    event = json.loads(line)
     assert (event["was"], event["is"]) == (256, allowed)
 
 
-async def test_a_database_that_does_not_answer_is_told_without_its_password():
+async def test_a_database_that_cannot_be_reached_is_reported_without_its_password():
     [finding] = [each async for each in of_postgres(Settings(database_url="postgresql://u:CANARY@127.0.0.1:1/x"))]
 
     assert finding.status is CheckStatus.FAILED
@@ -140,7 +140,7 @@ async def test_a_database_that_was_not_migrated_says_what_to_run(postgres_url: s
     assert "gateway migrate" in found["schema"].message
 
 
-async def test_a_gateway_without_workers_is_found(database_url: str):
+async def test_a_gateway_without_workers_is_a_failure(database_url: str):
     settings = Settings(database_url=database_url, encryption_keys=new_key())
 
     found = {each.what: each async for each in of_postgres(settings)}
@@ -150,7 +150,7 @@ async def test_a_gateway_without_workers_is_found(database_url: str):
     assert "credentials" not in found
 
 
-async def test_connectors_that_rely_on_what_ends_are_found(database, database_url: str):
+async def test_connectors_that_rely_on_a_feature_with_an_end_date_are_reported(database, database_url: str):
     identity, settings = IdentityStore(database), Settings(database_url=database_url, encryption_keys=new_key())
     organization = await identity.create_organization(f"o-{uuid4().hex[:8]}")
     workspace = await identity.workspace_named(organization.id, "w")
@@ -162,25 +162,27 @@ async def test_connectors_that_rely_on_what_ends_are_found(database, database_ur
     found = [each.message async for each in of_sunsets(database, settings)]
     await store.delete(organization.id, connector_id)
 
-    assert any("connectors of support-desk that rely on it: 1; API token ends on 2027-04-30" in said for said in found)
+    assert any(
+        "connectors of support-desk that rely on it: 1; API token ends on 2027-04-30" in message for message in found
+    )
 
 
-async def test_redis_is_well_or_missed_but_never_needed(redis_url: str):
-    there = [each.status async for each in of_redis(redis_url)]
-    away = [each.status async for each in of_redis("redis://127.0.0.1:1/0")]
+async def test_redis_that_cannot_be_reached_is_only_a_warning(redis_url: str):
+    reachable = [each.status async for each in of_redis(redis_url)]
+    unreachable = [each.status async for each in of_redis("redis://127.0.0.1:1/0")]
 
-    assert there == [CheckStatus.PASSED]
-    assert away == [CheckStatus.WARNING]
+    assert reachable == [CheckStatus.PASSED]
+    assert unreachable == [CheckStatus.WARNING]
 
 
-async def test_a_front_end_that_is_not_there_is_odd():
+async def test_a_front_end_that_cannot_be_reached_is_a_warning():
     finding = await of_front_end(Settings(bind="127.0.0.1:1"))
 
     assert finding.status is CheckStatus.WARNING
     assert "gateway serve" in finding.message
 
 
-def test_the_front_end_is_looked_for_where_gateway_up_listens_unless_a_setting_says_otherwise(tmp_path, monkeypatch):
+def test_the_address_of_gateway_up_is_used_unless_a_setting_overrides_it(tmp_path, monkeypatch):
     monkeypatch.setenv("GATEWAY_DATA_DIR", str(tmp_path))
     (tmp_path / "address").write_text("http://127.0.0.1:18433\n")
 
@@ -190,7 +192,7 @@ def test_the_front_end_is_looked_for_where_gateway_up_listens_unless_a_setting_s
     assert (found, local_settings().bind) == ("127.0.0.1:18433", "127.0.0.1:9000")
 
 
-async def test_the_doctor_ends_with_1_when_something_is_wrong(database_url: str, redis_url: str, tmp_path: Path):
+async def test_the_doctor_exits_with_1_if_a_check_fails(database_url: str, redis_url: str, tmp_path: Path):
     environment = {
         "GATEWAY_DATABASE_URL": database_url,
         "GATEWAY_REDIS_URL": redis_url,

@@ -32,20 +32,20 @@ def test_a_json_filter_is_joined_to_the_conditions():
 
 
 @pytest.mark.parametrize("word", ["status", "=open", "two words=open"])
-def test_what_is_no_condition_is_told_with_what_is(word):
+def test_an_invalid_condition_is_refused_with_the_format(word):
     with pytest.raises(click.BadParameter, match="write field=value"):
         read_filter([word], FIELDS, None)
 
 
-def test_a_filter_that_is_no_json_is_told_with_one_that_is():
+def test_a_filter_that_is_not_json_is_refused_with_an_example():
     with pytest.raises(click.BadParameter, match="eq"):
         read_filter([], FIELDS, "status=open")
 
 
-def test_sorting_is_ascending_unless_told():
+def test_sorting_is_ascending_by_default():
     assert read_sort(["updated_at:desc,id"]) == [{"updated_at": "desc"}, {"id": "asc"}]
 
 
-def test_a_direction_that_is_none_is_refused():
+def test_an_unknown_sort_direction_is_refused():
     with pytest.raises(click.BadParameter, match="field:asc or field:desc"):
         read_sort(["updated_at:down"])

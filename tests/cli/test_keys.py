@@ -1,4 +1,4 @@
-"""`gateway keys` on a key file and a database, as an operator runs it."""
+"""`gateway keys` with a key file and a database."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ CREDENTIALS = {"api_token": "CANARY"}
 
 
 class Operator:
-    """Somebody at a shell."""
+    """Runs `gateway keys` with a key file and a database."""
 
     def __init__(self, database_url: str, key_file: Path) -> None:
         self.key_file = key_file
@@ -33,7 +33,7 @@ class Operator:
         )
         return ended.code, ended.out, ended.err
 
-    def known(self) -> list[tuple[str, bytes]]:
+    def keys_in_file(self) -> list[tuple[str, bytes]]:
         return parse_keys(self.key_file.read_text())
 
 
@@ -47,7 +47,7 @@ def operator(database_url: str, tmp_path: Path) -> Operator:
 @pytest.fixture
 async def connector(database: Database, operator: Operator):
     """Organization and id of a connector sealed by the first key."""
-    identity, store = IdentityStore(database), ConnectorStore(database, Vault(operator.known()))
+    identity, store = IdentityStore(database), ConnectorStore(database, Vault(operator.keys_in_file()))
     organization = await identity.create_organization(f"o-{uuid4().hex}")
     workspace = await identity.workspace_named(organization.id, "w")
     new = NewConnector(workspace, "support-desk", "c", "api_token", {}, CREDENTIALS)
@@ -58,7 +58,7 @@ async def connector(database: Database, operator: Operator):
 
 async def test_a_key_is_replaced_without_losing_a_credential(operator: Operator, database: Database, connector):
     added = await operator.keys("add")
-    newest, _ = operator.known()
+    newest, _ = operator.keys_in_file()
 
     too_early = await operator.keys("remove", "k1")
     rotated = await operator.keys("rotate")
@@ -67,17 +67,17 @@ async def test_a_key_is_replaced_without_losing_a_credential(operator: Operator,
     assert [added[0], too_early[0], rotated[0], removed[0]] == [0, 1, 0, 0]
     assert "k1 still wraps 1 credentials" in too_early[2]
     assert f"1 credentials are now wrapped by {newest[0]}" in rotated[1]
-    assert operator.known() == [newest]
+    assert operator.keys_in_file() == [newest]
     assert (await ConnectorStore(database, Vault([newest])).secret(*connector)).values == CREDENTIALS
 
 
-async def test_a_key_on_standby_opens_before_it_seals(operator: Operator):
+async def test_a_standby_key_decrypts_before_it_encrypts(operator: Operator):
     await operator.keys("add", "--standby")
-    standing_by = operator.known()
+    standing_by = operator.keys_in_file()
     await operator.keys("promote", standing_by[1][0])
 
     assert standing_by[0][0] == "k1"
-    assert operator.known() == standing_by[::-1]
+    assert operator.keys_in_file() == standing_by[::-1]
     assert operator.key_file.stat().st_mode & 0o777 == 0o600
 
 
@@ -93,7 +93,7 @@ async def test_the_list_counts_what_each_key_wraps_and_shows_no_key(operator: Op
 
 
 @pytest.mark.usefixtures("connector")
-async def test_credentials_whose_key_is_gone_are_missed(operator: Operator):
+async def test_credentials_whose_key_is_missing_are_reported(operator: Operator):
     operator.key_file.write_text("other:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n")
 
     code, output, _ = await operator.keys("list")
@@ -105,11 +105,11 @@ async def test_credentials_whose_key_is_gone_are_missed(operator: Operator):
     assert "sealed with the key k1, which is not in the key list" in rotated[2]
 
 
-async def test_keys_in_the_environment_are_changed_where_they_are_set(operator: Operator):
+async def test_keys_in_an_environment_variable_are_not_changed(operator: Operator):
     given = operator.key_file.read_text().strip()
 
-    code, _, said = await operator.keys("add", GATEWAY_ENCRYPTION_KEYS=given)
+    code, _, error = await operator.keys("add", GATEWAY_ENCRYPTION_KEYS=given)
 
     assert code == 1
-    assert "GATEWAY_ENCRYPTION_KEYS, so change them where it is set" in said
-    assert given not in said
+    assert "GATEWAY_ENCRYPTION_KEYS, so change them where it is set" in error
+    assert given not in error

@@ -1,4 +1,4 @@
-"""What a user can cause ends in one line that says how to mend it, and never in a traceback."""
+"""Errors that a user can cause are reported in one line that says how to fix them, without a traceback."""
 
 import asyncio
 import os
@@ -24,14 +24,14 @@ KEY = f"k1:{b64encode(bytes(32)).decode()}"
 NOBODY = "postgresql://nobody@127.0.0.1:1/gateway"
 
 
-def require_one_line(ended, said: str) -> None:
+def require_one_line(ended, message: str) -> None:
     assert ended.code in (1, 2, 5)
     assert "Traceback" not in ended.err
-    assert said in ended.err
+    assert message in ended.err
 
 
 @pytest.mark.parametrize(
-    ("words", "variables", "said"),
+    ("words", "variables", "message"),
     [
         (("migrate",), {"GATEWAY_DATABASE_URL": NOBODY}, "PostgreSQL cannot be reached"),
         (("migrate", "--check"), {"GATEWAY_DATABASE_URL": NOBODY}, "PostgreSQL cannot be reached"),
@@ -84,25 +84,23 @@ def require_one_line(ended, said: str) -> None:
         (("up",), {"GATEWAY_DATA_DIR": "/proc/not-there"}, "needs a data directory"),
     ],
 )
-async def test_a_wrong_setting_or_an_absent_server_is_told_in_a_line(command, words, variables, said):
-    require_one_line(await command(*words, **variables), said)
+async def test_an_invalid_setting_or_a_missing_server_is_reported_in_one_line(command, words, variables, message):
+    require_one_line(await command(*words, **variables), message)
 
 
 @pytest.mark.parametrize(
-    ("variables", "said"),
+    ("variables", "message"),
     [
         ({"GATEWAY_ENCRYPTION_KEYS": "k1:CANARY"}, "an encryption key is written `id:base64 of 32 bytes`"),
         ({"GATEWAY_UPSTREAM_TEAM_CHAT": "localhost"}, "GATEWAY_UPSTREAM_TEAM_CHAT: the address must be scheme, host"),
         ({"GATEWAY_SYNC_EVERY": '{"suport-desk": 60}'}, "GATEWAY_SYNC_EVERY: there is no kind 'suport-desk'; did you"),
     ],
 )
-async def test_what_its_processes_would_refuse_ends_the_gateway_before_it_starts_any(
-    command, tmp_path, variables, said
-):
+async def test_gateway_up_refuses_settings_that_its_processes_would_refuse(command, tmp_path, variables, message):
     ended = await command("up", **variables)
 
     assert ended.code == 2
-    assert ended.err.startswith(f"Error: {said}")
+    assert ended.err.startswith(f"Error: {message}")
     assert "CANARY" not in ended.err
     assert not (tmp_path / ".gateway").exists()
 
@@ -118,20 +116,20 @@ async def test_an_interval_of_an_unknown_entity_ends_the_start_with_the_nearest_
     )
 
 
-async def test_an_absent_database_says_to_create_it(command, postgres_url: str):
+async def test_the_error_for_a_missing_database_says_to_create_it(command, postgres_url: str):
     url = url_of(postgres_url, "not_there")
 
     require_one_line(await command("migrate", GATEWAY_DATABASE_URL=url), "create the database (createdb)")
     require_one_line(await command("admin", "organization", "list", GATEWAY_DATABASE_URL=url), "create the database")
 
 
-async def test_a_database_without_the_schema_says_to_migrate(command, postgres_url: str):
+async def test_the_error_for_a_database_without_the_schema_says_to_migrate(command, postgres_url: str):
     ended = await command("admin", "organization", "list", GATEWAY_DATABASE_URL=url_of(postgres_url, "template1"))
 
     require_one_line(ended, "run `gateway migrate`")
 
 
-async def test_a_role_that_is_not_there_or_may_not_is_named(command, database_url: str):
+async def test_the_error_for_a_missing_role_or_privilege_says_what_to_correct(command, database_url: str):
     role = f"plain_{uuid4().hex[:8]}"
     owner = await asyncpg.connect(database_url)
     url = database_url.replace("://", f"://{role}@", 1) if "@" not in database_url else _as(database_url, role)
@@ -151,7 +149,7 @@ def _as(url: str, role: str) -> str:
     return f"{scheme}://{role}@{rest.partition('@')[2]}"
 
 
-async def test_a_port_that_is_taken_is_named(process):
+async def test_a_port_that_is_in_use_is_reported(process):
     with socket.create_server(("127.0.0.1", 0)) as other:
         ended = await process("sandbox", "--bind", f"127.0.0.1:{other.getsockname()[1]}")
 
@@ -201,14 +199,14 @@ async def test_the_redirect_urls_of_a_client_are_replaced(command, database: Dat
 
 async def test_people_are_added_listed_and_removed(command, database: Database, database_url: str):
     organization = await IdentityStore(database).create_organization(f"o-{uuid4().hex}")
-    there, login = {"GATEWAY_DATABASE_URL": database_url}, f"Ada-{uuid4().hex}@example.com"
+    settings, login = {"GATEWAY_DATABASE_URL": database_url}, f"Ada-{uuid4().hex}@example.com"
     words = ("admin", "person", "add", login, "--organization", str(organization.id))
 
-    added = await command(*words, **there)
-    again = await command(*words, **there)
-    listed = await command("admin", "person", "list", **there)
-    removed = await command("admin", "person", "remove", login, **there)
-    nobody = await command("admin", "person", "remove", login, **there)
+    added = await command(*words, **settings)
+    again = await command(*words, **settings)
+    listed = await command("admin", "person", "list", **settings)
+    removed = await command("admin", "person", "remove", login, **settings)
+    nobody = await command("admin", "person", "remove", login, **settings)
 
     assert (added.json()["login"], added.json()["scopes"]) == (login.lower(), ["read"])
     require_one_line(again, "already")
@@ -230,7 +228,7 @@ async def test_one_interrupt_ends_a_prompt(environment: dict[str, str], tmp_path
     assert process.stderr is not None
 
     prompt = await process.stderr.readuntil(b"): ")
-    # A signal just before the read would be seen by Python only after it.
+    # Python would handle a signal that arrives just before the read only after the read.
     await eventually(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)
     process.send_signal(signal.SIGINT)
     rest = await asyncio.wait_for(process.stderr.read(), 20)

@@ -1,4 +1,4 @@
-"""A kind as Python types, read by mypy as a caller's program would be."""
+"""The Python types of a kind, checked by mypy with a caller's program."""
 
 import pytest
 
@@ -22,7 +22,7 @@ async def main() -> None:
         calls: SupportDeskGateway = gateway
         await calls.execute("support-desk", "tickets", "context_store_search", {"query": {}})
 """
-#: a call that is wrong, and what it should have been
+#: a wrong call, and the error code of mypy
 WRONG = {
     'await desk.execute("tickets", "lst")': "call-overload",
     'await desk.execute("tikets", "list")': "call-overload",
@@ -40,25 +40,25 @@ def folder(tmp_path):
 
 
 @pytest.mark.processes
-def test_the_types_of_every_kind_are_python_that_mypy_takes(folder):
+def test_mypy_accepts_the_types_of_every_kind(folder):
     (folder / "program.py").write_text(PROGRAM + "".join(f"import {path.stem}\n" for path in folder.glob("*.py")))
 
-    said = mypy(folder / "program.py")
+    checked = mypy(folder / "program.py")
 
-    assert said.returncode == 0, said.stdout
+    assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.processes
-def test_wrong_names_and_values_are_found(folder):
+def test_mypy_reports_wrong_names_and_values(folder):
     lines = "".join(f"    {call}\n" for call in WRONG)
     (folder / "program.py").write_text(
         f"from support_desk import SupportDesk\n\nasync def main(desk: SupportDesk) -> None:\n{lines}"
     )
 
-    said = mypy(folder / "program.py").stdout
+    output = mypy(folder / "program.py").stdout
 
-    errors = [line for line in said.splitlines() if ": error: " in line]
-    assert [line.rpartition("[")[2].rstrip("]") for line in errors] == list(WRONG.values()), said
+    errors = [line for line in output.splitlines() if ": error: " in line]
+    assert [line.rpartition("[")[2].rstrip("]") for line in errors] == list(WRONG.values()), output
 
 
 async def test_the_command_prints_one_kind_whole(command):

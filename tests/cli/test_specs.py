@@ -1,4 +1,4 @@
-"""`gateway specs`: errors with file and line, loaded specs, and the editors' schema."""
+"""`gateway specs`: lint, show, try and new, and the editors' schema."""
 
 import json
 from pathlib import Path
@@ -10,14 +10,14 @@ from gateway.cli.specs import specs
 from gateway.kinds.loading import shipped_specs
 
 
-def test_the_shipped_specs_have_nothing_to_complain_about():
+def test_the_shipped_specs_have_no_errors():
     done = CliRunner().invoke(specs, ["lint"])
 
     assert (done.exit_code, done.stdout) == (0, "")
     assert "errors: 0" in done.stderr
 
 
-def test_a_fault_is_told_with_its_file_and_line(tmp_path: Path):
+def test_an_error_is_printed_with_its_file_and_line(tmp_path: Path):
     (tmp_path / "connector.yaml").write_text("kind: odd\ntitel: Odd\n")
 
     done = CliRunner().invoke(specs, ["lint", str(tmp_path)])
@@ -63,7 +63,7 @@ def test_the_schema_is_the_one_that_the_specs_name():
     assert done.stdout == (shipped_specs() / "spec.schema.json").read_text("utf-8")
 
 
-def test_a_new_kind_is_sound_and_can_be_tried(tmp_path: Path):
+def test_a_new_kind_has_no_errors_and_can_be_tried(tmp_path: Path):
     made = CliRunner().invoke(specs, ["new", "parcel-tracking", "--into", str(tmp_path)])
     folder = str(tmp_path / "parcel-tracking")
     linted = CliRunner().invoke(specs, ["lint", folder])

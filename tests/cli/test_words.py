@@ -24,14 +24,14 @@ def test_values_fit_a_cell(value, text):
     assert shown(value) == text
 
 
-def test_what_an_application_says_cannot_drive_the_terminal():
+def test_control_characters_of_an_application_are_removed():
     assert printable("a\x1b[31mred\nb\x9bc\u202ed") == "a [31mred b c d"
 
 
 @pytest.mark.parametrize(
     ("count", "text"), [(999, "999 B"), (1500, "1.5 kB"), (3 * 10**9, "3.0 GB"), (10**15, "1000.0 TB")]
 )
-def test_sizes_are_for_people(count, text):
+def test_sizes_are_printed_with_a_unit(count, text):
     assert size_of(count) == text
 
 
@@ -50,7 +50,7 @@ def test_sizes_are_for_people(count, text):
         (errors.UpstreamRejected(extra={"job_id": "j"}), 6),
     ],
 )
-def test_scripts_can_tell_ends_apart(error, code):
+def test_each_group_of_errors_has_its_exit_code(error, code):
     assert exit_code(error) == code
 
 
@@ -81,23 +81,23 @@ def test_an_unknown_id_names_the_command_that_lists_in_place_of_the_request(path
     assert one_line(error) == f"ids are UUIDs; `{listing}` lists things with their ids"
 
 
-def test_every_fault_is_told():
+def test_every_fault_is_part_of_the_line():
     faults = [FieldError("/a", "a", "x", "a is missing"), FieldError("/b", "b", "x", "b is 5; at most 3")]
 
     assert one_line(errors.InvalidParams("2 faults", faults=faults)) == "a is missing; b is 5; at most 3"
 
 
-def test_columns_are_those_that_tell_most():
+def test_empty_nested_and_long_values_and_links_get_no_column():
     records = [{"url": "https://x", "via": {}, "noise": "n" * 40, "id": 7, "empty": None, "subject": "Fire"}]
 
     assert columns_of(records, width=30) == ["id", "subject"]
 
 
-def test_zeros_and_refusals_are_worth_a_column():
+def test_zero_and_false_get_a_column():
     assert columns_of([{"id": 1, "count": 0, "open": False, "note": ""}], width=80) == ["id", "count", "open"]
 
 
-def test_what_finds_no_room_is_cut_to_what_can_be_read_and_then_left_out():
+def test_long_values_are_cut_before_columns_are_left_out():
     wanted = {"id": 36, "status": 6, "subject": 300, "email": 27, "created_at": 19}
 
     assert fitted(wanted, 400) == {**wanted, "subject": 300}
@@ -118,5 +118,5 @@ def test_what_finds_no_room_is_cut_to_what_can_be_read_and_then_left_out():
         (None, None),
     ],
 )
-def test_a_time_is_told_as_its_distance_from_now(value: object, text: str | None):
+def test_a_time_is_shown_as_its_distance_from_now(value: object, text: str | None):
     assert ago(value, datetime(2026, 1, 31, 12, tzinfo=UTC)) == text

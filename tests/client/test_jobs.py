@@ -68,7 +68,7 @@ async def test_a_failed_job_raises_its_own_error_with_its_id(gateway, stub):
     assert raised.value.upstream.status == 400
 
 
-async def test_a_job_is_canceled_and_tried_again(gateway, stub):
+async def test_a_job_is_canceled_and_retried(gateway, stub):
     job = await gateway.jobs.get(JOB_ID)
 
     canceled = await job.cancel()
