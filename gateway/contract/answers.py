@@ -1,4 +1,4 @@
-"""The answers to operations: of `execute`, of a job's result, and what `result` holds for searches and downloads."""
+"""The responses of `execute` and of a job's result, and the `result` of searches and downloads."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from gateway.contract.members import ID, Time, member
 
 
 class SearchMetaView(Struct, frozen=True):
-    """The page of a search, and the synchronized copy."""
+    """The page of a search, and the state of the synchronized copy."""
 
     has_more: Annotated[bool, member("Whether there is a next page.", False)]
     cursor: Annotated[str | None, member("`cursor` of the call for the next page.")]
@@ -40,15 +40,15 @@ class FileChunkView(Struct, frozen=True):
 
 
 class ExecutionView(Struct, frozen=True):
-    """The call itself."""
+    """The connector, duration and request id of a call."""
 
-    connector_instance_id: Annotated[str | None, member("The connector; null for a job of none.", ID)]
+    connector_instance_id: Annotated[str | None, member("The connector; null for a job without a connector.", ID)]
     execution_time_ms: Annotated[int, member("Duration of the call in milliseconds.", 41)]
     request_id: Annotated[str, member("The request's id.", "5e1f0c3d")]
 
 
 class Answer(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The answer to an operation."""
+    """The response of an operation."""
 
     status: Annotated[Literal["success"], member("Always `success`.")] = struct_field(default_factory=lambda: "success")
     result: Annotated[
@@ -62,15 +62,17 @@ class Answer(Struct, frozen=True, omit_defaults=True, kw_only=True):
         Mapping[str, Any] | None,
         member("Of lists and searches: the params of the call for the next page; null on the last page.", {"page": 2}),
     ] = None
-    incomplete: Annotated[str | None, member("Of lists: why the application does not give the rest.")] = None
+    incomplete: Annotated[
+        str | None, member("Of lists: why the application does not return the remaining records.")
+    ] = None
     meta: Annotated[
         Mapping[str, Any] | None,
         member("Members of the application's response beside its records.", {"next_page": None, "count": 1}),
     ] = struct_field(name="connector_metadata")
-    execution: Annotated[ExecutionView | None, member("The call itself; missing in a dry run.")] = struct_field(
-        default=None, name="execution_metadata"
+    execution: Annotated[ExecutionView | None, member("Connector, duration and request id; missing in a dry run.")] = (
+        struct_field(default=None, name="execution_metadata")
     )
-    dry_run: Annotated[bool, member("The operation was not run: `result` holds the requests.", False)] = False
+    dry_run: Annotated[bool, member("Whether `result` has the requests of a dry run.", False)] = False
 
     @property
     def records(self) -> list[Any]:
@@ -83,6 +85,6 @@ class Answer(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class PageAnswer(Answer, frozen=True, omit_defaults=True, kw_only=True):
-    """The answer to a list or search, whose `next` is written even when it is null."""
+    """The response of a list or search, which has `next` even when it is null."""
 
     next: Mapping[str, Any] | None

@@ -9,9 +9,13 @@ import msgspec
 
 from gateway.errors import InvalidParams
 
-#: operations of one batch, sent as lines and as one JSON document, and those that may refer to each other
-MAX_LINES, MAX_OPERATIONS, MAX_STEPS = 100_000, 10_000, 20
-#: operations that a batch runs at a time, unless the caller asks for another number; and the most
+#: maximum operations of a batch that is sent as lines
+MAX_LINES = 100_000
+#: maximum operations of a batch that is sent as one JSON document
+MAX_OPERATIONS = 10_000
+#: maximum operations of a batch with `steps`
+MAX_STEPS = 20
+#: default and maximum number of operations that a batch runs concurrently
 CONCURRENCY, MAX_CONCURRENCY = 20, 100
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
@@ -23,7 +27,9 @@ class BatchOperation(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     entity: Annotated[_Name, msgspec.Meta(description="the entity, such as tickets")]
     action: Annotated[_Name, msgspec.Meta(description="the action, such as update")]
-    id: Annotated[_Id | None, msgspec.Meta(description="the caller's own name for it, which its result carries")] = None
+    id: Annotated[_Id | None, msgspec.Meta(description="the caller's id of the operation, repeated in its result")] = (
+        None
+    )
     params: Annotated[dict[str, Any] | None, msgspec.Meta(description="the operation's params")] = None
 
     @classmethod
@@ -39,14 +45,14 @@ class BatchOperation(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class ReceivedOperation:
     """One operation as it was received."""
 
-    #: how an error names its place: `line 4`, or `operations[3]`
+    #: its place for error messages: `line 4`, or `operations[3]`
     where: str
-    #: the decoded JSON value, or what is wrong with its text
+    #: the decoded JSON value, or an InvalidParams if the text is not JSON
     value: object
 
 
 async def received_operations(operations: Iterable[object], name: str) -> AsyncIterator[ReceivedOperation]:
-    """Operations that are in memory; errors name them `name[0]`, `name[1]`, …"""
+    """Operations that are in memory; error messages call them `name[0]`, `name[1]`, …"""
     for index, operation in enumerate(operations):
         yield ReceivedOperation(f"{name}[{index}]", operation)
 
@@ -62,14 +68,14 @@ class BatchOptions(msgspec.Struct, frozen=True):
 
 
 class BatchCall(msgspec.Struct, frozen=True):
-    """A batch that a caller asks for; its operations are received beside it."""
+    """A caller's request for a batch; the operations are received separately."""
 
     connector_id: UUID
     options: BatchOptions
-    #: the most operations that it may have
+    #: maximum number of operations
     limit: int
     idempotency_key: str | None = None
     request_id: str | None = None
     token_hash: bytes | None = None
-    #: the webhook that the job's end is delivered to
+    #: the webhook that receives the event of the job's end
     callback: UUID | None = None

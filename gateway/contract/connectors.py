@@ -1,4 +1,4 @@
-"""Workspaces, connectors, the copies of their records, and links at which a person connects one."""
+"""Workspaces, connectors, their synchronized copies, and connect links."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from msgspec import Struct
 from gateway.contract.members import TIME, Id, PageOf, Time, Url, member
 from gateway.contract.problems import JobErrorView
 
-#: seconds that a connect link is valid at most
+#: maximum seconds for which a connect link is valid
 MAX_LINK_SECONDS = 1800
 
 KIND_ID = "5f0c1d2e-8a3b-4c4d-9e5f-6a7b8c9d0e1f"
@@ -44,11 +44,11 @@ class CopyStatus(StrEnum):
 class SessionStatus(StrEnum):
     """The state of a connect link."""
 
-    #: no connector yet
+    #: the person has not connected an application yet
     PENDING = "pending"
     #: the connector exists
     COMPLETED = "completed"
-    #: the time is over
+    #: the link is no longer valid
     EXPIRED = "expired"
 
 
@@ -66,7 +66,7 @@ class WorkspacePage(PageOf[WorkspaceView], frozen=True):
 
 
 class SourceTemplateView(Struct, frozen=True):
-    """The kind, as known clients read it."""
+    """The kind, in the format that the public SDK reads."""
 
     id: Annotated[str, member("The same as `definition_id`.", KIND_ID)]
     name: Annotated[str, member("The same as `connector_type`.", "Support-Desk")]
@@ -81,7 +81,9 @@ class Connector(Struct, frozen=True):
     connector_type: Annotated[str, member("The kind in its display form.", "Support-Desk")]
     workspace_name: Annotated[str, member("The connector's workspace.", "acme")]
     status: Annotated[ConnectorStatus, member("Whether the connector can be used.", "active")]
-    status_reason: Annotated[str | None, member("Why the status is so, and which parts will be switched off.")] = None
+    status_reason: Annotated[
+        str | None, member("The reason for the status, and parts of the application that will be switched off.")
+    ] = None
     auth_method: Annotated[str | None, member("The authentication method.", "api_token")] = None
     application: Annotated[str, member("The application's name.", "Zendesk")] = ""
     definition_id: Annotated[Id, member("The kind's id.", KIND_ID)] = ""
@@ -91,7 +93,7 @@ class Connector(Struct, frozen=True):
     created_at: Annotated[Time | None, member("When the connector was created.", TIME)] = None
     updated_at: Annotated[Time | None, member("When the connector was last changed.", TIME)] = None
     summarized_source_template: Annotated[
-        SourceTemplateView | None, member("The kind again, as known clients read it.")
+        SourceTemplateView | None, member("The kind, in the format that the public SDK reads.")
     ] = None
 
 
@@ -169,7 +171,7 @@ class IfExists(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorRequest:
-    """The requested members of a new connector."""
+    """A request to create a connector."""
 
     workspace_name: str
     connector_type: str
@@ -177,7 +179,7 @@ class ConnectorRequest:
     name: str | None
     credentials: Mapping[str, Any] = field(repr=False)
     environment: Mapping[str, Any] = field(default_factory=dict)
-    #: whether the application is asked first
+    #: whether the credentials are checked at the application first
     validate: bool = True
     if_exists: IfExists = IfExists.CREATE
 
@@ -192,9 +194,9 @@ class ConnectSession:
     workspace_name: str
     kinds: tuple[str, ...]
     redirect_url: str | None
-    #: the connector that is authorized again, in place
+    #: the existing connector that is reauthorized
     reauthorizes: UUID | None
-    #: the consent under way
+    #: the consent in progress
     flow_id: UUID | None
     expires_at: datetime
     status: SessionStatus
@@ -202,19 +204,19 @@ class ConnectSession:
 
     @property
     def view(self) -> "ConnectSessionView":
-        """The session as callers see it."""
+        """The session for the response."""
         connector_id = None if self.connector_id is None else str(self.connector_id)
         return ConnectSessionView(str(self.id), self.status, self.expires_at, connector_id)
 
 
 class ConnectLinkView(Struct, frozen=True):
-    """A link at which a person connects an application."""
+    """A link with which a person connects an application."""
 
     id: Annotated[Id, member("The id to ask for the state of the link.")]
     url: Annotated[
         Url, member("The page for the person; it can be used once.", "https://gateway.example.com/connect/5e1f0c3d")
     ]
-    expires_at: Annotated[Time, member("When the link ends.")]
+    expires_at: Annotated[Time, member("When the link expires.")]
 
 
 class ConnectSessionView(Struct, frozen=True, omit_defaults=True):
@@ -222,5 +224,5 @@ class ConnectSessionView(Struct, frozen=True, omit_defaults=True):
 
     id: Annotated[Id, member("The link's id.")]
     status: Annotated[SessionStatus, member("The state of the link.", "pending")]
-    expires_at: Annotated[Time, member("When the link ends.")]
+    expires_at: Annotated[Time, member("When the link expires.")]
     connector_id: Annotated[Id | None, member("Of a completed link: the connector.")] = None

@@ -38,7 +38,7 @@ def read_cursor(cursor: str | None) -> tuple[str, UUID] | None:
     try:
         text, item_id = _POSITION.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         position = text, UUID(item_id)
-    except ValueError as error:  # not base64, not UTF-8, not such JSON, no UUID
+    except ValueError as error:  # of base64, UTF-8, JSON or the UUID
         raise _bad_cursor() from error
     if "\x00" in position[0]:
         raise _bad_cursor()

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gateway.contract.members import ID, TIME, Id, PageOf, Time, Url, member
 
-#: characters of the URL of a receiver
+#: maximum characters of the URL of a receiver
 MAX_URL = 2000
 
 _RECEIVER = "https://app.example.com/webhooks"
@@ -51,12 +51,12 @@ class DeliveryStatus(StrEnum):
     #: to be sent, or sent again
     PENDING = "pending"
     SUCCEEDED = "succeeded"
-    #: the gateway gave up
+    #: not sent again
     FAILED = "failed"
 
 
 class EventSelection(Struct, frozen=True):
-    """Which events of the feed a caller wants; None is all."""
+    """A filter of events; None matches all."""
 
     #: types, or groups such as `job.*`
     types: Sequence[str] | None = None
@@ -65,7 +65,7 @@ class EventSelection(Struct, frozen=True):
 
 
 class NewWebhook(Struct, frozen=True):
-    """A webhook that a caller asks for."""
+    """A request to create a webhook."""
 
     url: str
     #: types of events, or groups such as `job.*`
@@ -108,10 +108,10 @@ class WebhookView(Struct, frozen=True):
     connector_id: Annotated[Id | None, member("Only events of this connector.", ID)] = None
     workspace_name: Annotated[str | None, member("Only events of this workspace.", "acme")] = None
     entity: Annotated[str | None, member("Only records of this entity.", "tickets")] = None
-    include_record: Annotated[bool, member("Whether deliveries hold the record as the copy has it.", False)] = False
+    include_record: Annotated[bool, member("Whether deliveries contain the record from the copy.", False)] = False
     description: Annotated[str | None, member("What the webhook is for.")] = None
-    failing_since: Annotated[Time | None, member("Since when no delivery has succeeded.")] = None
-    is_callback: Annotated[bool, member("Whether it only gets jobs that name it in `callback_url`.", False)] = False
+    failing_since: Annotated[Time | None, member("Since when every delivery has failed.")] = None
+    is_callback: Annotated[bool, member("Whether it receives only jobs with its URL as `callback_url`.", False)] = False
 
 
 class CreatedWebhookView(WebhookView, frozen=True, kw_only=True):
@@ -128,7 +128,7 @@ class RotatedSecretView(Struct, frozen=True):
     """A new signing secret."""
 
     secret: Annotated[str, member("The signing secret, shown once.", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
-    previous_expires_at: Annotated[Time, member("Until when deliveries have a signature by the previous secret too.")]
+    previous_expires_at: Annotated[Time, member("Until when deliveries are also signed with the previous secret.")]
 
 
 class WebhookTestView(Struct, frozen=True):

@@ -11,7 +11,7 @@ from gateway.contract.members import member
 class FileFormat(StrEnum):
     """The format of a file of records."""
 
-    #: one record a line, as JSON (https://github.com/ndjson/ndjson-spec)
+    #: one JSON record per line (https://github.com/ndjson/ndjson-spec)
     NDJSON = "ndjson"
     #: RFC 4180, with a header
     CSV = "csv"
@@ -20,4 +20,4 @@ class FileFormat(StrEnum):
 class OutputView(Struct, frozen=True):
     """A file that a list or search is collected into."""
 
-    file: Annotated[FileFormat, member("What the file looks like.", "csv")]
+    file: Annotated[FileFormat, member("The format of the file.", "csv")]

@@ -1,4 +1,4 @@
-"""The gateway's own state: clients, the audit log, usage, health and its root."""
+"""Clients, audit log, request log, usage, health, and the root document."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -41,7 +41,7 @@ class ClientList(ListOf[ClientView], frozen=True):
 
 
 class ActorView(Struct, frozen=True):
-    """The client that did something."""
+    """The client that an entry of the audit log is about."""
 
     id: Annotated[Id, member("The client's id.")]
     name: Annotated[str | None, member("The client's name; null if the client is unknown.", "agent")]
@@ -50,8 +50,8 @@ class ActorView(Struct, frozen=True):
 class AuditEntryView(Struct, frozen=True):
     """An entry of the audit log."""
 
-    id: Annotated[str, member("Grows with time.", "4711")]
-    at: Annotated[Time, member("When.")]
+    id: Annotated[str, member("The entry's id; ids grow with time.", "4711")]
+    at: Annotated[Time, member("The time of the call.")]
     actor: Annotated[ActorView | None, member("The client.")]
     connector_id: Annotated[Id | None, member("The connector.", "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11")]
     application: Annotated[str | None, member("The connector's application.", "Zendesk")]
@@ -71,7 +71,7 @@ class AuditPage(PageOf[AuditEntryView], frozen=True):
 
 
 class RequestSelection(Struct, frozen=True):
-    """Which requests to applications; None lets every value through."""
+    """A filter of requests to applications; None matches every value."""
 
     connector_id: UUID | None = None
     job_id: UUID | None = None
@@ -79,14 +79,14 @@ class RequestSelection(Struct, frozen=True):
     #: `404`, `5xx`, or `failed` for no complete response or a status from 400 on
     status: str | None = None
     since: datetime | None = None
-    #: names of the only workspaces whose connectors count
+    #: names of the workspaces whose connectors are included; None for all
     workspaces: Collection[str] | None = None
 
 
 class RequestView(Struct, frozen=True, omit_defaults=True):
     """One HTTP request to an application."""
 
-    id: Annotated[str, member("Grows with time.", "81923")]
+    id: Annotated[str, member("The request's id; ids grow with time.", "81923")]
     at: Annotated[Time, member("When it ended.")]
     connector_id: Annotated[Id, member("The connector.")]
     operation: Annotated[str | None, member("The operation; `oauth.token` renews a token.", "tickets.list")]
@@ -94,7 +94,7 @@ class RequestView(Struct, frozen=True, omit_defaults=True):
     path: Annotated[str, member("The path without the query; `//host/…` for a host of files.", "/api/v2/tickets.json")]
     status: Annotated[int | None, member("The status; null without a complete response.", 200)]
     duration_ms: Annotated[int, member("Duration in milliseconds, without waiting for the rate limit.", 41)]
-    attempt: Annotated[int, member("1 for the first attempt, more for a repetition.", 1)]
+    attempt: Annotated[int, member("The number of the attempt, from 1.", 1)]
     bytes_in: Annotated[int, member("Bytes of the decoded response.", 2048)]
     bytes_out: Annotated[int, member("Bytes of the request's body.", 0)]
     request_id: Annotated[str | None, member("The id of the request to the gateway.", "5e1f0c3d")] = None
@@ -161,13 +161,13 @@ class ReadinessView(Struct, frozen=True, omit_defaults=True):
         dict[str, bool],
         member("The checks.", {"postgres": True, "redis": True, "worker": True, "draining": False}),
     ]
-    reason: Annotated[str | None, member("Why PostgreSQL cannot be used.")] = None
+    reason: Annotated[str | None, member("Why PostgreSQL is unavailable.")] = None
 
 
 class RootView(Struct, frozen=True):
-    """Where the API and its documents are."""
+    """The paths of the API and of its documentation."""
 
     name: Annotated[str, member("The name of the service.", "agent connector gateway")]
-    api: Annotated[str, member("The API.", "/api/v1")]
+    api: Annotated[str, member("The path of the API.", "/api/v1")]
     openapi: Annotated[str, member("The OpenAPI document.", "/openapi.json")]
-    docs: Annotated[str, member("The documents for people.", "/docs")]
+    docs: Annotated[str, member("The documentation for people.", "/docs")]

@@ -1,4 +1,4 @@
-"""Hooks: where the application of a connector sends its notices."""
+"""Hooks: URLs that receive the notices of connectors' applications."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ class HookView(Struct, frozen=True, omit_defaults=True):
     has_secret: Annotated[bool, member("Whether there is a secret; without one every notice is refused.", True)]
     created_at: Annotated[Time, member("When the hook was created.", TIME)]
     handshake_until: Annotated[
-        Time | None, member("Until when a handshake may bring a secret; of applications that have one.", TIME)
+        Time | None, member("Until when the application's handshake may set the secret.", TIME)
     ] = None
     verification_token: Annotated[
         str | None, member("The token that the application sent, to be copied into its settings within the hour.")

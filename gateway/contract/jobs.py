@@ -1,4 +1,4 @@
-"""Jobs as callers see them."""
+"""Views of jobs, their states and events."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -32,10 +32,10 @@ _KNOWN = "Of an `unknown` job: the facts known about the write."
 
 
 class JobView(Struct, frozen=True):
-    """A job at one moment."""
+    """The state of a job."""
 
     id: Annotated[Id, member("The job's id.")]
-    status: Annotated[JobStatus, member("How far the job is.", "running")]
+    status: Annotated[JobStatus, member("The state of the job.", "running")]
     url: Annotated[Url, member("The job's URL.", _URL)] = ""
     done: Annotated[bool, member("Whether the job has ended.", False)] = False
     total: Annotated[int | None, member("The number of items, once known.", 250)] = None
@@ -55,9 +55,7 @@ class JobView(Struct, frozen=True):
     result_url: Annotated[Url | None, member("The URL of the result, once there is one.")] = None
     error: Annotated[JobErrorView | None, member("The error, unless the job succeeded.")] = None
     known: Annotated[dict[str, Any] | None, member(_KNOWN)] = None
-    safe_to_retry: Annotated[bool | None, member("Of an `unknown` job: whether it can be run again without harm.")] = (
-        None
-    )
+    safe_to_retry: Annotated[bool | None, member("Of an `unknown` job: whether a repetition does no harm.")] = None
     labels: Annotated[dict[str, str], member("The caller's labels.")] = {}
 
 
@@ -66,7 +64,7 @@ class JobPage(PageOf[JobView], frozen=True):
 
 
 class AcceptedJobView(Struct, frozen=True):
-    """The job of a 202."""
+    """The response 202, with the accepted job."""
 
     status: Annotated[Literal["accepted"], member("Always `accepted`.")]
     result: Annotated[JobView, member("The job.")]

@@ -10,20 +10,20 @@ from gateway.contract.members import ID, Id, PageOf, member
 
 
 class Effect(StrEnum):
-    """The effect of running an operation twice; it decides what a lost answer means."""
+    """The effect of running an operation twice; it decides whether the gateway repeats one whose response is lost."""
 
-    #: changes nothing: it may be repeated at any time
+    #: it changes nothing and may be repeated at any time
     READ = "read"
-    #: twice is the same as once: it is repeated after a lost answer
+    #: running it twice is the same as once; it is repeated if the response is lost
     IDEMPOTENT = "idempotent"
-    #: must not run twice: a lost answer ends as `unknown`
+    #: it must not run twice; if the response is lost, the outcome is `unknown`
     WRITE = "write"
 
 
 class PagingStyle(StrEnum):
     """How the next page of a list is requested."""
 
-    #: a page number, one more each time
+    #: a page number, increased by one for each page
     PAGE = "page"
     #: the number of records to skip
     OFFSET = "offset"
@@ -40,7 +40,7 @@ _EFFECT = "The effect of running it twice."
 
 
 class SunsetView(Struct, frozen=True, kw_only=True):
-    """When a part of the application is switched off."""
+    """The date on which a part of the application is switched off."""
 
     sunset: Annotated[str | None, member("The first day without it.", format="date")] = None
     deprecated: Annotated[str | None, member("The day since which it is deprecated.", format="date")] = None
@@ -80,7 +80,7 @@ class AuthMethodView(SunsetView, frozen=True, kw_only=True):
     title: Annotated[str, member("The name for people.", "API token")]
     description: Annotated[str | None, member("When to use it.")] = None
     oauth: Annotated[bool, member("Whether a person's consent gives the credentials.", False)]
-    grant_type: Annotated[str | None, member("The OAuth grant that needs no person.")] = None
+    grant_type: Annotated[str | None, member("The OAuth grant, if it needs no consent.")] = None
     fields: Annotated[dict[str, CredentialView], member("The members of `credentials`, by name.")]
 
 
@@ -126,7 +126,7 @@ class AlternativeView(Struct, frozen=True):
     """The paging when a param is left out."""
 
     without: Annotated[str, member("The param that is left out.")]
-    paging: Annotated[PagingView | None, member("The paging then.")]
+    paging: Annotated[PagingView | None, member("The paging without the param.")]
 
 
 class ActionView(Struct, frozen=True):
@@ -208,11 +208,11 @@ class OperationMatches(Struct, frozen=True):
     took_ms: Annotated[int, member("Duration of the search in milliseconds.", 3)]
 
 
-_NAME = "At most 64 characters of `[a-zA-Z0-9_-]`."
+_NAME = "The tool's name: at most 64 characters of `[a-zA-Z0-9_-]`."
 
 
 class McpToolView(Struct, frozen=True, rename={"input_schema": "inputSchema"}):
-    """A tool as the Model Context Protocol writes it."""
+    """A tool in the format of the Model Context Protocol."""
 
     name: Annotated[str, member(_NAME, "support-desk__tickets__get")]
     title: Annotated[str, member("A few words for people.", "Get ticket")]
@@ -221,7 +221,7 @@ class McpToolView(Struct, frozen=True, rename={"input_schema": "inputSchema"}):
     annotations: Annotated[
         dict[str, bool],
         member(
-            "Hints for the host's question to its user.",
+            "Hints by which a host decides whether to ask its user.",
             {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": True},
         ),
     ]
@@ -236,14 +236,14 @@ class OpenAIFunctionView(Struct, frozen=True):
 
 
 class OpenAIToolView(Struct, frozen=True):
-    """A tool as OpenAI writes it."""
+    """A tool in OpenAI's format."""
 
     type: Annotated[Literal["function"], member("Always `function`.")]
     function: Annotated[OpenAIFunctionView, member("The function.")]
 
 
 class AnthropicToolView(Struct, frozen=True):
-    """A tool as Anthropic writes it."""
+    """A tool in Anthropic's format."""
 
     name: Annotated[str, member(_NAME)]
     description: Annotated[str, member("What it does.")]
@@ -288,14 +288,14 @@ class BlockView(Struct, frozen=True, omit_defaults=True):
     """A block of a document."""
 
     type: Annotated[Literal["heading", "paragraph", "list", "table", "code"], member("The type of the block.")]
-    level: Annotated[int | None, member("Of a heading.", 2)] = None
-    text: Annotated[str | None, member("Of a heading or a paragraph.", "tickets")] = None
-    ordered: Annotated[bool | None, member("Of a list.")] = None
-    items: Annotated[list[str] | None, member("Of a list.")] = None
-    headers: Annotated[list[str] | None, member("Of a table: the columns.")] = None
-    rows: Annotated[list[list[str]] | None, member("Of a table: the cells.")] = None
-    language: Annotated[str | None, member("Of code.")] = None
-    code: Annotated[str | None, member("Of code.")] = None
+    level: Annotated[int | None, member("The level of a heading.", 2)] = None
+    text: Annotated[str | None, member("The text of a heading or a paragraph.", "tickets")] = None
+    ordered: Annotated[bool | None, member("Whether a list is numbered.")] = None
+    items: Annotated[list[str] | None, member("The items of a list.")] = None
+    headers: Annotated[list[str] | None, member("The column names of a table.")] = None
+    rows: Annotated[list[list[str]] | None, member("The cells of a table, by row.")] = None
+    language: Annotated[str | None, member("The language of code.")] = None
+    code: Annotated[str | None, member("The text of code.")] = None
 
 
 class SkillDocsView(Struct, frozen=True, omit_defaults=True):

@@ -1,4 +1,4 @@
-"""Types that several responses share: described members, ids, times and pages."""
+"""Types that several responses share: descriptions of members, ids, times, URLs, lists and pages."""
 
 from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
@@ -7,18 +7,18 @@ from msgspec import Meta, Struct
 
 T = TypeVar("T")
 
-#: the id and the time that examples show
+#: the id and the time of examples
 ID = "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11"
 TIME = "2026-03-01T09:00:00Z"
 
 
 def member(description: str, *examples: Any, **schema: Any) -> Meta:
-    """A member in the OpenAPI document: description, examples and further JSON Schema keywords."""
+    """The description, the examples and further JSON Schema keywords of a member."""
     return Meta(description=description, examples=list(examples) or None, extra_json_schema=schema or None)
 
 
 def moment(value: datetime | None) -> str | None:
-    """A time as callers see it: RFC 3339 in UTC."""
+    """The time for a response: RFC 3339 in UTC."""
     return None if value is None else value.isoformat().replace("+00:00", "Z")
 
 

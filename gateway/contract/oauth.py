@@ -1,4 +1,4 @@
-"""Tokens, consents at the applications, own OAuth apps, and the authorization server for agents' hosts."""
+"""Tokens, consents at the applications, organizations' OAuth apps, and the authorization server for agents' hosts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,18 +16,20 @@ _CALLBACK = "http://127.0.0.1:33418/callback"
 _TOKEN = "2YotnFZFEjr1zCsicMWpAA"
 
 
-#: the client id of `gateway login`, which every gateway knows (a public client: it keeps no secret)
+#: the client id of `gateway login`: a public client, which needs no registration
 COMMAND_LINE = "gateway-cli"
-#: scopes that an agent may be granted; the audit log and clients are not for agents
+#: scopes that an agent may be granted; the audit log and clients need `admin`
 AGENT_SCOPES = ("read", "write")
 #: paths of the metadata of resources (RFC 9728) and of the authorization server (RFC 8414), and of its endpoints
 RESOURCE_METADATA, SERVER_METADATA = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
 AUTHORIZE, TOKEN, REVOKE, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/revoke", "/oauth/register"
-#: the path of the resource that its tokens are for (RFC 8707)
+#: the path of the API as a resource (RFC 8707), for the tokens of `gateway login`
 API_RESOURCE = "/api"
-#: seconds until a consent expires, and that a person may take to sign in at the provider
-CONSENT_SECONDS, SIGN_IN_SECONDS = 600, 600
-#: where the sign-in provider sends browsers back to
+#: seconds until a consent at an application expires
+CONSENT_SECONDS = 600
+#: seconds within which a person must sign in at the provider
+SIGN_IN_SECONDS = 600
+#: the path of the redirect URI that is registered at the sign-in provider
 SIGN_IN_CALLBACK = "/sign-in/callback"
 
 
@@ -40,7 +42,7 @@ class FlowStatus(StrEnum):
     COMPLETED = "completed"
     #: there is no connector; the error says why
     FAILED = "failed"
-    #: the time is over
+    #: the user did not answer in time
     EXPIRED = "expired"
 
 
@@ -54,7 +56,7 @@ class ConsentRequest:
     name: str | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
     scopes: Sequence[str] | None = None
-    #: the connector that is to be authorized again, in place
+    #: the existing connector to reauthorize
     connector_id: UUID | None = None
     #: the caller's `state`; `redirect_url` receives it unchanged
     state: str | None = None
@@ -74,13 +76,13 @@ class AuthorizationRequest:
 
     @property
     def place(self) -> str:
-        """The target of the redirect, in words for the person: a host, or the program behind a scheme."""
+        """The target of the redirect for people: a network host, or `the program behind SCHEME:`."""
         url = URL(self.redirect_uri, encoded=True)
         return str(url.host) if url.scheme in ("http", "https") else f"the program behind {url.scheme}:"
 
     @property
     def form_target(self) -> str:
-        """The same as a source of a content security policy: an origin, or a scheme."""
+        """The target of the redirect as a source of a content security policy: an origin, or a scheme."""
         url = URL(self.redirect_uri, encoded=True)
         return str(url.origin()) if url.scheme in ("http", "https") else f"{url.scheme}:"
 
@@ -90,7 +92,7 @@ class NewGrant:
     """The scopes and workspaces that a person granted, at most those of their own client."""
 
     scopes: tuple[str, ...]
-    #: names of the only workspaces, None for all of them
+    #: names of the granted workspaces; None for all
     workspaces: tuple[str, ...] | None = None
 
 
@@ -99,22 +101,24 @@ class TokenView(Struct, frozen=True):
 
     access_token: Annotated[str, member("The token, sent as `Authorization: Bearer …`.", _TOKEN)]
     token_type: Annotated[Literal["bearer"], member("Always `bearer`.")]
-    expires_in: Annotated[int, member("Seconds until the token ends.", 900)]
+    expires_in: Annotated[int, member("Seconds until the token expires.", 900)]
     organization_id: Annotated[Id | None, member("The client's organization; null when it can access several.", None)]
 
 
 class GrantedTokenView(Struct, frozen=True, omit_defaults=True):
-    """The answer of a token endpoint (RFC 6749 §5.1)."""
+    """The response of the token endpoint (RFC 6749 §5.1)."""
 
     access_token: Annotated[str, member("The token, sent as `Authorization: Bearer …`.", _TOKEN)]
     token_type: Annotated[Literal["bearer"], member("Always `bearer`.")]
-    expires_in: Annotated[int, member("Seconds until the token ends.", 900)]
+    expires_in: Annotated[int, member("Seconds until the token expires.", 900)]
     scope: Annotated[str, member("The scopes, separated by spaces.", "read write")]
-    refresh_token: Annotated[str | None, member("Of a person's consent: gets the next token, once.")] = None
+    refresh_token: Annotated[
+        str | None, member("Of a person's grant: gets the next token; it is valid for one use.")
+    ] = None
 
 
 class StartedConsentView(Struct, frozen=True):
-    """A consent that a user has yet to give."""
+    """A consent that waits for the user."""
 
     consent_url: Annotated[
         Url,
@@ -124,7 +128,7 @@ class StartedConsentView(Struct, frozen=True):
         ),
     ]
     flow_id: Annotated[Id, member("The id to ask for the state of the consent.")]
-    expires_at: Annotated[Time, member("When the consent ends.")]
+    expires_at: Annotated[Time, member("When the consent expires.")]
 
 
 class FlowView(Struct, frozen=True, omit_defaults=True):
@@ -132,7 +136,7 @@ class FlowView(Struct, frozen=True, omit_defaults=True):
 
     flow_id: Annotated[Id, member("The consent's id.")]
     status: Annotated[FlowStatus, member("The state of the consent.", "pending")]
-    expires_at: Annotated[Time, member("When the consent ends.")]
+    expires_at: Annotated[Time, member("When the consent expires.")]
     connector_id: Annotated[Id | None, member("Of a completed consent: the connector.")] = None
     error: Annotated[str | None, member("Of a failed consent: the error code (RFC 6749 §4.1.2.1).")] = None
     error_description: Annotated[str | None, member("Of a failed consent: what went wrong.")] = None
@@ -166,10 +170,10 @@ class GrantView(Struct, frozen=True):
     host_id: Annotated[str, member("The host's client id.", "https://host.example.com/client.json")]
     host_name: Annotated[str, member("The host's name.", "An agent's host")]
     scopes: Annotated[list[str], member("`read` or `write`.", ["read"])]
-    workspaces: Annotated[list[str] | None, member("The only workspaces; null for all.", ["acme"])]
+    workspaces: Annotated[list[str] | None, member("The granted workspaces; null for all.", ["acme"])]
     resource: Annotated[str, member("The only URL that accepts the tokens.", f"{_ISSUER}/mcp")]
     created_at: Annotated[Time, member("When the access was given.")]
-    expires_at: Annotated[Time | None, member("When the host's refresh token ends.", TIME)]
+    expires_at: Annotated[Time | None, member("When the host's refresh token expires.", TIME)]
 
 
 class GrantPage(PageOf[GrantView], frozen=True):
@@ -190,8 +194,8 @@ class ServerMetadataView(Struct, frozen=True, omit_defaults=True):
     """The metadata of the authorization server (RFC 8414 §2)."""
 
     issuer: Annotated[Url, member("The server's identifier.", _ISSUER)]
-    authorization_endpoint: Annotated[Url, member("Where a consent begins.", f"{_ISSUER}/oauth/authorize")]
-    token_endpoint: Annotated[Url, member("Where clients get tokens.", f"{_ISSUER}/oauth/token")]
+    authorization_endpoint: Annotated[Url, member("The URL at which a consent begins.", f"{_ISSUER}/oauth/authorize")]
+    token_endpoint: Annotated[Url, member("The URL at which clients get tokens.", f"{_ISSUER}/oauth/token")]
     response_types_supported: Annotated[list[str], member("RFC 8414 §2.", ["code"])]
     response_modes_supported: Annotated[list[str], member("RFC 8414 §2.", ["query"])]
     grant_types_supported: Annotated[
@@ -206,13 +210,15 @@ class ServerMetadataView(Struct, frozen=True, omit_defaults=True):
     client_id_metadata_document_supported: Annotated[
         bool, member("Whether a client_id may be the URL of a metadata document.", True)
     ]
-    registration_endpoint: Annotated[Url | None, member("Where hosts register, if the operator allows it.")] = None
+    registration_endpoint: Annotated[
+        Url | None, member("The URL at which hosts register, if the operator allows it.")
+    ] = None
 
 
 class HostRegistration(Struct, frozen=True):
     """The metadata that a host registers (RFC 7591 §2); other members are ignored."""
 
-    redirect_uris: Annotated[list[str], member("Where the host receives the outcome.", [_CALLBACK])]
+    redirect_uris: Annotated[list[str], member("The URLs that receive the authorization response.", [_CALLBACK])]
     client_name: Annotated[str | None, member("The host's name.", "My agent")] = None
 
 
@@ -221,8 +227,8 @@ class RegisteredHostView(Struct, frozen=True):
 
     client_id: Annotated[str, member("The host's id.", "5e1f0c3d")]
     client_name: Annotated[str, member("The host's name.", "My agent")]
-    redirect_uris: Annotated[list[str], member("Where the host receives the outcome.", [_CALLBACK])]
-    token_endpoint_auth_method: Annotated[str, member("`none`: the host keeps no secret.", "none")]
+    redirect_uris: Annotated[list[str], member("The URLs that receive the authorization response.", [_CALLBACK])]
+    token_endpoint_auth_method: Annotated[str, member("`none`: the host is a public client.", "none")]
     grant_types: Annotated[
         list[str], member("The grants that the host may use.", ["authorization_code", "refresh_token"])
     ]
@@ -239,7 +245,7 @@ class JsonRpcRequest(Struct, frozen=True):
 
 
 class JsonRpcErrorView(Struct, frozen=True, omit_defaults=True):
-    """Why a method could not be run."""
+    """The error of a method."""
 
     code: Annotated[int, member("The code of JSON-RPC 2.0 or of the protocol.")]
     message: Annotated[str, member("What is wrong.")]
@@ -255,4 +261,4 @@ class JsonRpcResponse(Struct, frozen=True, omit_defaults=True):
         dict[str, Any] | None,
         member("The method's answer.", {"resultType": "complete", "content": [], "isError": False}),
     ] = None
-    error: Annotated[JsonRpcErrorView | None, member("Why the method could not be run.")] = None
+    error: Annotated[JsonRpcErrorView | None, member("The error of the method.")] = None

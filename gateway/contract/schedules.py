@@ -1,4 +1,4 @@
-"""Schedules as callers see them."""
+"""Schedules: definitions and views."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -16,14 +16,14 @@ class Overlap(StrEnum):
 
     #: it is not run
     SKIP = "skip"
-    #: it is run when the previous run has ended; slots that come meanwhile are one run
+    #: it is run when the previous run has ended; several such slots become one run
     QUEUE = "queue"
 
 
 class CatchUp(StrEnum):
     """What happens to slots that came while no worker ran."""
 
-    #: they are one run
+    #: they become one run
     ONE = "one"
     #: they are not run
     NONE = "none"

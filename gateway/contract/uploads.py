@@ -1,4 +1,4 @@
-"""Uploads that can be resumed."""
+"""Resumable uploads."""
 
 from typing import Annotated
 
