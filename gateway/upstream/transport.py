@@ -346,7 +346,15 @@ def _paced(request: UpstreamRequest, stream: AsyncIterable[bytes], idle: IdleTim
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
+    """The headers with names in lower case; bytes that are not UTF-8 become replacement characters.
+
+    aiohttp decodes such bytes as lone surrogates, which neither JSON nor PostgreSQL can hold.
+    """
+    return {name.lower(): value if value.isascii() else _without_surrogates(value) for name, value in headers.items()}
+
+
+def _without_surrogates(value: str) -> str:
+    return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _translated(error: Exception, host: str, *, was_sent: bool = True) -> Exception:

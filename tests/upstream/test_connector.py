@@ -17,6 +17,7 @@ from gateway.errors import (
     UpstreamRejected,
     UpstreamTimeout,
 )
+from gateway.http.errors import problem_response
 from gateway.kinds.catalog import Kind
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.egress import EgressPolicy
@@ -128,6 +129,16 @@ async def test_what_an_application_echoes_of_the_credentials_is_masked(wire, con
 
     assert refused.value.upstream == UpstreamFault(422, None, "bad ***", "***")
     assert "token-1" not in refused.value.detail
+
+
+async def test_a_response_header_that_is_not_utf_8_is_decoded_with_replacement_characters(wire, connect):
+    wire.says(answer(b"{}", "422 No", "X-Request-Id: c0?ffee").replace(b"?", b"\xff"))
+
+    with pytest.raises(UpstreamRejected) as refused:
+        await connect().execute("things", "act")
+
+    assert refused.value.upstream == UpstreamFault(422, request_id="c0\ufffdffee")
+    assert problem_response(refused.value, "r-1").status == 422
 
 
 LIMITED = answer(b"", "429 Too Many Requests", "Retry-After: 3600")
