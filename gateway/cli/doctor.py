@@ -75,7 +75,7 @@ def _document(statistics: Statistics) -> dict[str, Any]:
         "workers": [
             {
                 "id": each.id,
-                "is_there": each.is_there,
+                "is_there": each.is_alive,
                 "seen_seconds_ago": round(each.since_heartbeat, 1),
                 "age": round(each.age),
             }

@@ -32,11 +32,13 @@ from gateway.vault.vault import KeyListError, Vault, read_keys
 OLDEST_POSTGRES = 150000
 #: seconds; leases and tokens use the database's clock, logs the machine's
 _CLOCK_SKEW = 5.0
-#: file descriptors that a front end wants beside its connections, and bytes that spooled files want
-_OTHER_FILES, _DISK = 100, 1 << 30
+#: file descriptors that a front end needs beside its connections
+_OTHER_FILES = 100
+#: free bytes in the data directory below which the check warns
+_MIN_FREE_BYTES = 1 << 30
 #: seconds that a queued job may wait before the check warns
 _QUEUE_WAIT = 60.0
-#: names of variables that the client and the command line read
+#: names, without `GATEWAY_`, of variables that the client, the command line and the tests read
 OTHER_VARIABLES = frozenset(
     {
         *("URL", "CLIENT_ID", "CLIENT_SECRET", "WORKSPACE", "ORGANIZATION_ID", "PROFILE"),
@@ -77,7 +79,7 @@ def failed(what: str, message: str) -> CheckResult:
 
 
 async def check_results(settings: Settings, environ: Mapping[str, str] = os.environ) -> AsyncIterator[CheckResult]:
-    """Every check in the order in which its failure matters."""
+    """Run every check, the most important first."""
     yield passed("gateway", f"version {version('agent-connector-gateway')}, data in {settings.data_dir.absolute()}")
     for result in (*of_environment(environ), *of_settings(settings, environ), *of_machine(settings)):
         yield result
@@ -89,7 +91,7 @@ async def check_results(settings: Settings, environ: Mapping[str, str] = os.envi
 
 
 def of_environment(environ: Mapping[str, str]) -> Iterator[CheckResult]:
-    """Variables that look like settings and are not: the gateway does not read a misspelt setting."""
+    """Variables with the prefix of settings that no setting has: a misspelt setting would be ignored."""
     known = {f"GATEWAY_{name.upper()}" for name in (*Settings.model_fields, *OTHER_VARIABLES)}
     for name in sorted(environ):
         if (
@@ -101,10 +103,10 @@ def of_environment(environ: Mapping[str, str]) -> Iterator[CheckResult]:
 
 
 def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[CheckResult]:
-    """Keys, kinds and addresses, as a starting process reads them."""
+    """The encryption keys, the kinds, and the addresses, read as a process does when it starts."""
     try:
         keys = read_keys(settings.encryption_keys, settings.encryption_keys_file)
-        yield passed("encryption keys", f"the key {keys[0][0]} encrypts; keys that decrypt: {len(keys)}")
+        yield passed("encryption keys", f"the key {keys[0][0]} encrypts; {len(keys)} keys decrypt")
     except KeyListError as error:
         yield failed("encryption keys", str(error))
     try:
@@ -113,7 +115,7 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
         for name, refused in catalog.refused.items():
             yield failed("specs", f"{name} is not served, its spec has {refused.count}: {refused}")
     except SpecError as error:
-        yield failed("specs", f"{error}; `gateway specs lint` says all")
+        yield failed("specs", f"{error}; run `gateway specs lint` for all errors")
         return
     try:
         Intervals(settings.sync_every).require_known(catalog)
@@ -126,28 +128,28 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
         return
     for kind in sorted(named - set(catalog.kinds)):
         yield warning(
-            "environment", f"a GATEWAY_UPSTREAM_… or GATEWAY_OAUTH_… names the kind {kind}, which is not there"
+            "environment", f"a GATEWAY_UPSTREAM_… or GATEWAY_OAUTH_… names the kind {kind}, which does not exist"
         )
     if settings.public_url is None and settings.address[0] not in ("127.0.0.1", "::1", "localhost"):
         yield warning("public URL", "GATEWAY_PUBLIC_URL is not set, so links and OAuth callbacks name the bind address")
 
 
 def of_machine(settings: Settings) -> Iterator[CheckResult]:
-    """Room for files and connections."""
+    """The data directory, the free disk space, and the limit of open files."""
     directory = settings.data_dir.absolute()
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     if not os.access(existing, os.W_OK):
-        yield failed("data directory", f"{existing} cannot be written to; name another with GATEWAY_DATA_DIR")
-    elif (free := shutil.disk_usage(existing).free) < _DISK:
-        yield warning("data directory", f"{free >> 20} MiB are free in {existing}; stored files may not fit")
+        yield failed("data directory", f"{existing} is not writable; set GATEWAY_DATA_DIR to another folder")
+    elif (free := shutil.disk_usage(existing).free) < _MIN_FREE_BYTES:
+        yield warning("data directory", f"only {free >> 20} MiB are free in {existing}; stored files may not fit")
     else:
         yield passed("data directory", f"{free >> 30} GiB free")
     allowed, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[1], needed_files(settings)
     if allowed != resource.RLIM_INFINITY and allowed < needed:
         yield warning(
             "open files",
-            f"at most {allowed:,} are allowed, and {needed:,} may be wanted at once; allow more (ulimit -Hn, "
-            "LimitNOFILE=), or lower GATEWAY_MAX_CONNECTIONS and GATEWAY_MAX_UPSTREAM_CONNECTIONS",
+            f"the limit is {allowed:,}, but {needed:,} may be needed; raise the limit (ulimit -Hn, LimitNOFILE=), or "
+            "lower GATEWAY_MAX_CONNECTIONS and GATEWAY_MAX_UPSTREAM_CONNECTIONS",
         )
 
 
@@ -157,7 +159,7 @@ def needed_files(settings: Settings) -> int:
 
 
 async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
-    """Whether PostgreSQL answers, is new enough and migrated, and the state of its contents."""
+    """Whether PostgreSQL answers, its version, clock and schema, and what `of_contents` checks."""
     try:
         connection = await asyncpg.connect(settings.database_url, timeout=5, statement_cache_size=0)
     except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
@@ -174,7 +176,7 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
             "PostgreSQL", f"is version {number // 10000}; the gateway needs {OLDEST_POSTGRES // 10000} or later"
         )
     else:
-        yield passed("PostgreSQL", f"version {number // 10000}, {room} connections at most")
+        yield passed("PostgreSQL", f"version {number // 10000}, at most {room} connections")
     if abs(time.time() - moment) > _CLOCK_SKEW:
         yield warning(
             "clock", f"differs from PostgreSQL's by {abs(time.time() - moment):.0f} s; synchronize both (NTP)"
@@ -207,16 +209,16 @@ _SERVER = """
 
 
 async def of_contents(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
-    """Workers, queue, and credentials that no configured key can open."""
+    """Workers, the queue, failed synchronizations, sunsets, and the keys of stored credentials."""
     statistics = await read_statistics(database)
-    alive = [worker for worker in statistics.workers if worker.is_there]
+    alive = [worker for worker in statistics.workers if worker.is_alive]
     if alive:
         yield passed("workers", f"{len(alive)} running")
     else:
         yield failed("workers", "none is running; start one: `gateway worker`")
     queued = statistics.jobs["queued"]
     if queued.oldest > _QUEUE_WAIT:
-        yield warning("queue", f"{queued.jobs} jobs wait, the oldest for {queued.oldest:.0f} s; add workers")
+        yield warning("queue", f"{queued.jobs} jobs are queued, the oldest for {queued.oldest:.0f} s; add workers")
     for entity in statistics.synchronization:
         if entity.failed:
             yield warning(
@@ -232,7 +234,7 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
     for key_id, count in rows.items():
         if key_id not in keys:
             yield failed(
-                "credentials", f"{count} are wrapped by the key {key_id}, which is not in the key list; put it back"
+                "credentials", f"{count} are wrapped by the key {key_id}, which is not in the key list; add it again"
             )
     stale = rows.total() - rows[next(iter(keys))]
     if stale:
@@ -246,7 +248,7 @@ _METHODS_IN_USE = """
 
 
 async def of_sunsets(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
-    """Connectors that rely on what their application will end."""
+    """Connectors that rely on a part of their application that will be switched off."""
     try:
         catalog = load_catalog(settings.specs)
     except SpecError:
@@ -261,7 +263,7 @@ async def of_sunsets(database: Database, settings: Settings) -> AsyncIterator[Ch
 
 
 async def of_redis(url: str) -> AsyncIterator[CheckResult]:
-    """Whether workers can be woken; the gateway works without it, slower."""
+    """Whether Redis answers and does not evict keys; without Redis the gateway works, but starts jobs later."""
     try:
         redis = Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)
     except ValueError as error:
@@ -280,12 +282,12 @@ async def of_redis(url: str) -> AsyncIterator[CheckResult]:
     yield passed("Redis", f"version {server['redis_version']}")
     if str(memory.get("maxmemory_policy", "noeviction")).startswith("allkeys"):
         yield warning(
-            "Redis", "drops keys when it is full (maxmemory-policy); give the gateway one that does not evict"
+            "Redis", "evicts keys when it is full; set its maxmemory-policy to noeviction, or use another Redis"
         )
 
 
 async def of_front_end(settings: Settings) -> CheckResult:
-    """Whether a front end answers where the settings say that it listens."""
+    """Whether a front end is ready at the address of the settings."""
     host, port = settings.address
     url = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}/readyz"  # noqa: S104  compared only
     try:
@@ -295,7 +297,7 @@ async def of_front_end(settings: Settings) -> CheckResult:
         ):
             document = await response.json()
     except (TimeoutError, aiohttp.ClientError, ValueError) as error:
-        return warning("front end", f"none answers at {settings.bind} ({_one_line(error)}); start one: `gateway serve`")
+        return warning("front end", f"no response at {settings.bind} ({_one_line(error)}); start one: `gateway serve`")
     if response.status == 200:
         return passed("front end", f"ready at {settings.bind}")
     failing = [name for name, value in document.get("checks", {}).items() if value is (name == "draining")]
@@ -303,6 +305,6 @@ async def of_front_end(settings: Settings) -> CheckResult:
 
 
 def _one_line(error: BaseException) -> str:
-    """A library's error message on one line, without the URL, which may hold a password."""
+    """The first line of a library's error; its type if the line has a URL, which may contain a password."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     return text if "://" not in text else type(error).__name__

@@ -1,6 +1,6 @@
-"""The gateway's health for an administrator of one organization: nothing of other organizations.
+"""The gateway's health for an administrator of one organization, without data of other organizations.
 
-Settings, folders, worker ids and totals are the operator's: `gateway doctor` and `/metrics` have them.
+Settings, folders, worker ids and totals are for operators: `gateway doctor` and `/metrics` have them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from gateway.monitoring.health_checks import CheckResult, failed, passed, warning
 from gateway.monitoring.statistics import WorkInProgress
 
-#: parts that the front end needs: their name in the readiness check → their name for people
+#: parts that the front end needs: name in the readiness checks → name for people
 NEEDED = {"postgres": "PostgreSQL", "redis": "Redis", "worker": "workers"}
 
 
-def organization_checks(is_there: Mapping[str, bool], in_progress: WorkInProgress) -> Sequence[CheckResult]:
-    """Checks of what all organizations share, by whether it answers, and of the organization's own work. Pure."""
+def organization_checks(readiness: Mapping[str, bool], in_progress: WorkInProgress) -> Sequence[CheckResult]:
+    """The checks of the shared parts, from the readiness checks, and of the organization's own work. Pure."""
     shared = [
         passed(NEEDED[name], "answers")
         if answers
         else failed(NEEDED[name], "does not answer; the operator finds the cause with `gateway doctor`")
-        for name, answers in is_there.items()
+        for name, answers in readiness.items()
     ]
     jobs = passed("jobs", f"{in_progress.queued} queued, {in_progress.running} running, {in_progress.waiting} waiting")
     if in_progress.failed:

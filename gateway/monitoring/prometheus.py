@@ -1,4 +1,4 @@
-"""A process's counters and the shared statistics for Prometheus; on a port of its own where there is no other."""
+"""The metrics of a process and the shared statistics for Prometheus; also served on `GATEWAY_METRICS_BIND`."""
 
 import asyncio
 import contextlib
@@ -24,16 +24,16 @@ from gateway.errors import Unavailable
 from gateway.monitoring.statistics import Statistics, read_statistics
 from gateway.telemetry.metrics import REGISTRY
 
-#: seconds for which the database's statistics are remembered
+#: seconds for which the statistics from PostgreSQL are cached
 _FRESH = 10.0
 #: seconds that a scrape waits for PostgreSQL
 _TIMEOUT = 2.0
-#: seconds for which every scrape gets the same text, because anyone may scrape
+#: seconds for which every scrape gets the same text, because scrapes need no token
 _REMEMBERED = 1.0
 
 
 class PrometheusExporter(Collector):
-    """The metrics of one process and of the gateway as a whole."""
+    """The metrics of this process, and statistics of all processes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -55,7 +55,7 @@ class PrometheusExporter(Collector):
         return generate_latest(REGISTRY) + generate_latest(self._registry)
 
     async def response(self) -> web.Response:
-        """The answer to a scrape."""
+        """The response to a scrape."""
         return web.Response(body=await self.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     def collect(self) -> Iterator[Metric]:
@@ -66,10 +66,7 @@ class PrometheusExporter(Collector):
 
 @asynccontextmanager
 async def exposed(bind: str | None, database: Database) -> AsyncIterator[None]:
-    """`/metrics` and `/healthz` on `bind` for as long as the block lasts; nothing without one.
-
-    Raises OSError where the address is taken.
-    """
+    """Serve `/metrics` and `/healthz` on `bind` within the block, if it is set. Raises OSError if it is in use."""
     if bind is None:
         yield
         return
@@ -102,14 +99,14 @@ def _pool(database: Database) -> Metric:
 
 
 def _shared(statistics: Statistics) -> Iterator[Metric]:
-    """The statistics that are the same in every process: take the maximum over processes, not the sum."""
-    jobs = GaugeMetricFamily("gateway_jobs", "Jobs that are not done, by state.", labels=["status"])
+    """The statistics from PostgreSQL. Every process exports the same: take the maximum over processes, not the sum."""
+    jobs = GaugeMetricFamily("gateway_jobs", "Jobs that have not ended, by state.", labels=["status"])
     oldest = GaugeMetricFamily("gateway_jobs_oldest_seconds", "Age of the oldest job in a state.", labels=["status"])
     for status, each in statistics.jobs.items():
         jobs.add_metric([status], each.jobs)
         oldest.add_metric([status], each.oldest)
-    workers = GaugeMetricFamily("gateway_workers", "Workers with a recent sign of life.")
-    workers.add_metric([], sum(worker.is_there for worker in statistics.workers))
+    workers = GaugeMetricFamily("gateway_workers", "Workers with a recent heartbeat.")
+    workers.add_metric([], sum(worker.is_alive for worker in statistics.workers))
     connectors = GaugeMetricFamily("gateway_connectors", "Connectors by status.", labels=["kind", "status"])
     for (kind, status), count in statistics.connectors.items():
         connectors.add_metric([kind, status], count)

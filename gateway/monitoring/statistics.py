@@ -1,4 +1,4 @@
-"""Statistics from PostgreSQL, the same for `gateway status` and for `/metrics`."""
+"""Statistics from PostgreSQL, for `gateway status`, `/metrics` and the health checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from gateway.db.pool import Database
 
-# Each state by its own partial index: the finished ones, of which there are many, are not read.
+# Each state has a partial index, so that the many finished jobs are not read.
 _JOBS = """
     SELECT 'queued' AS status, count(*) AS jobs,
            COALESCE(extract(epoch FROM now() - min(created_at)), 0)::float8 AS oldest
@@ -29,7 +29,7 @@ _CONNECTORS = """
     SELECT kind, status, count(*) AS connectors FROM connectors WHERE deleted_at IS NULL GROUP BY kind, status
     ORDER BY kind, status
 """
-# The lag of an entity is that of its oldest copy; what was never loaded counts since its connector was made.
+# The lag of an entity is that of its oldest copy; a copy that was never loaded counts from its connector's creation.
 _SYNC = """
     SELECT kind, entity, count(*) AS copies, sum(records)::bigint AS records,
            count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
@@ -39,7 +39,7 @@ _SYNC = """
     GROUP BY kind, entity ORDER BY kind, entity
 """
 
-# Of one organization.
+# The statistics of one organization.
 _OWN_SYNC = _SYNC.replace("WHERE deleted_at", "WHERE context_entities.organization_id = $1 AND deleted_at")
 _OWN_JOBS = """
     SELECT status, count(*) AS jobs FROM jobs
@@ -52,7 +52,7 @@ _OWN_COPIES = """
     WHERE context_entities.organization_id = $1 AND deleted_at IS NULL AND connectors.status = 'active'
 """
 
-#: seconds without a heartbeat after which a worker counts as gone
+#: seconds without a heartbeat after which a worker counts as stopped
 HEARTBEAT_TIMEOUT = 15.0
 
 
@@ -66,14 +66,14 @@ class JobStatistics:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatistics:
-    """A worker, the seconds since its last heartbeat and since its first."""
+    """A worker, and the seconds since its last heartbeat and since its start."""
 
     id: str
     since_heartbeat: float
     age: float
 
     @property
-    def is_there(self) -> bool:
+    def is_alive(self) -> bool:
         return self.since_heartbeat < HEARTBEAT_TIMEOUT
 
 
@@ -91,7 +91,7 @@ class SyncStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """All of it, as of one moment."""
+    """The statistics of all organizations."""
 
     jobs: Mapping[str, JobStatistics]
     workers: Sequence[WorkerStatistics]
@@ -102,15 +102,16 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class WorkInProgress:
-    """The work in progress of one organization: its jobs that have not ended, and the state of its copies."""
+    """The jobs of one organization that have not ended, and the state of its copies."""
 
     queued: int
     running: int
     waiting: int
-    #: entities of connectors that are copied, and those of them whose last synchronization failed
+    #: synchronized entities of active connectors
     copies: int
+    #: those whose last synchronization failed
     failed: int
-    #: when the oldest copy was last synchronized, or its connector was created; None where nothing is copied
+    #: when the oldest copy was last synchronized, or else its connector was created; None without copies
     oldest_synced_at: datetime | None
 
 

@@ -26,7 +26,7 @@ class Engine(Stores):
 
 @asynccontextmanager
 async def open_engine(stores: Stores) -> AsyncIterator[Engine]:
-    """The HTTP client towards applications with its rate limiter, and the connectors that use it."""
+    """Open the HTTP client towards applications with its rate limiter, OAuth, and the resolver of connectors."""
     settings, database = stores.settings, stores.database
     overrides = upstream_overrides()
     async with AsyncExitStack() as stack:

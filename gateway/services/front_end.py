@@ -62,26 +62,26 @@ class Services(WorkerServices):
     events: EventAccess
     console_sessions: ConsoleSessions
     authorization: AuthorizationServer
-    #: None where the settings name no provider
+    #: None if the settings name no provider
     provider_sign_in: "ProviderSignIn | None"
-    #: seals the state that an agent's client holds between a question and its answer
+    #: seals the state that an agent's host holds between a tool's question to the user and the answer
     request_seals: SealedText
-    #: seals the state that a browser holds between the pages of a consent
+    #: seals the state that a browser holds between the pages of an authorization
     page_seals: SealedText
-    #: made for the first search: its libraries take a fifth of a second to load
+    #: created for the first search, because its libraries take 0.2 s to load
     operations: "Remembered[OperationIndex]"
 
     @property
     def sign_in_provider(self) -> "ProviderSignIn":
-        """The sign-in by the operator's OpenID Connect provider; raises NotFound where the settings name none."""
+        """The sign-in through the operator's OpenID Connect provider; raises NotFound if there is none."""
         if self.provider_sign_in is None:
-            raise NotFound("there is no sign-in provider here: the operator sets GATEWAY_OIDC_ISSUER")
+            raise NotFound("there is no sign-in provider; the operator can set GATEWAY_OIDC_ISSUER")
         return self.provider_sign_in
 
 
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
-    """The services of a front end; raises Unavailable, KeyListError and SpecError when it cannot start."""
+    """Open the services of a front end; raises Unavailable, KeyListError and SpecError if it cannot start."""
     async with (
         open_stores(settings) as stores,
         open_engine(stores) as engine,
@@ -152,7 +152,7 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
 
 
 def _index_of(catalog: Catalog) -> "OperationIndex":
-    from gateway.operation_search.index import OperationIndex  # a fifth of a second, while other requests continue
+    from gateway.operation_search.index import OperationIndex  # takes 0.2 s, in a thread
 
     return OperationIndex(catalog)
 
@@ -162,7 +162,7 @@ def _provider_sign_in(
 ) -> "ProviderSignIn | None":
     if settings.oidc_issuer is None:
         return None
-    from gateway.sign_in.provider import Provider  # signatures of tokens: their library is needed only here
+    from gateway.sign_in.provider import Provider  # imports the library for signed tokens, which is needed only here
     from gateway.sign_in.service import ProviderSignIn
 
     provider = ProviderSettings(

@@ -1,4 +1,4 @@
-"""The prunings of every worker: deletions of rows that no capability needs any more."""
+"""The prunings of every worker: deletions of rows and files that are no longer needed."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -21,7 +21,7 @@ from gateway.uploads.store import prune_uploads
 
 
 def prunings(services: WorkerServices) -> Sequence[tuple[str, float, Callable[[], Awaitable[object]]]]:
-    """Name, seconds between two runs, and what each run does."""
+    """The name of each pruning, the seconds between two runs, and the function that runs it."""
     database, settings = services.database, services.settings
     return (
         ("job pruning", 60, partial(prune_jobs, database)),

@@ -1,4 +1,4 @@
-"""Every table with sealed values, for key rotation and for the health check of the keys."""
+"""All tables with sealed values, for key rotation and for the health check of the keys."""
 
 import json
 

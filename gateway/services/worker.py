@@ -47,7 +47,7 @@ from gateway.upstream.egress import EgressPolicy, parse_override
 from gateway.upstream.transport import Transport
 from gateway.vault.vault import derived_key
 
-#: seconds of a shutdown's grace that are kept for requeueing unfinished jobs and closing the stores
+#: seconds of `shutdown_grace` that are reserved for requeueing unfinished jobs and closing the stores
 CLOSING = 3.0
 
 
@@ -79,7 +79,7 @@ class WorkerServices(Engine):
 
 @asynccontextmanager
 async def open_worker(settings: Settings) -> AsyncIterator[WorkerServices]:
-    """The services of a worker; raises as `open_services` does."""
+    """Open the services of a worker; raises as `open_services` does."""
     async with (
         open_stores(settings) as stores,
         open_engine(stores) as engine,
@@ -91,14 +91,14 @@ async def open_worker(settings: Settings) -> AsyncIterator[WorkerServices]:
 
 @asynccontextmanager
 async def listening(services: WorkerServices) -> AsyncIterator[None]:
-    """Notifications received and leases renewed, once everything has subscribed."""
+    """Receive notifications and renew leases within the block; all subscriptions must be made before."""
     async with services.notifications.listening(), services.runner.renewing_leases():
         yield
 
 
 @asynccontextmanager
 async def open_jobs(engine: Engine) -> AsyncIterator[WorkerServices]:
-    """The job machine and the use cases that run as jobs."""
+    """Open the job runner and the use cases that run as jobs."""
     settings, database, notifications = engine.settings, engine.database, engine.notifications
     async with AsyncExitStack() as stack:
         wakeup = await stack.enter_async_context(Wakeup.open(settings.redis_url))
@@ -211,7 +211,7 @@ def _synchronization(engine: Engine, wakeup: Wakeup) -> Synchronization:
 
 @asynccontextmanager
 async def _sender(settings: Settings) -> AsyncIterator[Sender]:
-    """Deliveries have connections of their own: they must not reach the overrides of applications."""
+    """The sender of deliveries, with connections of its own: deliveries must not reach applications' overrides."""
     policy = EgressPolicy.of(map(parse_override, settings.webhook_origins))
     async with Transport(policy, idle=DELIVERY_TIMEOUT, max_connections=settings.max_upstream_connections) as transport:
         yield Sender(transport)
