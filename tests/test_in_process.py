@@ -1,4 +1,4 @@
-"""The engine in a caller's own process, against the sandbox."""
+"""The engine in the caller's process, with the sandbox as the application."""
 
 import asyncio
 import hashlib
@@ -28,7 +28,7 @@ async def desk(upstream):
         yield desk
 
 
-async def test_a_call_answers_records_and_meta(desk):
+async def test_a_call_returns_records_and_meta(desk):
     page = await desk.execute("tickets", "list", {"per_page": 2})
 
     assert [record["id"] for record in page.records] == [1, 2]
@@ -41,7 +41,7 @@ async def test_a_single_record_is_the_result_itself(desk):
     assert page.record["id"] == 1
 
 
-async def test_pages_go_on_by_themselves_and_only_as_far_as_asked(desk):
+async def test_records_are_fetched_page_by_page_until_the_caller_stops(desk):
     ids = []
     async for record in desk.records("tickets", params={"per_page": 2}):
         ids.append(record["id"])
@@ -51,7 +51,7 @@ async def test_pages_go_on_by_themselves_and_only_as_far_as_asked(desk):
     assert ids == [1, 2, 3, 4, 5]
 
 
-async def test_pages_are_pages_as_a_gateways_are(desk):
+async def test_pages_have_records_and_meta(desk):
     pages = []
     async for page in desk.pages("tickets", params={"per_page": 2}):
         pages.append(page)
@@ -77,7 +77,7 @@ class _Enough(Exception):
     """Stops a download in the middle."""
 
 
-async def test_a_file_is_saved_and_gone_on_with(desk, tmp_path):
+async def test_an_interrupted_save_is_resumed(desk, tmp_path):
     file = ("attachments", {"attachment_id": 3}, tmp_path / "a.bin")
     whole = b"".join([chunk async for chunk in desk.download(*file[:2])])
 
@@ -95,11 +95,11 @@ async def test_a_file_is_saved_and_gone_on_with(desk, tmp_path):
     assert found.resumed_from == kept
     assert found.path.read_bytes() == whole == named.path.read_bytes()
     assert named.path.name != "a.bin"
-    with pytest.raises(UpstreamTruncated, match="nothing was kept"):
+    with pytest.raises(UpstreamTruncated, match="the download was deleted"):
         await desk.save(*file, sha256="0" * 64)
 
 
-async def test_a_program_without_a_loop_has_the_same(upstream, tmp_path):
+async def test_a_program_without_an_event_loop_has_the_same_methods(upstream, tmp_path):
     def journey():
         with connect_sync("support-desk", CREDENTIALS, upstream=upstream) as desk:
             first = desk.execute("tickets", "list", {"per_page": 2}).records
@@ -118,18 +118,18 @@ async def test_a_program_without_a_loop_has_the_same(upstream, tmp_path):
     assert (dry_run[0]["method"], kind) == ("GET", "support-desk")
 
 
-async def test_without_credentials_every_method_is_named_with_its_fields():
+async def test_the_error_without_credentials_lists_every_method_with_its_fields():
     with pytest.raises(InvalidCredentials) as raised:
         async with connect("support-desk", {}):
             pass
 
     assert "api_token (email, api_token)" in raised.value.detail
     assert "oauth (" in raised.value.detail
-    assert raised.value.detail.endswith("beside them subdomain")
+    assert raised.value.detail.endswith("required variables: subdomain")
     assert {fault.code for fault in raised.value.faults} == {"required"}
 
 
-async def test_a_bulk_update_runs_to_its_end_here_too(desk):
+async def test_a_bulk_update_runs_until_it_finishes(desk):
     ids = ",".join(map(str, range(1, 151)))
 
     page = await desk.execute("ticket_bulk_updates", "create", {"ids": ids, "ticket": {"status": "pending"}})
@@ -138,7 +138,7 @@ async def test_a_bulk_update_runs_to_its_end_here_too(desk):
     assert len(page.record["results"]) == 150
 
 
-async def test_a_file_comes_whole_or_in_part(desk):
+async def test_a_file_is_streamed_whole_or_in_part(desk):
     whole = b"".join([chunk async for chunk in desk.download("attachments", {"attachment_id": 1})])
     part = b"".join(
         [chunk async for chunk in desk.download("attachments", {"attachment_id": 1}, range_header="bytes=5-9")]
@@ -149,7 +149,7 @@ async def test_a_file_comes_whole_or_in_part(desk):
     assert hashlib.sha256(whole).hexdigest()
 
 
-async def test_what_needs_the_hosted_mode_says_so(desk):
+async def test_a_search_of_the_copy_needs_the_hosted_mode(desk):
     with pytest.raises(UnknownAction, match="hosted mode"):
         await desk.execute("tickets", "context_store_search", {"query": {}})
 
@@ -161,7 +161,7 @@ async def test_errors_are_those_of_the_gateway(desk):
         await desk.execute("tickets", "get", {"ticket_id": 10**12})
 
 
-async def test_wrong_credentials_are_named_before_anything_is_sent():
+async def test_wrong_credentials_are_refused_before_a_request_is_sent():
     with pytest.raises(InvalidCredentials) as raised:
         async with connect("support-desk", {"subdomain": "acme", "email": "a@b.c", "token": "x"}):
             pass
@@ -169,13 +169,13 @@ async def test_wrong_credentials_are_named_before_anything_is_sent():
     assert {fault.field for fault in raised.value.faults} == {"api_token", "token"}
 
 
-async def test_refused_credentials_show_in_a_check(upstream):
+async def test_a_check_raises_for_refused_credentials(upstream):
     async with connect("support-desk", {**CREDENTIALS, "api_token": "bad"}, upstream=upstream) as desk:
         with pytest.raises(Exception, match="401"):
             await desk.check()
 
 
-async def test_a_bare_refresh_token_mints_its_first_access_token(upstream):
+async def test_a_refresh_token_alone_is_enough_to_connect(upstream):
     async with connect(
         "work-management",
         {"refresh_token": "refresh", "client_id": "app", "client_secret": "secret"},
@@ -186,7 +186,7 @@ async def test_a_bare_refresh_token_mints_its_first_access_token(upstream):
     assert page.records
 
 
-def test_no_package_hides_what_callers_import():
+def test_no_package_has_the_name_of_a_public_function():
     folder = Path(gateway.__file__).parent
 
     assert [name for name in gateway.__all__ if (folder / name).is_dir()] == []

@@ -1,4 +1,4 @@
-"""The organization's own OAuth apps: consent screens show them instead of the platform's."""
+"""The organization's own OAuth apps, used for consent instead of the platform's."""
 
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.oauth import AppList, AppView
@@ -7,20 +7,20 @@ _PATH = "/api/v1/oauth/credentials"
 
 
 class Apps:
-    """Own OAuth apps, one for each kind at most."""
+    """The organization's own OAuth apps, at most one for each kind."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def set(self, kind: str, client_id: str, client_secret: str) -> AppView:
-        """Use this app for consents of the kind from now on."""
+        """Use this OAuth app for consent at applications of the kind."""
         body = {"connector_type": kind, "configuration": {"client_id": client_id, "client_secret": client_secret}}
         return (await self._session.fetch(ApiRequest("PUT", _PATH, body=body))).into(AppView)
 
     async def list(self) -> list[AppView]:
-        """The apps that are set."""
+        """The organization's own apps."""
         return (await self._session.fetch(ApiRequest("GET", _PATH))).into(AppList).data
 
     async def delete(self, kind: str) -> None:
-        """Use the platform's app again."""
+        """Delete the app, if any; consent uses the platform's app again."""
         await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/connector_type/{kind}"))

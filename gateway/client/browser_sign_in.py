@@ -1,4 +1,4 @@
-"""Tokens of a person who signed in by a browser: the authorization code grant with PKCE, and its refresh (RFC 8252)."""
+"""Sign-in with a browser: the authorization code grant with PKCE (RFC 8252), and the refresh of its tokens."""
 
 import asyncio
 import secrets
@@ -18,13 +18,13 @@ from gateway.client.profiles import Profile, Profiles
 from gateway.contract.oauth import API_RESOURCE, COMMAND_LINE
 from gateway.errors import Unauthorized
 
-#: seconds that a stored access token must still be valid for
+#: minimum remaining lifetime, in seconds, of a stored access token that is used
 _SKEW = 30
 
 
 @dataclass(frozen=True, slots=True)
 class SignInRequest:
-    """The authorization request: its URL, and the values that bind the response to it."""
+    """An authorization request, with the state and code verifier that bind the response to it."""
 
     issuer: str
     authorization_endpoint: str
@@ -34,7 +34,7 @@ class SignInRequest:
 
     @property
     def url(self) -> str:
-        """The page on which the person signs in."""
+        """The URL of the page on which the person signs in."""
         digest = sha256(self.verifier.encode()).digest()
         query = {
             "response_type": "code",
@@ -48,9 +48,9 @@ class SignInRequest:
         return f"{self.authorization_endpoint}?{urlencode(query)}"
 
     def code_form(self, answer: Mapping[str, str]) -> dict[str, str]:
-        """The token request for the browser's answer; raises Unauthorized for a refusal and for another's answer."""
+        """The form of the token request; raises Unauthorized if `answer` is an error or of another sign-in."""
         if not secrets.compare_digest(answer.get("state", ""), self.state) or answer.get("iss") != self.issuer:
-            raise Unauthorized("the browser came back with the answer to another sign-in; run `gateway login` again")
+            raise Unauthorized("the browser returned the response to another sign-in; run `gateway login` again")
         if "code" not in answer:
             raise Unauthorized(f"the sign-in was refused: {answer.get('error_description') or answer.get('error')}")
         return {
@@ -63,7 +63,7 @@ class SignInRequest:
 
 
 def with_tokens(profile: Profile, issued: Mapping[str, Any]) -> Profile:
-    """The profile with what the token endpoint answered."""
+    """The profile with the tokens of a response of the token endpoint."""
     return msgspec.structs.replace(
         profile,
         access_token=issued["access_token"],
@@ -73,32 +73,32 @@ def with_tokens(profile: Profile, issued: Mapping[str, Any]) -> Profile:
 
 
 class StoredTokens:
-    """The tokens of a profile, which all processes of the user share through its file."""
+    """Reads and stores the tokens of a profile, under a lock, because the user's processes share them."""
 
     def __init__(self, profiles: Profiles, name: str) -> None:
         self._profiles = profiles
         self._name = name
-        self._held = ExitStack()
+        self._lock = ExitStack()
 
     async def __aenter__(self) -> Profile:
-        """The profile as it is now; no other process renews it until the block ends."""
-        await asyncio.to_thread(self._held.enter_context, self._profiles.locked())
+        """The current profile; no other process renews its tokens until the block ends."""
+        await asyncio.to_thread(self._lock.enter_context, self._profiles.locked())
         try:
             return self._profiles.get(self._name)
         except BaseException:
-            self._held.close()
+            self._lock.close()
             raise
 
     async def __aexit__(self, *_: object) -> None:
-        self._held.close()
+        self._lock.close()
 
     def store(self, profile: Profile) -> None:
-        """Keep new tokens, within the block."""
+        """Store the profile with new tokens; call it within the block."""
         self._profiles.replace(self._name, profile)
 
 
-def is_good(profile: Profile, refused: str | None) -> bool:
-    """Whether the stored access token can be used: it lasts, and is not the one that was refused."""
+def is_usable(profile: Profile, refused: str | None) -> bool:
+    """Whether the stored access token has not expired and is not the refused token."""
     ends_at = profile.access_token_ends_at
     return (
         profile.access_token not in (None, refused)
@@ -108,5 +108,5 @@ def is_good(profile: Profile, refused: str | None) -> bool:
 
 
 def refresh_form(profile: Profile) -> dict[str, str]:
-    """The token request with a refresh token, which is valid once."""
+    """The form of the token request with the refresh token, which can be used once."""
     return {"grant_type": "refresh_token", "client_id": profile.client_id, "refresh_token": profile.refresh_token or ""}

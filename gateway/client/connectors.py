@@ -1,4 +1,4 @@
-"""Connectors: create them by credentials or consent, and read, change and delete them."""
+"""Connectors: create them with credentials or consent, and read, change and delete them."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ IfExists = Literal["create", "fail", "update"]
 
 
 class Consent:
-    """A consent that a person has not given yet, at `url`."""
+    """A consent that a person has to give at `url`."""
 
     def __init__(self, connectors: "Connectors", session: Session, started: StartedConsentView) -> None:
         self._connectors = connectors
@@ -45,7 +45,7 @@ class Consent:
         return (await self._session.fetch(ApiRequest("GET", f"{_PATH}/oauth/flows/{self.flow_id}"))).into(FlowView)
 
     async def wait(self, every: float = 1.0) -> Connector:
-        """Wait for the consent, asking every `every` seconds; returns the connector.
+        """Wait for the consent, reading its state every `every` seconds; returns the connector.
 
         Raises ReauthorizationRequired if the consent is refused or expires.
         """
@@ -70,7 +70,7 @@ class Connectors:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        #: by each name that a caller has used
+        #: connectors by the names, kinds and ids that callers have used
         self._resolved: dict[str, Connector] = {}
 
     async def create(
@@ -83,10 +83,10 @@ class Connectors:
         validate: bool = True,
         if_exists: IfExists | None = None,
     ) -> Connector:
-        """A connector from credentials that the application accepts; raises InvalidCredentials naming the field.
+        """Create a connector. With `validate`, raises InvalidCredentials if the application refuses the credentials.
 
-        Where the workspace has one of that name, `if_exists` says whether to `create` another, as by default, to `fail`
-        with a Conflict that names it (`extra["connector_id"]`), or to `update` it.
+        If the workspace has a connector with that name, `if_exists` decides: `create` creates another (the default),
+        `fail` raises Conflict with the connector's id (`extra["connector_id"]`), `update` updates that connector.
         """
         members = {"name": name, "environment": environment, "if_exists": if_exists}
         body = {
@@ -108,7 +108,7 @@ class Connectors:
         scopes: Sequence[str] | None = None,
         connector: str | Connector | None = None,
     ) -> Consent:
-        """Begin a person's consent (OAuth); with `connector` it authorizes that connector again, which keeps its id."""
+        """Begin a person's OAuth consent. With `connector`, that connector is authorized again and keeps its id."""
         renewed = None if connector is None else (await self.resolve(connector)).id
         members = {"name": name, "environment": environment, "scopes": scopes, "connector_id": renewed}
         body = {
@@ -128,7 +128,7 @@ class Connectors:
         redirect_url: str | None = None,
         expires_in: int | None = None,
     ) -> ConnectLinkView:
-        """A link at which a person connects one of the kinds, or `connector` again, once and within `expires_in` s."""
+        """A link for a person to connect one of the kinds, or `connector` again: once, within `expires_in` seconds."""
         renewed = None if connector is None else (await self.resolve(connector)).id
         members: dict[str, Any] = {"connector_types": kinds, "connector_id": renewed}
         members |= {"redirect_url": redirect_url, "expires_in": expires_in}
@@ -136,13 +136,13 @@ class Connectors:
         return (await self._session.fetch(ApiRequest("POST", _LINKS, body=body))).into(ConnectLinkView)
 
     async def link_state(self, link_id: str) -> ConnectSessionView:
-        """Whether a link is pending, completed (with the connector's id) or expired; raises NotFound."""
+        """The state of a link: pending, completed (with the connector's id) or expired; raises NotFound."""
         return (await self._session.fetch(ApiRequest("GET", f"{_LINKS}/{link_id}"))).into(ConnectSessionView)
 
     async def list(
         self, kind: str | None = None, *, status: str | None = None, in_every_workspace: bool = False
     ) -> list[Connector]:
-        """Every connector of the workspace, or of all of them, or those of a kind or status."""
+        """The connectors of the workspace or of all workspaces, optionally of one kind or status."""
         query = {
             "workspace_name": None if in_every_workspace else self._session.settings.workspace_name,
             "connector_type": kind,
@@ -164,7 +164,7 @@ class Connectors:
         return self._resolved[connector]
 
     def forget(self, connector: Connector) -> None:
-        """Look the connector up again next time, because it has changed."""
+        """Remove the connector from the cache of names; the next call looks it up again."""
         self._resolved = {name: each for name, each in self._resolved.items() if each.id != connector.id}
 
     async def check(self, connector: str | Connector) -> Health:
@@ -190,7 +190,7 @@ class Connectors:
         return (await self._session.fetch(ApiRequest("PATCH", f"{_PATH}/{old.id}", body=body))).into(Connector)
 
     async def delete(self, connector: str | Connector) -> Job:
-        """Delete the connector and revoke its grant; the job deletes its copy, results and credentials."""
+        """Delete the connector and revoke its OAuth tokens; the job deletes its copy, results and credentials."""
         old = await self.resolve(connector)
         self.forget(old)
         deleted = (await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{old.id}"))).into(DeletionView)
@@ -215,7 +215,7 @@ class Connectors:
 
 
 def choose(name: str, connectors: Sequence[Connector]) -> Connector:
-    """The one of that name, else of that kind or application; raises NotFound and Conflict, which name the others."""
+    """The connector with that name, else of that kind or application. NotFound and Conflict list the candidates."""
     kind = canonical(name)
     ready = [each for each in connectors if each.status != "pending"]
     matches = [each for each in ready if each.name == name] or [
@@ -232,9 +232,9 @@ def _not_one(name: str, matches: Sequence[Connector], ready: Sequence[Connector]
     if matches:
         ids = ", ".join(f"{each.name} ({each.id})" for each in matches)
         return Conflict(f"{name!r} is {len(matches)} connectors: {ids}; use an id or another name")
-    there = ", ".join(f"{each.name} ({each.application}, {each.kind})" for each in ready)
+    existing = ", ".join(f"{each.name} ({each.application}, {each.kind})" for each in ready)
     return NotFound(
-        f"the workspace has no connector {name!r}; it has {there or 'none'}. Create one with `gateway connect KIND`"
+        f"the workspace has no connector {name!r}; it has {existing or 'none'}. Create one with `gateway connect KIND`"
     )
 
 

@@ -1,4 +1,4 @@
-"""A gateway's files, as bytes on their way and onto the disk."""
+"""Files of a gateway: streams them, and is a source for `gateway.saving`."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -11,13 +11,13 @@ from gateway.client.session import ApiRequest, Session, connection_lost
 from gateway.errors import GatewayError, Unavailable
 from gateway.saving.save import IncomingPart, file_name_of
 
-#: bytes handed to the disk at a time
+#: bytes written to the disk at a time
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A file as the gateway serves it."""
+    """The path and query of a file at the gateway."""
 
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class ResourceSource:
-    """A file of a gateway, to be saved."""
+    """A file of a gateway, as a source for `save`."""
 
     session: Session
     resource: Resource
@@ -43,7 +43,7 @@ class ResourceSource:
             async with await self.session.open(_call(self.resource, method="HEAD")) as response:
                 return file_name_of(response.headers)
         except GatewayError:
-            pass  # an answer to HEAD has no body that says why
+            pass  # a response to HEAD has no body with the error
         async with await self.session.open(_call(self.resource)) as response:
             return file_name_of(response.headers)
 
@@ -57,15 +57,15 @@ class ResourceSource:
 
 
 async def chunks(session: Session, resource: Resource) -> AsyncGenerator[bytes, None]:
-    """The file's bytes as they come; raises Unavailable when they end too early."""
+    """The file's bytes as they arrive; raises Unavailable if the connection breaks."""
     async with await session.open(_call(resource)) as response:
         async for chunk in _bytes(response):
             yield chunk
 
 
 def _call(resource: Resource, headers: Mapping[str, str] | None = None, method: str = "GET") -> ApiRequest:
-    everything = {"Accept": "*/*", "Accept-Encoding": "identity", **(headers or {})}
-    return ApiRequest(method, resource.path, resource.query, headers=everything)
+    all_headers = {"Accept": "*/*", "Accept-Encoding": "identity", **(headers or {})}
+    return ApiRequest(method, resource.path, resource.query, headers=all_headers)
 
 
 async def _bytes(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:

@@ -1,4 +1,4 @@
-"""Server-Sent Events, from lines to events (WHATWG HTML §9.2)."""
+"""Parses Server-Sent Events (WHATWG HTML §9.2)."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from gateway.contract.jobs import JobEvent
 
 
 class EventReader:
-    """Puts the lines of a stream together; the last id is where a broken stream resumes."""
+    """Parses the chunks of a stream into events; a broken stream resumes after `last_id`."""
 
     def __init__(self) -> None:
         self.last_id = "0"
@@ -17,11 +17,11 @@ class EventReader:
         self._buffer = b""
 
     def restart(self) -> None:
-        """Forget the half event that a broken connection left."""
+        """Discard the incomplete event of a broken connection."""
         self._name, self._data, self._buffer = "message", [], b""
 
     def feed(self, chunk: bytes) -> Iterable[JobEvent]:
-        """The events that are complete with this chunk."""
+        """The events that this chunk completes."""
         *lines, self._buffer = (self._buffer + chunk).split(b"\n")
         for line in lines:
             event = self._line(line.rstrip(b"\r").decode())

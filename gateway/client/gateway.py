@@ -1,4 +1,4 @@
-"""`Gateway`: every call that an agent, a script or the command line makes."""
+"""`Gateway`: the asynchronous client of the gateway's API."""
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -38,14 +38,16 @@ _TYPES = "/api/v1/integrations/connector-types"
 _SEARCH = "context_store_search"
 #: actions that change nothing, so that a repeated call needs no key
 _READS = frozenset({"list", "get", "api_search", "search", _SEARCH, "download"})
-#: records that a search asks for at a time
+#: records of one page of a search
 _SEARCH_PAGE = 1000
-#: events of one request, and seconds that the gateway waits for the first event
-_EVENTS_PAGE, _EVENTS_WAIT = 200, 25
+#: events of one request
+_EVENTS_PAGE = 200
+#: seconds that the gateway waits for the first event
+_EVENTS_WAIT = 25
 
 
 class Gateway:
-    """A gateway and a workspace on it; a connector is named by its id, its name, or its kind where there is one.
+    """A client for one workspace of a gateway. A `connector` is an id, a name, or a kind with a single connector.
 
     Settings that are not given come from `GATEWAY_URL`, `GATEWAY_CLIENT_ID`, `GATEWAY_CLIENT_SECRET`,
     `GATEWAY_WORKSPACE` and `GATEWAY_ORGANIZATION_ID`, or from a profile of `gateway login`. Every method raises the
@@ -128,12 +130,12 @@ class Gateway:
         wait: int | None = None,
         idempotency_key: str | None = None,
     ) -> Answer | Job:
-        """Run one operation: its answer, or the job that continues if it takes more than `wait` seconds (at most 300).
+        """Run one operation. Returns its answer, or its job if it takes longer than `wait` seconds (at most 300).
 
-        Without `wait` the gateway's own budget holds.
+        Without `wait` the gateway decides how long it waits.
         """
         if action == "download":
-            raise InvalidParams(f"{entity}.download answers a file; take it with `download` or `chunks`")
+            raise InvalidParams(f"the result of {entity}.download is a file; read it with `download` or `chunks`")
         body = _body(entity, action, params, select_fields=select, exclude_fields=exclude, intent=intent)
         if dry_run:
             return (await self._execute(connector, {**body, "dry_run": True}, {}, is_read=True)).into(Answer)
@@ -174,14 +176,13 @@ class Gateway:
     ) -> Job:
         """Run many operations as one job, at most 100,000: each `{entity, action, params?, id?}`.
 
-        All are checked first; InvalidParams names the faulty ones. `records()` of the job gives a result for each:
-        `{index, id?, status, result?, error?}`. With `steps` at most 20 run in order, and a param may be
-        `{"$from": "<id>.<path>"}`, a value of an earlier one's result.
+        The gateway first checks all operations; InvalidParams names the invalid ones. `records()` of the job yields a
+        result for each: `{index, id?, status, result?, error?}`. With `steps`, at most 20 operations run in order, and
+        a param may be `{"$from": "<id>.<path>"}`, a value from the result of an earlier operation.
         """
         found = await self.connectors.resolve(connector)
         options: dict[str, Any] = {"concurrency": concurrency, "stop_on_error": True if stop_on_error else None}
         given = {name: value for name, value in options.items() if value is not None}
-        # If a batch with this key was accepted before and has ended, the answer is its result: look up its job.
         headers = {"Prefer": "respond-async", **_key(idempotency_key)}
         path = f"{_CONNECTORS}/{found.id}/batch"
         if steps:
@@ -192,6 +193,7 @@ class Gateway:
             reply = await self._session.fetch(ApiRequest("POST", path, given, lines=lines, headers=headers))
         if reply.status == 202:
             return accepted(self._session, reply)
+        # The key is that of a batch that has ended: the response is its result, and `Location` names its job.
         return await self.jobs.get(reply.headers["Location"].rsplit("/", 1)[-1])
 
     async def export(
@@ -208,7 +210,7 @@ class Gateway:
         intent: str | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
-        """The job that collects all pages of a list or search into a file, `ndjson` or `csv`; `job.download` saves it.
+        """Collect all pages of a list or search into a file, `ndjson` or `csv`; `job.download` saves the file.
 
         `select` names the columns of a CSV file.
         """
@@ -234,9 +236,9 @@ class Gateway:
         select: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
     ) -> AsyncGenerator[Answer, None]:
-        """Every page of a list or search; raises UpstreamRejected after the last one that the application gives.
+        """Every page of a list or search.
 
-        A list that the application does not give whole ends with that error, so that a part never looks like the whole.
+        If the application does not return the whole list, raises UpstreamRejected after the last page.
         """
         connector = await self.connectors.resolve(connector)
         following: Mapping[str, Any] | None = params or {}
@@ -268,13 +270,13 @@ class Gateway:
         self,
         connector: str | Connector,
         entity: str,
-        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the query's own word
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the query's name
         *,
         sort: Sequence[Mapping[str, Any]] | None = None,
         fields: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Records of the synchronized copy that pass the filter, page after page, at most `limit` of them."""
+        """The records of the synchronized copy that match the filter, at most `limit`; fetches page after page."""
         query = {name: value for name, value in (("filter", filter), ("sort", sort)) if value}
         size = _SEARCH_PAGE if limit is None else min(limit, _SEARCH_PAGE)
         params: dict[str, Any] = {"query": query, "limit": size, **({"fields": list(fields)} if fields else {})}
@@ -290,11 +292,11 @@ class Gateway:
         connector: str | Connector | None = None,
         follow: bool = True,
     ) -> AsyncGenerator[EventView, None]:
-        """Events after an id, without one from the oldest that is kept, in their order; new events follow as they come.
+        """The events after an id, by default from the oldest stored event, in order; waits for new events.
 
-        Keep the id of the last event that was handled: with it as `after` no event is missed or repeated. `types` may
-        be groups: `job.*`. Without `follow` the events end with the newest. Raises CursorExpired where the events after
-        `after` are deleted.
+        Store the id of the last event that you have handled: with it as `after`, no event is missed or repeated.
+        `types` may be groups: `job.*`. Without `follow` the iteration ends after the newest event. Raises CursorExpired
+        if events after `after` have been deleted.
         """
         query: dict[str, Any] = {"limit": _EVENTS_PAGE}
         if types is not None:
@@ -312,7 +314,7 @@ class Gateway:
             after = int(page.next_cursor)
 
     async def latest_event(self) -> int:
-        """The id of the newest event, for `events(after=…)` from now on."""
+        """The id of the newest event; `events(after=…)` with it yields new events only."""
         call = ApiRequest("GET", "/api/v1/events", {"limit": 1})
         return (await self._session.fetch(call)).into(EventPage).latest_id
 
@@ -326,7 +328,7 @@ class Gateway:
         sha256: str | None = None,
         on_progress: Progress | None = None,
     ) -> Downloaded:
-        """Save a file to `to`, or in it if that is a folder; resumes, and puts only a complete file in place."""
+        """Save a file to the path or in the folder `to`; resumes an interrupted download."""
         resource = await self._file(connector, entity, params)
         return await save(ResourceSource(self._session, resource), to, sha256=sha256, on_progress=on_progress)
 
@@ -340,11 +342,11 @@ class Gateway:
         filename: str | None = None,
         content_type: str | None = None,
     ) -> Answer:
-        """Send a file to the application by the entity's `create`; it is read while it is sent.
+        """Send a file to the application with the entity's `create`; the file is read while it is sent.
 
-        `content_type` follows from the name by default. A large file to an application with upload sessions is resumed
-        where a connection broke. Any other file is sent once: if the application's response is lost, the error says
-        that the outcome is unknown.
+        The default of `content_type` follows from the file's name. If the application has upload sessions, the upload
+        of a large file is resumed after a broken connection. Any other file is sent once: if the application's response
+        is lost, the error says that the outcome is unknown.
         """
         found, path = await self.connectors.resolve(connector), Path(file)
         named = filename or path.name
@@ -361,7 +363,7 @@ class Gateway:
     async def chunks(
         self, connector: str | Connector, entity: str, params: Mapping[str, Any]
     ) -> AsyncGenerator[bytes, None]:
-        """A file's bytes as they come, for callers that store them themselves."""
+        """A file's bytes as they arrive; raises Unavailable if the connection breaks."""
         async with aclosing(chunks(self._session, await self._file(connector, entity, params))) as stream:
             async for chunk in stream:
                 yield chunk
@@ -372,7 +374,7 @@ class Gateway:
         return list(found["data"])
 
     async def type(self, kind: str) -> dict[str, Any]:
-        """A kind in full: how to authenticate, its entities and actions, the JSON Schema of their params."""
+        """The description of a kind: authentication, entities, actions, and the JSON Schema of their params."""
         if kind not in self._types:
             self._types[kind] = (await self._session.fetch(ApiRequest("GET", f"{_TYPES}/{kind}"))).into(dict[str, Any])
         return self._types[kind]
@@ -386,11 +388,12 @@ class Gateway:
         connector: str | Connector | None = None,
         limit: int | None = None,
     ) -> OperationMatches:
-        """The operations that do a task in plain words, best first (6 without `limit`); without a task all.
+        """The operations for a task in plain words, best first, by default 6; all operations without a task.
 
-        Where none does it, `data` is empty, `closest` has those that come closest and `message` says what is missing.
+        If no operation matches, `data` is empty, `closest` has the closest operations, and `message` says what is
+        missing.
         """
-        query = await self._narrowed(kind, effect, connector)
+        query = await self._filter_query(kind, effect, connector)
         query |= {name: value for name, value in (("query", task), ("limit", limit)) if value is not None}
         reply = await self._session.fetch(ApiRequest("GET", "/api/v1/operations", query))
         return reply.into(OperationMatches)
@@ -403,8 +406,8 @@ class Gateway:
         connector: str | Connector | None = None,
         operations: Sequence[str] | None = None,
     ) -> list[Tool]:
-        """Operations as tools for a model; each is run on `connector`, else on the only one of its kind here."""
-        query = await self._narrowed(kind, effect, connector)
+        """Operations as tools for a model. Each runs on `connector`, by default on the only connector of its kind."""
+        query = await self._filter_query(kind, effect, connector)
         if operations is not None:
             query["operations"] = ",".join(operations)
         reply = await self._session.fetch(ApiRequest("GET", "/api/v1/tools", {**query, "format": "mcp"}))
@@ -412,7 +415,7 @@ class Gateway:
         definitions = [from_mcp(document, found.operations[document["name"]]) for document in found.data]
         return [Tool(definition, runner(self, definition.operation, bound)) for definition in definitions]
 
-    async def _narrowed(
+    async def _filter_query(
         self, kind: str | None, effect: str | None, connector: str | Connector | None
     ) -> dict[str, Any]:
         connector_id = None if connector is None else (await self.connectors.resolve(connector)).id
@@ -449,10 +452,10 @@ def _body(entity: str, action: str, params: Mapping[str, Any] | None, **others: 
 
 
 def _in_query(value: Any) -> Any:
-    """A value in a query: texts as they are, anything else as JSON."""
+    """A value in a query: a string unchanged, anything else as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _key(key: str | None) -> dict[str, str]:
-    """The idempotency key that all tries of one call share."""
+    """The header with the idempotency key, which all attempts of a call share; a new key by default."""
     return {"Idempotency-Key": key or uuid4().hex}

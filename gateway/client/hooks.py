@@ -1,4 +1,4 @@
-"""`gateway.hooks`: where the applications of connectors send their notices of changes."""
+"""`gateway.hooks`: the URLs to which applications send their notices of changes."""
 
 from gateway.client.connectors import Connectors
 from gateway.client.session import ApiRequest, Session
@@ -7,7 +7,7 @@ from gateway.contract.hooks import HookView
 
 
 class Hooks:
-    """The hooks of the workspace's connectors; a connector has one at most."""
+    """The hooks of the workspace's connectors; a connector has at most one."""
 
     def __init__(self, session: Session, connectors: Connectors) -> None:
         self._session = session
@@ -16,8 +16,8 @@ class Hooks:
     async def create(self, connector: str | Connector, secret: str | None = None) -> HookView:
         """The connector's hook, created if there is none; its `url` is entered at the application.
 
-        The application signs its notices with `secret`; the previous one stays valid. Of an application that sends its
-        secret itself, it is accepted for the next hour. Raises InvalidParams for a kind without notices.
+        The application signs its notices with `secret`; the previous secret stays valid. If the application sends a
+        secret itself, the hook accepts that secret for the next hour. Raises InvalidParams for a kind without notices.
         """
         body = {} if secret is None else {"secret": secret}
         call = ApiRequest("POST", await self._path(connector), body=body, is_read=True)

@@ -1,4 +1,4 @@
-"""Jobs: follow one, wait for it, read its result record by record, cancel it, or retry it."""
+"""Jobs: list them, follow one, read its result, cancel it, or retry it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -18,9 +18,9 @@ from gateway.contract.jobs import FINAL, AcceptedJobView, JobEvent, JobPage, Job
 from gateway.errors import GatewayError, InvalidParams, Unavailable
 from gateway.saving.save import Downloaded, Progress, save
 
-#: seconds that the gateway is asked to hold a call: short enough for proxies in between
+#: seconds of one long poll; below the idle timeout of common proxies
 _WAIT = 25
-#: broken connections in a row without an event, after which a stream fails
+#: consecutive broken connections without an event, after which a stream fails
 _BREAKS = 5
 _NDJSON = "application/x-ndjson"
 
@@ -50,12 +50,12 @@ class Job:
         return self.view.done or self.view.status in FINAL
 
     async def refresh(self) -> Self:
-        """The job as it is now."""
+        """Read the job's current state."""
         self.view = (await self._session.fetch(ApiRequest("GET", self._path()))).into(JobView)
         return self
 
     async def wait(self, *, on_change: Watcher | None = None) -> Self:
-        """Wait until the job has ended, with any status; `on_change` gets it now and after each change."""
+        """Wait until the job has ended, with any status; `on_change` gets its view at first and after each change."""
         etag = None
         while True:
             if on_change is not None and etag is not None:
@@ -75,7 +75,7 @@ class Job:
                 return reply.headers.get("ETag", '"0"')
 
     async def events(self, after: str = "0") -> AsyncGenerator[JobEvent, None]:
-        """The job's events from the first to `done`; a broken stream resumes where it broke."""
+        """The job's events after the id `after`, until `done`; resumes a broken stream."""
         reader, breaks = EventReader(), 0
         reader.last_id = after
         while True:
@@ -91,7 +91,7 @@ class Job:
                     raise
             breaks += 1
             if breaks > _BREAKS:
-                raise Unavailable("the job's events end before the job does")
+                raise Unavailable("the job's stream of events ended before the job")
             await asyncio.sleep(self._session.policy.growing_pause(breaks))
 
     async def _stream(self, reader: EventReader) -> AsyncGenerator[JobEvent, None]:
@@ -106,12 +106,12 @@ class Job:
                 raise connection_lost(error) from error
 
     async def result(self, *, on_change: Watcher | None = None) -> Answer:
-        """Wait for the job and return its result as an inline call would; raises the error of a failed job."""
+        """Wait for the job and return its result as `execute` would; raises the error of a failed job."""
         if self.view.action == "download":
             raise _is_file(self.id)
         if on_change is not None:
             await self.wait(on_change=on_change)
-        with _named(self.id):
+        with _with_job_id(self.id):
             while True:
                 call = ApiRequest("GET", self._path("result"), {"wait": _WAIT}, wait=_WAIT)
                 reply = await self._session.fetch(call)
@@ -122,9 +122,9 @@ class Job:
                 self.view = reply.into(AcceptedJobView).job
 
     async def records(self) -> AsyncGenerator[Any, None]:
-        """The records of the result one by one, whatever their number; waits for the job to end."""
+        """Wait for the job and yield the records of its result one by one, in constant memory."""
         await self.wait()
-        with _named(self.id):
+        with _with_job_id(self.id):
             call = ApiRequest("GET", self._path("result"), headers={"Accept": _NDJSON})
             async with await self._session.open(call) as response:
                 rest = b""
@@ -139,9 +139,9 @@ class Job:
     async def download(
         self, to: str | PathLike[str], *, sha256: str | None = None, on_progress: Progress | None = None
     ) -> Downloaded:
-        """Save the file that the job stored; resumes an interrupted attempt."""
+        """Wait for the job and save its file; resumes an interrupted download."""
         await self.wait()
-        with _named(self.id):
+        with _with_job_id(self.id):
             source = ResourceSource(self._session, Resource(self._path("result")))
             return await save(source, to, sha256=sha256, on_progress=on_progress)
 
@@ -160,12 +160,12 @@ class Job:
 
 
 def _is_file(job_id: str) -> InvalidParams:
-    return InvalidParams("the job's result is a file; take it with `download`", extra={"job_id": job_id})
+    return InvalidParams("the job's result is a file; read it with `download`", extra={"job_id": job_id})
 
 
 @contextmanager
-def _named(job_id: str) -> Iterator[None]:
-    """Add the job's id to its error, so that the reader of the error can find the job."""
+def _with_job_id(job_id: str) -> Iterator[None]:
+    """Add the job's id to errors of the block."""
     try:
         yield
     except GatewayError as error:
@@ -192,7 +192,7 @@ class Jobs:
         created_after: datetime | None = None,
         limit: int | None = None,
     ) -> AsyncGenerator[Job, None]:
-        """Jobs, the newest first, page after page until `limit` of them."""
+        """Jobs, newest first, at most `limit`; fetches page after page."""
         query = {
             "status": status,
             "connector_id": connector_id,
@@ -205,5 +205,5 @@ class Jobs:
 
 
 def accepted(session: Session, reply: ApiResponse) -> Job:
-    """The job of a 202."""
+    """The job in a 202 response."""
     return Job(session, reply.into(AcceptedJobView).job)

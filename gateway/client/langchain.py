@@ -15,7 +15,7 @@ from gateway.errors import GatewayError
 
 
 def langchain_tools(tools: Iterable[Tool]) -> list[BaseTool]:
-    """A LangChain tool for each; results are JSON. The model receives errors and may correct its call."""
+    """A LangChain tool for each tool. Results are JSON; errors are returned to the model."""
     return [_langchain_tool(tool) for tool in tools]
 
 

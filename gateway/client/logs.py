@@ -8,18 +8,18 @@ from datetime import datetime, timedelta
 from gateway.client.session import Session
 from gateway.contract.gateway_state import AuditEntryView, AuditPage, RequestPage, RequestView
 
-#: most items of a page
+#: maximum items of a page
 _PAGE = 1000
 #: seconds between reads of the request log; processes write to it every half second
 _INTERVAL = 1.0
-#: processes write in batches, so that a request may appear after one that ended later: seconds that are read again
+#: period that each read repeats: processes write in batches, so that an earlier request may appear after a later one
 _OVERLAP = timedelta(seconds=10)
-#: ids of requests that were given already
-_REMEMBERED = 10_000
+#: number of yielded requests whose ids are stored, to yield each request once
+_STORED_IDS = 10_000
 
 
 class Logs:
-    """The audit log (`audit`), and the requests to applications (`requests`)."""
+    """Reads the audit log, and the log of requests to applications."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -36,10 +36,10 @@ class Logs:
         until: datetime | None = None,
         limit: int | None = None,
     ) -> AsyncGenerator[AuditEntryView, None]:
-        """Entries of the audit log, the newest first, page after page until `limit` of them.
+        """Entries of the audit log, newest first, at most `limit`; fetches page after page.
 
-        `actor` is the id or the name of a client, `outcome` `succeeded`, `accepted` or an error code. Needs the scope
-        admin.
+        `actor` is the id or the name of a client; `outcome` is `succeeded`, `accepted` or an error code. Needs the
+        scope admin.
         """
         query = {
             "connector_id": connector_id,
@@ -64,9 +64,9 @@ class Logs:
         since: datetime | None = None,
         limit: int | None = None,
     ) -> AsyncGenerator[RequestView, None]:
-        """Requests to applications, the newest first, page after page until `limit` of them.
+        """Requests to applications, newest first, at most `limit`; fetches page after page.
 
-        `status` is a status, a class of them (`5xx`) or `failed`.
+        `status` is a status code, a class (`5xx`) or `failed`.
         """
         query = {
             "connector_id": connector_id,
@@ -82,14 +82,14 @@ class Logs:
     async def follow_requests(
         self, *, connector_id: str | None = None, job_id: str | None = None, status: str | None = None
     ) -> AsyncGenerator[RequestView, None]:
-        """Requests to applications as they end, from now on and without an end; each once."""
+        """New requests to applications as they end, each once; the iteration does not end."""
         newest = [each async for each in self.requests(connector_id=connector_id, job_id=job_id, limit=1)]
-        since, given = next((each.at for each in newest), None), deque((each.id for each in newest), _REMEMBERED)
+        since, yielded_ids = next((each.at for each in newest), None), deque((each.id for each in newest), _STORED_IDS)
         while True:
             found = self.requests(connector_id=connector_id, job_id=job_id, status=status, since=since)
-            new = [each async for each in found if each.id not in given]
+            new = [each async for each in found if each.id not in yielded_ids]
             for request in sorted(new, key=lambda each: each.at):
-                given.append(request.id)
+                yielded_ids.append(request.id)
                 yield request
             if new:
                 newest_overlap = max(each.at for each in new) - _OVERLAP

@@ -1,4 +1,4 @@
-"""Messages of the Model Context Protocol passed on to a gateway: what comes over stdio goes over HTTP with a token."""
+"""Forwards messages of the Model Context Protocol from stdio to a gateway, over HTTP with a token."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
 class StdioBridge:
-    """Answers requests by a gateway's; a client that began with `initialize` keeps its revision."""
+    """Forwards requests to a gateway. After `initialize`, requests have the protocol version of its response."""
 
     def __init__(self, session: Session, path: str, query: Mapping[str, str]) -> None:
         self._session = session
@@ -26,7 +26,7 @@ class StdioBridge:
         self._negotiated: str | None = None
 
     async def answer(self, document: Any, send: Send) -> Mapping[str, Any]:
-        """The gateway's response to one request; its notifications are sent on the way."""
+        """The gateway's response to one request; notifications before it are passed to `send`."""
         try:
             message = message_of(document)
             call = ApiRequest("POST", self._path, self._query, document, {**_ACCEPT, **self._headers(message)})
@@ -41,7 +41,7 @@ class StdioBridge:
         return answered
 
     def _headers(self, message: Message) -> dict[str, str]:
-        """The headers that repeat members of the body; none for the first request of an earlier revision."""
+        """The headers that repeat members of the body; none for the `initialize` of an earlier protocol version."""
         version = message.version or self._negotiated
         if version is None:
             return {}
@@ -53,7 +53,7 @@ class StdioBridge:
 
 
 async def _response_of(reply: aiohttp.ClientResponse, send: Send) -> dict[str, Any]:
-    """The response; notifications before it are sent on. Raises RpcError for anything but an answer of the protocol."""
+    """The response; notifications before it are passed to `send`. Raises RpcError if it is not a protocol message."""
     try:
         if reply.content_type == "text/event-stream":
             async for document in _events(reply):
@@ -63,7 +63,7 @@ async def _response_of(reply: aiohttp.ClientResponse, send: Send) -> dict[str, A
             raise RpcError(types.INTERNAL_ERROR, "the gateway closed the stream before it answered")
         answered = msgspec.json.decode(await reply.read())
     except (aiohttp.ClientError, OSError, msgspec.DecodeError) as error:
-        raise RpcError(types.INTERNAL_ERROR, f"the answer of the gateway was lost: {error}") from error
+        raise RpcError(types.INTERNAL_ERROR, f"the gateway's response was lost: {error}") from error
     if not isinstance(answered, dict) or "jsonrpc" not in answered:
         detail = answered.get("detail") if isinstance(answered, dict) else None
         raise RpcError(types.INTERNAL_ERROR, detail or f"the gateway answered with status {reply.status}")
@@ -71,7 +71,7 @@ async def _response_of(reply: aiohttp.ClientResponse, send: Send) -> dict[str, A
 
 
 async def _events(reply: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]]:
-    """The messages of a stream, a `data` line each."""
+    """The messages of a stream; each is one `data` line."""
     buffer = b""
     async for chunk in reply.content.iter_any():
         buffer += chunk

@@ -1,4 +1,4 @@
-"""Turns an error response into the error that the gateway raised: the same class, code, faults and upstream."""
+"""Turns an error response into the exception that the gateway raised: the same class, code, faults and upstream."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ import msgspec
 from gateway import errors
 from gateway.errors import FieldError, GatewayError, UpstreamFault
 
-#: for responses that are not the gateway's, such as a proxy's
+#: errors for responses without an error code of the gateway, such as those of a proxy
 _BY_STATUS: Mapping[int, type[GatewayError]] = {
     400: errors.MalformedRequest,
     401: errors.Unauthorized,
@@ -23,18 +23,18 @@ _BY_STATUS: Mapping[int, type[GatewayError]] = {
     503: errors.Unavailable,
     504: errors.Unavailable,
 }
-#: members of the problem document that the error itself tells
-_TOLD = frozenset({"type", "title", "code", "detail", "message", "retryable", "errors", "upstream", "retry_after"})
+#: members of the problem document that are attributes of the error, or follow from its class
+_KNOWN = frozenset({"type", "title", "code", "detail", "message", "retryable", "errors", "upstream", "retry_after"})
 
 
 def error_of(status: int, headers: Mapping[str, str], body: bytes) -> GatewayError:
-    """The error that an answer tells; `extra` holds its `http_status`, `request_id` and further members."""
+    """The error of a response; `extra` has its `http_status`, `request_id` and further members."""
     problem = _document(body)
     code = problem.get("code")
     cls = errors.BY_CODE.get(code) if isinstance(code, str) else None
     if cls is None:
         cls = _BY_STATUS.get(status, errors.InternalError if status >= 500 else errors.RequestError)
-    extra = {name: value for name, value in problem.items() if name not in _TOLD}
+    extra = {name: value for name, value in problem.items() if name not in _KNOWN}
     if extra.get("status") == status:
         del extra["status"]
     extra["http_status"] = status
@@ -50,7 +50,7 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes) -> GatewayErr
 
 
 def retry_after(headers: Mapping[str, str]) -> int | None:
-    """Seconds of `Retry-After`, which the gateway always tells as an integer."""
+    """The seconds in `Retry-After`, which is always an integer in the gateway's responses."""
     text = headers.get("Retry-After", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
@@ -68,8 +68,8 @@ def _detail(problem: Mapping[str, Any], status: int, headers: Mapping[str, str])
     if isinstance(message, str):
         return message
     if 300 <= status < 400:
-        return f"the gateway's URL redirects to {headers.get('Location', 'another place')}; set GATEWAY_URL to that"
-    return f"the gateway's URL answered {status} with something that is not the gateway's; check GATEWAY_URL"
+        return f"the gateway's URL redirects to {headers.get('Location', 'another URL')}; set GATEWAY_URL to that URL"
+    return f"the response with status {status} is not from a gateway; check GATEWAY_URL"
 
 
 def _faults(value: object) -> list[FieldError]:

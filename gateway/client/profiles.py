@@ -1,4 +1,4 @@
-"""Profiles: gateways that `gateway login` has signed in to, in a file of the user's that no other user can read."""
+"""Profiles: the gateways that `gateway login` has signed in to, in a file that only this user can read."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ _FOLDER, _FILE, _LOCK = "agent-connector-gateway", "profiles.json", "profiles.lo
 
 
 class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A gateway and who signed in to it: a client with its secret, or a person by a browser with a refresh token."""
+    """A gateway with the credentials of a sign-in: a client and its secret, or the tokens of a person."""
 
     base_url: str
     client_id: str
@@ -37,7 +37,7 @@ class _Stored(msgspec.Struct):
 
 
 class Profiles:
-    """The file; every change is written whole, under a lock among the user's processes."""
+    """Reads and writes the file of profiles; a lock between processes protects each change."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         base = environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME") or Path.home()) / ".config"
@@ -49,7 +49,7 @@ class Profiles:
         return self._read().profiles
 
     def current(self) -> str | None:
-        """The name of the profile that commands use where neither they nor the environment say otherwise."""
+        """The name of the profile that is used unless an option or the environment names another."""
         return self._read().current
 
     def get(self, name: str) -> Profile:
@@ -58,7 +58,7 @@ class Profiles:
         if name not in profiles:
             raise NotFound(
                 f"there is no profile {name!r}; {did_you_mean(name, profiles)}; `gateway login URL --profile {name}` "
-                "makes it"
+                "creates it"
             )
         return profiles[name]
 
@@ -80,7 +80,7 @@ class Profiles:
             self._write(_Stored(name, self.all()))
 
     def remove(self, name: str) -> None:
-        """Forget a profile; raises NotFound."""
+        """Delete a profile; raises NotFound."""
         with self.locked():
             self.get(name)
             stored = self._read()
@@ -89,12 +89,12 @@ class Profiles:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One process at a time; a refresh token that two used would end the sign-in."""
+        """Lock the file between processes: if two used the same refresh token, the gateway would end the sign-in."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(self.folder / _LOCK, "w", opener=_private) as lock:
             try:
                 import fcntl
-            except ImportError:  # not on Windows, where profiles are used by one process at a time
+            except ImportError:  # Windows has no fcntl; there only one process at a time may use profiles
                 yield
                 return
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -13,7 +13,7 @@ from gateway.errors import RequestError
 
 
 def pydantic_ai_tools(tools: Iterable[Tool]) -> list[pydantic_ai.Tool[Any]]:
-    """A Pydantic AI tool for each; the model receives the errors that it can correct, other errors are raised."""
+    """A Pydantic AI tool for each tool. Errors that the model can correct are returned to it, others are raised."""
     return [_pydantic_ai_tool(tool) for tool in tools]
 
 

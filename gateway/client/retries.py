@@ -1,11 +1,11 @@
-"""Whether a call that went wrong is sent again, and after how long."""
+"""Decides whether a failed call is sent again, and after which pause."""
 
 import random
 from dataclasses import dataclass
 
 from gateway.errors import GatewayError, IdempotencyInFlight, RateLimited, Unavailable
 
-#: tries while the gateway still works on the first request, about a second apart
+#: attempts, about a second apart, while the gateway still executes the first request
 _IN_FLIGHT_TRIES = 120
 
 
@@ -13,15 +13,15 @@ _IN_FLIGHT_TRIES = 120
 class RetryPolicy:
     """How often a client repeats a call, and after which pauses."""
 
-    #: further tries after the first
+    #: attempts after the first
     retries: int = 4
-    #: seconds of the longest pause; a `Retry-After` beyond it is an error for the caller to plan with
+    #: seconds of the longest pause; if `Retry-After` is longer, the error is raised
     longest_pause: float = 30.0
-    #: seconds of the first pause where the gateway names none; each further one is twice as long
+    #: seconds of the first pause without `Retry-After`; each further pause is twice as long
     first_pause: float = 0.25
 
     def pause(self, error: GatewayError, tried: int, *, is_safe: bool) -> float | None:
-        """Seconds until the next try; None if the error is final. `is_safe`: repeating it has no further effect."""
+        """Seconds until the next attempt; None if the error is final. `is_safe`: repeating has no further effect."""
         if isinstance(error, IdempotencyInFlight):
             return float(error.retry_after or 1) if tried <= _IN_FLIGHT_TRIES else None
         if tried > self.retries or not self._may_repeat(error, is_safe=is_safe):
@@ -31,9 +31,9 @@ class RetryPolicy:
         return self.growing_pause(tried)
 
     def growing_pause(self, tried: int) -> float:
-        """Seconds that double with each try, spread so that callers do not come back together."""
+        """Seconds that double with each attempt, with jitter."""
         longest = min(self.longest_pause, self.first_pause * (1 << tried - 1))
-        return longest * random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers, guards nothing
+        return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter needs no cryptographic randomness
 
     def _may_repeat(self, error: GatewayError, *, is_safe: bool) -> bool:
         if isinstance(error, RateLimited):

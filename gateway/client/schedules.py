@@ -10,7 +10,7 @@ from gateway.contract.connectors import Connector
 from gateway.contract.schedules import SchedulePage, ScheduleView
 
 _PATH = "/api/v1/schedules"
-#: schedules that a list asks for at a time
+#: schedules of one page
 _PAGE = 100
 
 
@@ -39,7 +39,7 @@ class Schedules:
         labels: Mapping[str, str] | None = None,
         enabled: bool = True,
     ) -> ScheduleView:
-        """A new schedule; with `file` (`ndjson` or `csv`) each run collects a list or search into a file."""
+        """Create a schedule. With `file` (`ndjson` or `csv`) each run collects a list or search into a file."""
         body = {
             "name": name,
             "connector_id": (await self._connectors.resolve(connector)).id,
@@ -61,7 +61,7 @@ class Schedules:
     async def list(
         self, connector: str | Connector | None = None, *, limit: int | None = None
     ) -> AsyncGenerator[ScheduleView, None]:
-        """Schedules, the oldest first, page after page until `limit` of them."""
+        """Schedules, oldest first, at most `limit`; fetches page after page."""
         query: dict[str, Any] = {"limit": min(limit or _PAGE, _PAGE)}
         if connector is not None:
             query["connector_id"] = (await self._connectors.resolve(connector)).id
@@ -73,7 +73,7 @@ class Schedules:
         return (await self._session.fetch(ApiRequest("GET", f"{_PATH}/{schedule_id}"))).into(ScheduleView)
 
     async def update(self, schedule_id: str, **members: Any) -> ScheduleView:
-        """The schedule with other members, by the names of the API: `cron="0 7 * * *"`, `enabled=False`."""
+        """Change members of a schedule, with the API's names: `cron="0 7 * * *"`, `enabled=False`."""
         call = ApiRequest("PATCH", f"{_PATH}/{schedule_id}", body=members)
         return (await self._session.fetch(call)).into(ScheduleView)
 
@@ -82,5 +82,5 @@ class Schedules:
         await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{schedule_id}"))
 
     async def run(self, schedule_id: str) -> Job:
-        """The job of a run that begins now."""
+        """Run the schedule's operation now; returns the job."""
         return accepted(self._session, await self._session.fetch(ApiRequest("POST", f"{_PATH}/{schedule_id}/run")))

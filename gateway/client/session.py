@@ -1,4 +1,4 @@
-"""The only module that talks to the gateway: calls with a token on them, sent again while that is safe."""
+"""Sends the client's requests to the gateway, with a token, and repeats those that are safe to repeat."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ import aiohttp
 import msgspec
 
 from gateway.aio.clock import CLOCK
-from gateway.client.browser_sign_in import StoredTokens, is_good, refresh_form, with_tokens
+from gateway.client.browser_sign_in import StoredTokens, is_usable, refresh_form, with_tokens
 from gateway.client.problems import error_of
 from gateway.client.profiles import Profiles
 from gateway.client.retries import RetryPolicy
@@ -29,12 +29,12 @@ View = TypeVar("View")
 #: the token endpoint of RFC 6749
 TOKEN_ENDPOINT = "/oauth/token"
 _TOKEN_PATH = "/api/v1/account/applications/token"
-#: a token is renewed this many seconds before it ends
+#: a token is renewed this many seconds before it expires
 _SKEW = 30.0
-#: seconds that one read may take beyond what the gateway was asked to wait
+#: seconds that one read may take, in addition to `wait` of the request
 _IDLE = 120.0
 _CONNECT = 10.0
-#: bytes of an error's body that are read
+#: maximum bytes that are read of an error's body
 _PROBLEM_BYTES = 1 << 20
 
 
@@ -47,27 +47,27 @@ class ApiRequest:
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: seconds that the gateway was asked to wait
+    #: seconds that the request asks the gateway to wait
     wait: float = 0.0
-    #: changes nothing although it is a POST
+    #: whether a POST changes nothing
     is_read: bool = False
-    #: a body of one JSON document a line, in place of `body`
+    #: NDJSON, in place of `body`
     lines: bytes | None = None
     #: the fields of a form, in place of `body`
     form: Mapping[str, str] | None = None
-    #: a file as the body, in place of `body`, and the byte that it begins with
+    #: a file, in place of `body`, sent from the byte `offset` on
     file: Path | None = None
     offset: int = 0
 
     @property
     def is_safe(self) -> bool:
-        """Whether sending it twice is as sending it once."""
+        """Whether sending it twice has the same effect as sending it once."""
         return self.is_read or self.method in ("GET", "HEAD") or "Idempotency-Key" in self.headers
 
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """An answer read whole."""
+    """A response with its complete body."""
 
     status: int
     headers: Mapping[str, str]
@@ -84,12 +84,12 @@ class _Token:
     ends_at: float
 
     @property
-    def is_good(self) -> bool:
+    def is_valid(self) -> bool:
         return time.monotonic() < self.ends_at - _SKEW
 
 
 class Session:
-    """A connection pool, a token, and retries."""
+    """A connection pool, an access token, and retries."""
 
     def __init__(self, settings: ClientSettings, policy: RetryPolicy) -> None:
         self.settings = settings
@@ -112,13 +112,13 @@ class Session:
             self._http = None
 
     async def fetch(self, call: ApiRequest) -> ApiResponse:
-        """The whole answer; raises the GatewayError that the gateway tells."""
+        """The response with its complete body; raises the error in it."""
         return await self._with_retries(call, self._once)
 
     async def views(
         self, path: str, query: Mapping[str, Any], page_type: type[PageOf[View]], limit: int | None = None
     ) -> AsyncGenerator[View, None]:
-        """The items of a list, page after page until `limit` of them; `limit` of the query is the size of a page."""
+        """The items of a list, at most `limit`; fetches page after page. The query's `limit` is the size of a page."""
         cursor, remaining = None, limit
         while True:
             call = ApiRequest("GET", path, {**query, "cursor": cursor})
@@ -131,17 +131,17 @@ class Session:
                 return
 
     async def open(self, call: ApiRequest) -> aiohttp.ClientResponse:
-        """A successful response whose body is still to be read; the caller closes it."""
+        """A successful response whose body has not been read; the caller closes it."""
         return await self._with_retries(call, self._open)
 
     async def _with_retries(self, call: ApiRequest, send: Callable[[ApiRequest], Awaitable[T]]) -> T:
-        tried = 0
+        attempt = 0
         while True:
-            tried += 1
+            attempt += 1
             try:
                 return await send(call)
             except GatewayError as error:
-                pause = self.policy.pause(error, tried, is_safe=call.is_safe)
+                pause = self.policy.pause(error, attempt, is_safe=call.is_safe)
                 if pause is None:
                     raise
             await asyncio.sleep(pause)
@@ -154,25 +154,25 @@ class Session:
                 raise connection_lost(error) from error
 
     async def _open(self, call: ApiRequest) -> aiohttp.ClientResponse:
-        return await _judged(await self.exchange(call))
+        return await _successful(await self.exchange(call))
 
     async def exchange(self, call: ApiRequest) -> aiohttp.ClientResponse:
-        """The response to a request with a token, whatever its status; a token that is refused is renewed once."""
-        token = await self._good_token()
+        """The response to a request with a token, with any status; a refused token is renewed once."""
+        token = await self._valid_token()
         response = await self._send(call, token)
         if response.status == 401:
             response.release()
-            response = await self._send(call, await self._good_token(refused=token))
+            response = await self._send(call, await self._valid_token(refused=token))
         return response
 
     async def token(self) -> str:
-        """A bearer token that is valid for half a minute at least; raises Unauthorized and Unavailable."""
-        return await self._good_token()
+        """A bearer token that is valid for at least 30 seconds; raises Unauthorized and Unavailable."""
+        return await self._valid_token()
 
-    async def _good_token(self, refused: str | None = None) -> str:
+    async def _valid_token(self, refused: str | None = None) -> str:
         """A bearer token; concurrent callers without a valid one share the request for it."""
         async with self._renewal:
-            if self._token is None or not self._token.is_good or self._token.value == refused:
+            if self._token is None or not self._token.is_valid or self._token.value == refused:
                 self._token = await self._new_token(refused)
             return self._token.value
 
@@ -183,9 +183,9 @@ class Session:
         return _Token(issued["access_token"], time.monotonic() + issued.get("expires_in", 900))
 
     async def _renewed(self, name: str, refused: str | None) -> _Token:
-        """The access token of a profile, renewed if it has ended; raises Unauthorized when the sign-in has ended."""
+        """The access token of a profile, renewed if it has expired; raises Unauthorized if the sign-in has ended."""
         async with (tokens := StoredTokens(Profiles(), name)) as profile:
-            if not is_good(profile, refused):
+            if not is_usable(profile, refused):
                 try:
                     issued = await self.issued(ApiRequest("POST", TOKEN_ENDPOINT, form=refresh_form(profile)))
                 except RequestError as error:
@@ -199,18 +199,21 @@ class Session:
         return _Token(profile.access_token, time.monotonic() + seconds)
 
     async def sent(self, call: ApiRequest) -> aiohttp.ClientResponse:
-        """The answer to a request without a token, whatever its status; the caller closes it."""
+        """The response to a request without a token, with any status; the caller closes it."""
         return await self._send(call)
 
     async def issued(self, call: ApiRequest) -> dict[str, Any]:
-        """The response of the token endpoint. The caller's own request has not been sent if this fails."""
+        """The document that an endpoint without a token, such as the token endpoint, returns.
+
+        Its errors have `extra["sent"] = False`: the caller's own request has not been sent.
+        """
         try:
-            async with await _judged(await self._send(call)) as response:
+            async with await _successful(await self._send(call)) as response:
                 issued: dict[str, Any] = msgspec.json.decode(await response.read())
         except (aiohttp.ClientError, OSError) as error:
             raise connection_lost(error, is_sent=False) from error
         except Unavailable as error:
-            # the call itself has not been sent yet, so it may be tried again whatever its effect
+            # the caller's own request has not been sent yet, so that it may be repeated whatever its effect
             error.extra["sent"] = False
             raise
         return issued
@@ -228,8 +231,8 @@ class Session:
             )
         except aiohttp.ClientSSLError as error:
             raise Unavailable(
-                f"{self.settings.base_url} does not answer over TLS; if the gateway serves plain HTTP, use http:// in "
-                "GATEWAY_URL",
+                f"the TLS connection to {self.settings.base_url} failed; if the gateway serves plain HTTP, use http:// "
+                "in GATEWAY_URL",
                 extra={"sent": False},
             ) from error
         except aiohttp.ClientConnectorError as error:
@@ -254,7 +257,7 @@ class Session:
         return {**headers, **call.headers}
 
     def _pool(self) -> aiohttp.ClientSession:
-        """The connections, made where a loop runs: any number at once, no cookies, no proxies of the environment."""
+        """The connection pool, created when a loop runs: unlimited, without cookies and without environment proxies."""
         if self._http is None or self._http.closed:
             self._http = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0), cookie_jar=aiohttp.DummyCookieJar()
@@ -263,7 +266,7 @@ class Session:
 
 
 def _data(call: ApiRequest) -> Mapping[str, str] | BinaryIO | bytes | None:
-    """The body; lines as a file, which aiohttp sends in pieces, as it does a file, and closes."""
+    """The body. NDJSON is a file object, because aiohttp sends a file in chunks, and closes it."""
     if call.form is not None:
         return call.form
     if call.file is not None:
@@ -281,7 +284,7 @@ def _reason(error: aiohttp.ClientConnectorError) -> str:
 
 
 def connection_lost(error: Exception, *, is_sent: bool = True) -> Unavailable:
-    """The error for a broken connection; once the request was sent, it is unknown whether it was executed."""
+    """The error for a broken connection. If the request was sent, the gateway may have executed it."""
     reason = str(error) or type(error).__name__
     return Unavailable(f"the connection to the gateway was lost: {reason}", extra={"sent": is_sent})
 
@@ -291,8 +294,8 @@ def _token_call(settings: ClientSettings) -> ApiRequest:
     return ApiRequest("POST", _TOKEN_PATH, body=secrets)
 
 
-async def _judged(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
-    """The response, if it is successful; raises its error."""
+async def _successful(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
+    """The response, if it is successful or a 304; otherwise raises its error."""
     if response.status < 300 or response.status == 304:
         return response
     async with response:

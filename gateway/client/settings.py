@@ -1,4 +1,4 @@
-"""Where the gateway is and who calls it: arguments, a profile, the environment, or what `gateway up` left here."""
+"""The client's settings: from arguments, a profile, the environment, or the data directory of `gateway up`."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from yarl import URL
 from gateway.client.profiles import Profile, Profiles
 from gateway.errors import MalformedRequest, Unauthorized
 
-#: where `gateway up` listens unless told otherwise
+#: the default address of `gateway up`
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_WORKSPACE = "default"
 #: written by the first `gateway up` in a data directory, readable by its owner alone
@@ -23,14 +23,14 @@ _ADDRESS = "address"
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """All that a client needs to know."""
+    """The gateway's URL, the client's credentials, and the workspace and organization of its calls."""
 
     base_url: URL
     client_id: str
     client_secret: str = field(repr=False)
     workspace_name: str = DEFAULT_WORKSPACE
     organization_id: str | None = None
-    #: the profile that holds the tokens, where a person signed in by a browser
+    #: the profile with the tokens, if a person signed in with a browser
     tokens_of: str | None = None
 
 
@@ -43,8 +43,10 @@ def client_settings(
     environ: Mapping[str, str] = os.environ,
     profile: str | None = None,
 ) -> ClientSettings:
-    """Settings from arguments, a profile that is named, `GATEWAY_…` variables, a local `gateway up` and the current
-    profile, in this order; raises RequestError.
+    """The client's settings; raises RequestError.
+
+    They come from the arguments, a profile that is named, `GATEWAY_…` variables, a local `gateway up` and the current
+    profile, in this order.
     """
     name = profile or environ.get("GATEWAY_PROFILE") or None
     if name is None and not (base_url or client_id or _is_configured(environ)):
@@ -60,8 +62,8 @@ def client_settings(
     if not client_id or not client_secret:
         missing = "client_secret (GATEWAY_CLIENT_SECRET)" if client_id else "client_id (GATEWAY_CLIENT_ID)"
         raise Unauthorized(
-            f"{missing} is not set; `gateway login URL` signs in, `gateway up` shows a first client, `gateway admin` "
-            "makes more"
+            f"{missing} is not set; `gateway login URL` signs in, `gateway up` prints its first client, "
+            "`gateway admin` creates clients"
         )
     return ClientSettings(
         url,
@@ -73,7 +75,7 @@ def client_settings(
 
 
 def _is_configured(environ: Mapping[str, str]) -> bool:
-    """Whether the environment, or a `gateway up` in this folder, says where the gateway is or who calls."""
+    """Whether the environment, or a `gateway up` in this folder, has a gateway's URL or a client."""
     names = ("GATEWAY_URL", "GATEWAY_CLIENT_ID", "GATEWAY_CLIENT_SECRET")
     data_dir = Path(environ.get("GATEWAY_DATA_DIR") or ".gateway")
     return any(environ.get(name) for name in names) or _local_address(data_dir) is not None
@@ -87,10 +89,10 @@ def _of_profile(
     organization_id: str | None,
     environ: Mapping[str, str],
 ) -> ClientSettings:
-    """The settings of a profile; its secrets go to its own gateway only."""
+    """The settings of a profile; its secrets are sent only to the profile's URL."""
     url = _gateway_url(profile.base_url)
     if base_url is not None and _gateway_url(base_url) != url:
-        raise MalformedRequest(f"the profile {name!r} is of {url}, not of {base_url}; leave out --url or the profile")
+        raise MalformedRequest(f"the profile {name!r} is for {url}, not for {base_url}; leave out --url or the profile")
     return ClientSettings(
         url,
         profile.client_id,
@@ -122,7 +124,7 @@ def _is_loopback(url: URL) -> bool:
 
 
 def _local_address(data_dir: Path) -> str | None:
-    """Where the `gateway up` of this data directory answers; None where none runs."""
+    """The URL of the `gateway up` of this data directory; None if it does not run."""
     try:
         return (data_dir / _ADDRESS).read_text("utf-8").strip()
     except (OSError, ValueError):

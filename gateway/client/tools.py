@@ -1,4 +1,4 @@
-"""Operations as tools for a model: definitions in the format of its API, each with a method that runs it."""
+"""Operations as tools for a model: a definition in the format of its API, and a method that runs the operation."""
 
 import base64
 import codecs
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from gateway.contract.answers import Answer
 from gateway.operation_search.formats import FORMATS, ToolDefinition
 
-#: bytes of a file that a tool answers at most; the params' `range_header` asks for others
+#: maximum bytes of a file in a tool's result; the param `range_header` selects other bytes
 MAX_FILE_BYTES = 64 * 1024
 
 Run = Callable[[Mapping[str, Any]], Awaitable[Any]]
@@ -26,7 +26,7 @@ class Executing(Protocol):
 
 
 class Tool:
-    """One operation as a tool for a model: `definition("openai")` describes it, calling the tool runs it."""
+    """One operation as a tool for a model: `definition("openai")` describes it, `call` runs it."""
 
     def __init__(self, definition: ToolDefinition, run: Run) -> None:
         self._definition = definition
@@ -59,12 +59,12 @@ class Tool:
         """`read` changes nothing; a host may want to ask its user before `idempotent` and `write`."""
         return self._definition.effect
 
-    def definition(self, format: str) -> dict[str, Any]:  # noqa: A002 - the API's own word
-        """As `mcp`, `openai` or `anthropic` write tools."""
+    def definition(self, format: str) -> dict[str, Any]:  # noqa: A002 - the name in the API
+        """The definition in the format `mcp`, `openai` or `anthropic`."""
         return FORMATS[format](self._definition)
 
     async def call(self, arguments: Mapping[str, Any]) -> Any:
-        """The result of the operation; a file comes as `{content, encoding, bytes, complete}`."""
+        """Run the operation and return its result; for a file `{content, encoding, bytes, complete}`."""
         return await self._run(arguments)
 
     async def __call__(self, **arguments: Any) -> Any:
@@ -87,7 +87,7 @@ def runner(gateway: Executing, operation: str, connector: str | None) -> Run:
 
 
 async def _file(gateway: Executing, connector: str, entity: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The beginning of a file, as text where it is text."""
+    """The first `MAX_FILE_BYTES` of a file."""
     content = bytearray()
     async with aclosing(gateway.chunks(connector, entity, params)) as chunks:
         async for chunk in chunks:
@@ -99,7 +99,7 @@ async def _file(gateway: Executing, connector: str, entity: str, params: Mapping
 
 
 def _shown(content: bytes, complete: bool) -> dict[str, Any]:
-    """As text, without a character that the cut left incomplete; else as base64."""
+    """The content as text, without a last character that is incomplete; as base64 if it is not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         text = decoder.decode(content, final=complete)

@@ -1,4 +1,4 @@
-"""A file of the disk to an application: resumed after a broken connection where the application allows it."""
+"""Sends a file from the disk to an application; resumes after a broken connection if the application allows it."""
 
 import asyncio
 from dataclasses import replace
@@ -9,25 +9,25 @@ from gateway.contract.answers import Answer
 from gateway.contract.uploads import UploadView
 from gateway.errors import GatewayError, NotResumable, Unavailable, UploadOffsetMismatch, UpstreamError
 
-#: bytes up to which a file is sent in one request: to send it again costs no more than to resume it
+#: files of at most this many bytes are sent in one request: sending them again costs no more than resuming
 _SMALL = 1 << 20
-#: errors that leave the upload where it was
+#: errors after which the upload can continue
 _INTERRUPTIONS = (Unavailable, UpstreamError, UploadOffsetMismatch)
 
 
 async def send_file(session: Session, call: ApiRequest, file: Path) -> Answer:
-    """The answer to an upload in one request, or in as many as it takes; raises GatewayError."""
+    """Send a file in one request, or as a resumable upload; raises GatewayError."""
     size = _size_of(file)
     if size > _SMALL:
         try:
             return await _resumed(session, call, file, size)
         except NotResumable:
-            pass  # the application takes the file in one request
+            pass  # the application accepts a file only in one request
     return (await session.fetch(call)).into(Answer)
 
 
 async def _resumed(session: Session, call: ApiRequest, file: Path, size: int) -> Answer:
-    """Begin the upload without a byte, then send the file from the offset that the gateway answers."""
+    """Begin the upload without content, then send the file; after a break, from the offset that the gateway has."""
     headers = {**call.headers, "Upload-Complete": "?0", "Upload-Length": str(size)}
     begun = await session.fetch(replace(call, headers=headers, file=None))
     path, offset, breaks = begun.headers["Location"], 0, 0
@@ -38,12 +38,12 @@ async def _resumed(session: Session, call: ApiRequest, file: Path, size: int) ->
         except _INTERRUPTIONS as error:
             breaks += 1
             await _pause(session, error, breaks)
-        stands = (await session.fetch(ApiRequest("GET", path))).into(UploadView)
-        if stands.answer is not None:
-            return stands.answer
-        if stands.offset > offset:
+        state = (await session.fetch(ApiRequest("GET", path))).into(UploadView)
+        if state.answer is not None:
+            return state.answer
+        if state.offset > offset:
             breaks = 0
-        offset = stands.offset
+        offset = state.offset
 
 
 def _size_of(file: Path) -> int:
@@ -51,7 +51,7 @@ def _size_of(file: Path) -> int:
 
 
 async def _pause(session: Session, error: GatewayError, breaks: int) -> None:
-    """Wait before the upload is continued; raises the error after too many breaks without any progress."""
+    """Wait before the upload continues; raises the error after too many breaks without progress, or if it is final."""
     policy = session.policy
     if breaks > policy.retries or not (error.retryable or isinstance(error, UploadOffsetMismatch)):
         raise error

@@ -1,4 +1,4 @@
-"""`gateway.webhooks`: subscriptions to events; and `verify`, for the receiver of their deliveries."""
+"""`gateway.webhooks`: subscriptions to events; and `verify`, which a receiver calls for each delivery."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
@@ -21,15 +21,15 @@ from gateway.contract.events import (
 from gateway.errors import Unauthorized
 
 _PATH = "/api/v1/webhooks"
-#: most items of a page
+#: maximum items of a page
 _PAGE = 1000
 
 
 def verify(body: bytes, headers: Mapping[str, str], secret: str | Sequence[str]) -> EventView:
-    """The event of a delivery, after its signature and its age (5 minutes at most) were checked.
+    """Check the signature and the age (at most 5 minutes) of a delivery, and return its event.
 
-    `body` is the request's body as it came, before any parsing. `secret` is the webhook's, or several: one of them must
-    match. Raises `gateway.errors.Unauthorized`; answer 401 then. A delivery may come twice: `webhook-id` is the same.
+    `body` is the unparsed body of the request. `secret` is the webhook's secret, or several of which one must match.
+    Raises `gateway.errors.Unauthorized`; respond with 401. A repeated delivery has the same `webhook-id`.
     """
     for each in [secret] if isinstance(secret, str) else secret:
         try:
@@ -42,7 +42,7 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str | Sequence[str])
 
 
 class _Delivered(EventView, frozen=True):
-    """Deliveries of a later gateway, and `webhook.test`, have types that this client does not know."""
+    """An event whose type may be unknown to this client, as of a later gateway, or `webhook.test`."""
 
     type: str  # type: ignore[assignment]
 
@@ -64,7 +64,7 @@ class Webhooks:
         include_record: bool = False,
         description: str | None = None,
     ) -> CreatedWebhookView:
-        """A webhook for the events from now on; its `secret` is shown only here. `types` may be groups: `job.*`."""
+        """Create a webhook for new events. Its `secret` is returned only here. `types` may be groups: `job.*`."""
         body = {
             "url": url,
             "types": list(types),
@@ -78,12 +78,12 @@ class Webhooks:
         return (await self._session.fetch(ApiRequest("POST", _PATH, body=given))).into(CreatedWebhookView)
 
     async def list(self) -> AsyncGenerator[WebhookView, None]:
-        """Every webhook, the newest first."""
+        """Every webhook, newest first."""
         async for webhook in self._session.views(_PATH, {"limit": _PAGE}, WebhookPage):
             yield webhook
 
     async def get(self, webhook_id: str) -> WebhookView:
-        """The webhook as it is now."""
+        """One webhook by its id; raises NotFound."""
         return (await self._session.fetch(ApiRequest("GET", f"{_PATH}/{webhook_id}"))).into(WebhookView)
 
     async def change(self, webhook_id: str, **members: Any) -> WebhookView:
@@ -96,17 +96,17 @@ class Webhooks:
         await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{webhook_id}"))
 
     async def test(self, webhook_id: str) -> WebhookTestView:
-        """Send a test event now; the receiver's response."""
+        """Send a test event now; returns the receiver's response."""
         return (await self._session.fetch(ApiRequest("POST", f"{_PATH}/{webhook_id}/test"))).into(WebhookTestView)
 
     async def rotate(self, webhook_id: str) -> RotatedSecretView:
-        """Another secret; for a day deliveries are signed with the previous one too."""
+        """Create a new secret; for a day, deliveries are signed with the previous secret too."""
         return (await self._session.fetch(ApiRequest("POST", f"{_PATH}/{webhook_id}/rotate"))).into(RotatedSecretView)
 
     async def deliveries(
         self, webhook_id: str, *, status: str | None = None, limit: int | None = None
     ) -> AsyncGenerator[DeliveryView, None]:
-        """Deliveries, the newest event first, at most `limit`; `status` is pending, succeeded or failed."""
+        """Deliveries, newest event first, at most `limit`; `status` is pending, succeeded or failed."""
         query = {"status": status, "limit": min(limit or _PAGE, _PAGE)}
         async for delivery in self._session.views(f"{_PATH}/{webhook_id}/deliveries", query, DeliveryPage, limit):
             yield delivery

@@ -1,4 +1,4 @@
-"""The engine in a caller's own process: no server, no database, no queue; credentials stay in memory."""
+"""The engine in a caller's own process, without server, database and queue; credentials stay in memory."""
 
 from gateway.in_process.connect import connect, connect_sync
 from gateway.in_process.connector import LocalConnector, Page

@@ -26,11 +26,11 @@ async def connect(
     upstream: str | None = None,
     specs: Iterable[str | os.PathLike[str]] = (),
 ) -> AsyncIterator[LocalConnector]:
-    """A connector of a kind in this process, open for as long as the block lasts.
+    """Open a connector of a kind in this process; it is closed when the block ends.
 
-    `environment` holds the kind's variables, such as `subdomain`; they may stand among the credentials too.
-    `upstream` (`http://127.0.0.1:9001`) replaces scheme, host and port of every URL, for trying things out.
-    `specs` are further folders of kinds. Raises InvalidCredentials, naming each field that is wrong.
+    `environment` has the kind's variables, such as `subdomain`; `credentials` may contain them too.
+    `upstream` (`http://127.0.0.1:9001`) replaces scheme, host and port of every URL, for tests. `specs` are further
+    folders of kinds. Raises InvalidCredentials, which names each wrong field.
     """
     application = load_catalog(specs).kind(kind)
     override = parse_override(upstream) if upstream else None

@@ -1,4 +1,4 @@
-"""A connector whose credentials stay in this process: calls, lists, files."""
+"""A connector in the caller's process: calls, lists, files."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -20,13 +20,13 @@ from gateway.upstream.responses import OperationResult
 
 @dataclass(frozen=True)
 class Page:
-    """The result of one call: the records of a list or one record, and the Meta of a paged list."""
+    """The result of one call: the records of a list, or one record; and the Meta of a paged list."""
 
     answer: OperationResult
 
     @property
     def meta(self) -> dict[str, Any] | None:
-        """The Meta as the product documents name its members; None where there is none."""
+        """The Meta, with the members that the product documents name; None if the operation has none."""
         return self.answer.meta
 
     @cached_property
@@ -65,7 +65,7 @@ class LocalConnector:
         select: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
     ) -> Page:
-        """Run one operation until it finishes, long ones included; raises `gateway.errors.GatewayError`."""
+        """Run one operation until it finishes, also a long operation; raises `gateway.errors.GatewayError`."""
         selection = self._selection(entity, action, select, exclude)
         return Page(selected(await self._connector.execute(entity, action, params), selection))
 
@@ -78,7 +78,7 @@ class LocalConnector:
         select: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
     ) -> AsyncGenerator[Page, None]:
-        """Every page of a list, however the application turns them, until the caller stops."""
+        """Every page of a list, with any paging style of the application, until the caller stops."""
         selection = self._selection(entity, action, select, exclude)
         async for page in self._connector.pages(entity, action, params):
             yield Page(selected(page, selection))
@@ -102,7 +102,7 @@ class LocalConnector:
     async def download(
         self, entity: str, params: Mapping[str, Any] | None = None, *, range_header: str | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """The bytes of a file as they come, whole or the range asked for (`bytes=0-99`); raises when they end early."""
+        """The bytes of a file or a range (`bytes=0-99`) as they arrive; raises UpstreamTruncated if they end early."""
         async with self._connector.download(entity, params, range_header=range_header) as file:
             async for piece in file:
                 yield piece
@@ -116,7 +116,7 @@ class LocalConnector:
         sha256: str | None = None,
         on_progress: Progress | None = None,
     ) -> Downloaded:
-        """A file to `to`, or into it when that is a folder: resumed where a try stopped, in place when whole."""
+        """Save a file to the path or in the folder `to`; resumes an interrupted download."""
         return await save(FileSource(self._connector, entity, params), to, sha256=sha256, on_progress=on_progress)
 
     async def check(self) -> None:
@@ -130,7 +130,7 @@ class LocalConnector:
     def _selection(
         self, entity: str, action: str, select: Sequence[str] | None, exclude: Sequence[str] | None
     ) -> FieldSelection:
-        """The fields asked for; raises InvalidParams for those that no record has."""
+        """The selected fields; raises InvalidParams for a field that no record has."""
         if action == SEARCH_ACTION:
             raise UnknownAction(
                 f"{entity}.{SEARCH_ACTION} searches the synchronized copy, which only the hosted mode has; "

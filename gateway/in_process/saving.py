@@ -1,4 +1,4 @@
-"""An application's files as what can be saved."""
+"""A file of an application, as a source for `gateway.saving`."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -12,13 +12,14 @@ from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.prepared import prepare
 
-#: seconds of the first pause after a break, and of the longest
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
+#: seconds; the pause doubles with each consecutive break, to at most `_LONGEST_PAUSE`
+_FIRST_PAUSE = 0.25
+_LONGEST_PAUSE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """A file of an application, reached from this process."""
+    """A file of an application, requested by this process."""
 
     connector: UpstreamConnector
     entity: str

@@ -1,4 +1,4 @@
-"""A partial file: its first bytes beside the target, with a note of the file that they belong to."""
+"""A partial file: the first bytes of a download, beside the target, with a note that identifies the file."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from gateway.errors import Unavailable
 
 
 class Partial:
-    """`name.part` holds the bytes, `name.part.json` the file they belong to; a finished download leaves neither."""
+    """`name.part` contains the bytes, `name.part.json` identifies the file; both are gone after a finished download."""
 
     def __init__(self, target: Path, resource: str) -> None:
         self.target = target
@@ -22,7 +22,7 @@ class Partial:
 
     @classmethod
     def beside(cls, target: Path, resource: str) -> Self:
-        """The partial file of an earlier attempt at this target, if it was the same file."""
+        """The partial file of an earlier download to this target, if it was of the same resource; else an empty one."""
         partial = cls(target, resource)
         try:
             note = json.loads(partial._note.read_text("utf-8"))
@@ -34,13 +34,13 @@ class Partial:
 
     @property
     def resuming_headers(self) -> dict[str, str]:
-        """The headers that ask for the rest, if the file is still the one whose beginning is here."""
+        """The headers that request the rest of the file, if it has not changed; none without a first part."""
         if not self.size or self._validator is None:
             return {}
         return {"Range": f"bytes={self.size}-", "If-Range": self._validator}
 
     def begin(self, start: int, validator: str | None) -> None:
-        """Prepare for bytes from `start` on, of the content that the validator identifies."""
+        """Prepare for bytes from `start` on, of content with this validator; raises Unavailable if it has changed."""
         if start == 0:
             self._bytes.write_bytes(b"")
             self.size = 0
@@ -58,7 +58,7 @@ class Partial:
         self.size += len(chunk)
 
     def start_over(self) -> None:
-        """Forget the bytes: they are not the file's beginning."""
+        """Discard the stored bytes: the file has changed."""
         self.size, self._validator = 0, None
 
     def sha256(self) -> str:
@@ -66,7 +66,7 @@ class Partial:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def complete(self) -> None:
-        """Put the file in its place, whole and on the disk."""
+        """Flush the complete file to the disk and rename it to the target."""
         with self._bytes.open("rb+") as file:
             os.fsync(file.fileno())
         self._bytes.replace(self.target)

@@ -1,4 +1,4 @@
-"""Saves a file by ranges: resumed where it stopped, checked, and renamed into place only when it is complete."""
+"""Saves a file: resumes an interrupted download by a range request, checks the file, and renames it when complete."""
 
 import asyncio
 import re
@@ -16,34 +16,34 @@ from gateway.saving.partial import Partial
 
 #: called with the number of bytes that are stored, and the size of the file if it is known
 Progress = Callable[[int, int | None], object]
-#: broken connections in a row without a byte, after which a download fails
+#: consecutive broken connections without a byte, after which a download fails
 _BREAKS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Downloaded:
-    """A file that is whole and in place."""
+    """A complete file at its path."""
 
     path: Path
     size: int
     #: hexadecimal digest of the bytes
     sha256: str
     content_type: str | None
-    #: bytes that an earlier attempt left
+    #: bytes from an earlier, interrupted download
     resumed_from: int
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingPart:
-    """A response with bytes of the file, and what its headers say of them."""
+    """A response with bytes of the file, and the facts in its headers."""
 
     start: int
-    #: bytes of the whole file
+    #: bytes of the complete file
     total: int | None
-    #: identifies the content: a strong entity tag, else the date
+    #: identifies the content: a strong entity tag, else the date of the last modification
     validator: str | None
     content_type: str | None
-    #: pieces as they come
+    #: the bytes as they arrive
     chunks: AsyncIterator[bytes]
 
     @classmethod
@@ -64,29 +64,29 @@ class FileOrigin(Protocol):
 
     @property
     def label(self) -> str:
-        """Identifies the file: the beginning of another one is not resumed."""
+        """Identifies the file: a partial file with another label is not resumed."""
 
     @property
     def interruptions(self) -> tuple[type[GatewayError], ...]:
-        """The errors after which the rest is requested again."""
+        """The errors after which the rest of the file is requested."""
 
     async def name(self) -> str | None:
         """The file's name at the source."""
 
     def open(self, headers: Mapping[str, str]) -> AbstractAsyncContextManager[IncomingPart]:
-        """A successful response to a request with these headers, for as long as the block lasts."""
+        """Open a successful response to a request with these headers; it is closed when the block ends."""
 
     def pause(self, breaks: int) -> float:
-        """Seconds to wait after that many broken connections."""
+        """Seconds to wait after that many consecutive broken connections."""
 
 
 async def save(
     source: FileOrigin, to: str | PathLike[str], *, sha256: str | None = None, on_progress: Progress | None = None
 ) -> Downloaded:
-    """The file at `to`, or in it when that is a folder; raises UpstreamTruncated when the bytes are not those expected.
+    """Save a file to the path `to`, or in the folder `to`; raises UpstreamTruncated if its SHA-256 is not `sha256`.
 
-    Bytes that came stay beside it as `….part`: the next call, also of another process, resumes after them if the file
-    is still the same (RFC 9110 §13.1.5).
+    After an interruption the received bytes stay beside it as `….part`. The next call, also of another process, resumes
+    after them if the file has not changed (RFC 9110 §13.1.5).
     """
     target = await _target(source, Path(to))
     partial = await asyncio.to_thread(Partial.beside, target, source.label)
@@ -97,7 +97,7 @@ async def save(
             part = await _receive(source, partial, on_progress)
             break
         except source.interruptions:
-            # only connections that brought no byte count: a slow one may break any number of times
+            # Only consecutive connections without a byte count: a download that advances may break any number of times.
             breaks = breaks + 1 if partial.size <= before else 0
             if breaks >= _BREAKS:
                 raise
@@ -105,7 +105,8 @@ async def save(
     digest = await asyncio.to_thread(partial.sha256)
     if sha256 is not None and digest != sha256.lower():
         await asyncio.to_thread(partial.discard)
-        raise UpstreamTruncated(f"the file's SHA-256 is {digest} and not {sha256}; nothing was kept, download it again")
+        message = f"the file's SHA-256 is {digest} and not {sha256}; the download was deleted, download it again"
+        raise UpstreamTruncated(message)
     await asyncio.to_thread(partial.complete)
     return Downloaded(target, partial.size, digest, part.content_type, resumed_from if part.start else 0)
 
@@ -118,19 +119,19 @@ def file_name_of(headers: Mapping[str, str]) -> str | None:
 
 
 async def _target(source: FileOrigin, to: Path) -> Path:
-    """The file to write: `to`, or within it the name that the application gives the file."""
+    """The path to write: `to`, or if it is a folder, a file in it with the name from the source."""
     if not await asyncio.to_thread(to.is_dir):
         return to
     return to / _safe_name(await source.name())
 
 
 def _safe_name(name: str | None) -> str:
-    """A name that stays in its folder and is not hidden."""
+    """The name without path separators, control characters and leading dots."""
     return re.sub(r"[/\\\x00-\x1f\x7f]", "_", name or "").lstrip(".") or "download"
 
 
 async def _receive(source: FileOrigin, partial: Partial, on_progress: Progress | None) -> IncomingPart:
-    """Write one response to the file; bytes that arrived before a broken connection stay."""
+    """Write one response to the partial file; bytes that arrived before a broken connection stay."""
     try:
         return await _append(source, partial, partial.resuming_headers, on_progress)
     except RangeNotSatisfiable:
@@ -148,7 +149,7 @@ async def _append(
             await asyncio.to_thread(partial.append, chunk)
             _report(on_progress, partial, part)
     if part.total is not None and partial.size != part.total:
-        raise Unavailable(f"only {partial.size} of the file's {part.total} bytes came; download it again to continue")
+        raise Unavailable(f"only {partial.size} of the file's {part.total} bytes arrived; download it again to resume")
     return part
 
 

@@ -109,8 +109,8 @@ def _all_methods(spec: ConnectorSpec) -> str:
         for name, method in spec.authentication.items()
     )
     variables = [name for name, variable in spec.environment.items() if variable.required]
-    beside = f"; beside them {', '.join(variables)}" if variables else ""
-    return f"{spec.kind} needs the credentials of one method: {'; '.join(methods)}{beside}"
+    required = f"; required variables: {', '.join(variables)}" if variables else ""
+    return f"{spec.kind} needs the credentials of one method: {'; '.join(methods)}{required}"
 
 
 def _is_header_text(value: Any) -> bool:

@@ -6,7 +6,7 @@ from aiohttp.test_utils import TestServer
 from gateway.client import Gateway, RetryPolicy
 from tests.client.stub import Stub
 
-#: as patient as the default, in less time
+#: as many retries as the default, with shorter pauses
 QUICK = RetryPolicy(first_pause=0.001)
 
 

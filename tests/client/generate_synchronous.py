@@ -1,7 +1,7 @@
 """Writes the synchronous classes from the asynchronous ones: `python -m tests.client.generate_synchronous`.
 
-Every public method, attribute and property is there with its annotations and its docstring. A coroutine is run to its
-end, an async iterator becomes an iterator, and what still has asynchronous methods comes back as its own counterpart.
+Every public method, attribute and property is generated with its annotations and its docstring. A coroutine is awaited,
+an async iterator becomes an iterator, and a returned object with asynchronous methods becomes its synchronous class.
 """
 
 import ast
@@ -27,20 +27,20 @@ from __future__ import annotations
 
 @dataclass(frozen=True)
 class Module:
-    """A module to be written, and the classes that it is made from."""
+    """A module to write, and the classes that it is generated from."""
 
     path: str
     title: str
-    #: class → the module that has it
+    #: class → the module that defines it
     classes: Mapping[str, str]
-    #: the class that a program makes itself, and which then owns the loop
+    #: the class that programs create, and that owns the event loop
     owner: str | None = None
 
 
 MODULES = (
     Module(
         "gateway/client/synchronous.py",
-        "The client without `async`: `Gateway` and what comes back from it, driven by an event loop in a thread.",
+        "The client without `async`: `Gateway` and the objects that it returns, with an event loop in a thread.",
         {
             "Apps": "gateway.client.apps",
             "Consent": "gateway.client.connectors",
@@ -58,14 +58,14 @@ MODULES = (
     ),
     Module(
         "gateway/in_process/synchronous.py",
-        "A connector in this process without `async`, driven by an event loop in a thread.",
+        "A connector in this process without `async`, with an event loop in a thread.",
         {"LocalConnector": "gateway.in_process.connector"},
     ),
 )
 
 
 def generated(module: Module) -> str:
-    """The module's text, as ruff formats it."""
+    """The module's text, formatted by ruff."""
     sources = {name: ast.parse(_path(name).read_text("utf-8")) for name in dict.fromkeys(module.classes.values())}
     classes = [_class(module, name, sources[source]) for name, source in module.classes.items()]
     body = "\n\n".join(ast.unparse(each) for each in classes)
@@ -105,7 +105,7 @@ def _is_public(name: str) -> bool:
 
 
 def _attributes(module: Module, original: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    """What `__init__` sets for all to see, with its type."""
+    """The public attributes that `__init__` sets, with their types."""
     init = next(node for node in original.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
     for statement in init.body:
         match statement:
@@ -126,7 +126,7 @@ def _attribute(module: Module, name: str, annotation: ast.expr) -> ast.stmt:
 
 
 def _ownership(module: Module, original: ast.ClassDef) -> list[ast.stmt]:
-    """How the object is made with a loop of its own, which `close` ends."""
+    """`__init__` with an event loop of its own, the methods of a context manager, and `close`, which ends the loop."""
     init = next(node for node in original.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
     sets = []
     for name, annotation in _attributes(module, original):
@@ -142,7 +142,7 @@ def _ownership(module: Module, original: ast.ClassDef) -> list[ast.stmt]:
             "def __enter__(self) -> Self:\n    return self",
             "def __exit__(self, *_: object) -> None:\n    self.close()",
             "def close(self) -> None:",
-            "    '''Let go of the connections and the loop.'''",
+            "    '''Close the connections and the event loop.'''",
             "    self._loop.run(self._target.close())",
             "    self._loop.close()",
         ]
@@ -174,7 +174,7 @@ def _quoted(docstring: str) -> str:
 
 
 def _passed(arguments: ast.arguments) -> str:
-    """The arguments as they are handed on, without `self`."""
+    """The arguments of the call to the asynchronous method, without `self`."""
     words = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][1:]
     words += [f"*{arguments.vararg.arg}"] if arguments.vararg else []
     words += [f"{argument.arg}={argument.arg}" for argument in arguments.kwonlyargs]
@@ -183,7 +183,7 @@ def _passed(arguments: ast.arguments) -> str:
 
 
 def _returned(module: Module, annotation: ast.expr, value: str) -> str:
-    """The statement that gives the value, as its counterpart where it has one."""
+    """The statement that returns the value, or its synchronous object if there is one."""
     annotation = _unquoted(annotation)
     item = _stream_item(annotation) or _list_item(annotation)
     names = {node.id for node in ast.walk(annotation) if isinstance(node, ast.Name)} & module.classes.keys()
@@ -202,7 +202,7 @@ def _returned(module: Module, annotation: ast.expr, value: str) -> str:
 
 
 def _translated(module: Module, annotation: ast.expr) -> ast.expr:
-    """The type that comes back: counterparts for classes, `Iterator` for streams."""
+    """The return type: synchronous classes, and `Iterator` for streams."""
     item = _stream_item(annotation)
     if item is not None:
         return _expression(f"Iterator[{ast.unparse(_translated(module, item))}]")
@@ -241,7 +241,7 @@ def _expression(text: str) -> ast.expr:
 
 
 def _imports(module: Module, sources: Mapping[str, ast.Module], body: ast.Module) -> list[str]:
-    """Where the names come from: the imports of the sources, and the sources themselves."""
+    """The import statements for the names in the body, from the imports and the classes of the sources."""
     needed = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
     lines = [
         "from collections.abc import Iterator",

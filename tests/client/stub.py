@@ -1,4 +1,4 @@
-"""A small server that plays the HTTP contract, with faults on request."""
+"""A small server that implements the HTTP contract, with faults that tests set."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def problem(status: int, code: str, detail: str, **more: Any) -> web.Response:
 
 @dataclass
 class Stub:
-    """What the server knows, and what it is told to do wrong: each fault is for one request."""
+    """The state of the server, and the faults that tests set; each fault is for one request."""
 
     tokens: int = 0
     refused_tokens: set[str] = field(default_factory=set)
@@ -50,7 +50,7 @@ class Stub:
     arrival: asyncio.Event = field(default_factory=asyncio.Event)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
-    #: `lose` answers by cutting the connection after the work is done; a response is sent instead of the answer
+    #: `lose` closes the connection after the request was executed; a response is sent in place of the normal one
     faults: deque[Any] = field(default_factory=deque)
     created: dict[str, dict[str, Any]] = field(default_factory=dict)
     job_states: deque[dict[str, Any]] = field(default_factory=deque)
@@ -59,16 +59,16 @@ class Stub:
     job_error: web.Response | None = None
     job_records: list[dict[str, Any]] = field(default_factory=list)
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    #: the stream of events is cut after so many, once
+    #: number of events after which the stream is cut, once
     cut_events_after: int | None = None
     blob: bytes = BLOB
     etag: str | None = '"v1"'
-    #: why there is no file
+    #: the error message, if there is no file
     missing_file: str | None = None
     #: bytes after which a download is cut, one number for each request
     cuts: deque[int] = field(default_factory=deque)
     ranges: list[str | None] = field(default_factory=list)
-    #: bytes that the client says it has: a download is cut only when the bytes before the cut are there
+    #: bytes that the client has received: a download is cut only after the client has the bytes before the cut
     received: int = 0
     queries: list[dict[str, str]] = field(default_factory=list)
     #: ids of grants
@@ -78,12 +78,12 @@ class Stub:
     kind: dict[str, Any] = field(default_factory=lambda: dict(KIND))
     #: members of the answers to lists
     list_members: dict[str, Any] = field(default_factory=dict)
-    #: what was answered otherwise than the OpenAPI document allows
+    #: differences between responses and the OpenAPI document
     breaches: list[str] = field(default_factory=list)
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[TestServer]:
-        """The stub on a port, whose answers must have been those that the OpenAPI document allows."""
+        """Serve the stub on a port; at the end, fails if a response differed from the OpenAPI document."""
         async with TestServer(self.application()) as server:
             yield server
         assert not self.breaches, "\n".join(self.breaches)
@@ -128,20 +128,20 @@ class Stub:
         if not request.path.endswith("/token"):
             token = request.headers.get("Authorization", "").removeprefix("Bearer ")
             if not token or token in self.refused_tokens:
-                return self._held(request, problem(401, "unauthorized", "the token is not good"))
+                return self._checked(request, problem(401, "unauthorized", "the token is not valid"))
             if request.method == "POST" and request.can_read_body:
                 self.bodies.append(await request.json())
             fault = self.faults.popleft() if self.faults else None
             if isinstance(fault, web.Response):
-                return self._held(request, fault)
-            response = self._held(request, await handler(request))
+                return self._checked(request, fault)
+            response = self._checked(request, await handler(request))
             if fault == "lose":
                 request.transport.close()
                 await asyncio.sleep(0)
             return response
-        return self._held(request, await handler(request))
+        return self._checked(request, await handler(request))
 
-    def _held(self, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+    def _checked(self, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
         self.breaches += breaches(request, response)
         return response
 
@@ -348,13 +348,13 @@ class Stub:
         return response
 
     async def wait_for_requests(self, method: str, path: str, times: int) -> None:
-        """Returns once so many of these requests have come."""
+        """Wait until this number of these requests has arrived."""
         while self.requests.count((method, path)) < times:
             self.arrival.clear()
             await self.arrival.wait()
 
     def progress(self, at: int, _of: int | None) -> None:
-        """For a client to tell how far it has come."""
+        """A progress callback for the client."""
         self.received = at
         self.client_progress.set()
 

@@ -1,4 +1,4 @@
-"""The kind of the stub's connector, as the gateway tells it."""
+"""The kind of the stub's connector, as the gateway describes it."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ LIST_PARAMS = {
         "archived": {"type": "boolean"},
     },
 }
-#: what most of them are
+#: members that most actions share
 ACTION: dict[str, Any] = {"runs": "inline", "meta": [], "paging": None, "alternatives": []}
 METHOD = dict.fromkeys(("description", "grant_type", "sunset", "deprecated", "replacement", "documentation_url"))
 KIND = {

@@ -10,7 +10,7 @@ def connector(number: int, name: str, status: str = "active") -> Connector:
     return Connector(str(number), name, "support-desk", "Support-Desk", "default", status)
 
 
-async def test_a_connector_is_made_from_credentials(gateway, stub):
+async def test_a_connector_is_created_from_credentials(gateway, stub):
     made = await gateway.connectors.create(
         "support-desk", {"email": "a@b.example", "api_token": "t"}, environment={"subdomain": "acme"}
     )
@@ -27,7 +27,7 @@ async def test_refused_credentials_name_the_field(gateway):
     assert raised.value.faults[0].field == "api_token"
 
 
-async def test_a_consent_is_waited_for(gateway, stub):
+async def test_waiting_for_a_consent_returns_the_connector(gateway, stub):
     stub.flow += [{"status": "pending"}, {"status": "completed", "connector_id": CONNECTOR_ID}]
 
     consent = await gateway.connectors.connect("team-chat", "http://127.0.0.1/redirected")
@@ -46,7 +46,7 @@ async def test_a_refused_consent_is_an_error(gateway, stub):
         await consent.wait()
 
 
-async def test_a_connector_is_checked_and_dropped(gateway):
+async def test_a_connector_is_checked_and_removed(gateway):
     health = await gateway.connectors.check("support-desk")
     job = await gateway.connectors.delete("support-desk")
 
@@ -54,7 +54,7 @@ async def test_a_connector_is_checked_and_dropped(gateway):
     assert job.id == JOB_ID
 
 
-async def test_a_changed_connector_is_looked_up_anew(gateway, stub):
+async def test_a_changed_connector_is_looked_up_again(gateway, stub):
     await gateway.connectors.update("Help", name="Desk")
 
     await gateway.connectors.resolve("Help")
@@ -62,30 +62,30 @@ async def test_a_changed_connector_is_looked_up_anew(gateway, stub):
     assert sum(path.endswith("/connectors") for _, path in stub.requests) == 2
 
 
-def test_a_name_goes_before_a_kind():
+def test_a_name_takes_precedence_over_a_kind():
     named = connector(2, "support-desk")
 
     assert choose("support-desk", [connector(1, "Help"), named]) is named
 
 
 @pytest.mark.parametrize("name", ["Zendesk", "zendesk", "ZENDESK"])
-def test_the_application_stands_for_its_kind(name):
+def test_a_connector_is_found_by_the_name_of_its_application(name):
     desk = Connector("1", "Help", "support-desk", "Support-Desk", "default", "active", application="Zendesk")
 
     assert choose(name, [desk]) is desk
 
 
-def test_the_active_one_of_a_kind_is_meant():
+def test_the_active_connector_of_a_kind_is_chosen():
     active = connector(2, "New")
 
     assert choose("support-desk", [connector(1, "Old", "disabled"), active]) is active
 
 
-def test_several_of_a_kind_must_be_told_apart():
+def test_several_connectors_of_a_kind_are_a_conflict():
     with pytest.raises(errors.Conflict, match=r"2 connectors: A \(1\), B \(2\); use an id"):
         choose("support-desk", [connector(1, "A"), connector(2, "B")])
 
 
-def test_one_whose_consent_is_not_finished_is_left_out():
+def test_a_connector_without_finished_consent_is_not_chosen():
     with pytest.raises(errors.NotFound, match=r"it has none\. Create one with `gateway connect KIND`"):
         choose("support-desk", [connector(1, "A", "pending")])

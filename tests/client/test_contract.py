@@ -1,4 +1,4 @@
-"""The stub that client and command line are tried on answers as the OpenAPI document says that a gateway does."""
+"""The stub for the tests of client and command line responds as the OpenAPI document describes."""
 
 import pytest
 from aiohttp import web
@@ -22,9 +22,9 @@ def test_an_answer_that_the_document_does_not_allow_is_a_breach(answer: web.Resp
     assert any(fault in breach for breach in breaches(make_mocked_request("GET", JOB), answer))
 
 
-async def test_a_stub_that_answers_otherwise_fails_the_test(stub: Stub):
+async def test_a_breach_of_the_stub_fails_the_test(stub: Stub):
     stub.breaches.append("GET /api/v1/jobs 200: the header X is not declared")
 
     with pytest.raises(AssertionError):
         async with stub.serving():
-            """Nothing is asked."""
+            """No request is sent."""

@@ -8,7 +8,7 @@ from tests.client.stub import BLOB
 FILE = ("support-desk", "attachments", {"attachment_id": 7})
 
 
-async def test_a_file_is_in_place_only_when_whole(gateway, tmp_path):
+async def test_a_complete_file_is_at_its_path_and_no_partial_file_remains(gateway, tmp_path):
     seen = []
 
     found = await gateway.download(*FILE, tmp_path / "a.bin", on_progress=lambda at, of: seen.append((at, of)))
@@ -21,7 +21,7 @@ async def test_a_file_is_in_place_only_when_whole(gateway, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
 
 
-async def test_a_broken_download_goes_on_where_it_stopped(gateway, stub, tmp_path):
+async def test_a_broken_download_is_resumed(gateway, stub, tmp_path):
     stub.cuts += [300_000, 300_000]
 
     found = await gateway.download(*FILE, tmp_path / "a.bin", on_progress=stub.progress)
@@ -30,7 +30,7 @@ async def test_a_broken_download_goes_on_where_it_stopped(gateway, stub, tmp_pat
     assert stub.ranges == [None, "bytes=300000-", "bytes=600000-"]
 
 
-async def test_another_process_goes_on_where_one_stopped(gateway, stub, tmp_path):
+async def test_another_call_resumes_an_interrupted_download(gateway, stub, tmp_path):
     stub.cuts += [1000, 0, 0, 0, 0, 0, 0, 0, 0, 0]
     with pytest.raises(errors.Unavailable):
         await gateway.download(*FILE, tmp_path / "a.bin", on_progress=stub.progress)
@@ -55,7 +55,7 @@ async def test_a_file_that_changed_is_read_from_its_beginning(gateway, stub, tmp
     assert found.resumed_from == 0
 
 
-async def test_without_a_validator_nothing_is_put_together(gateway, stub, tmp_path):
+async def test_a_download_without_a_validator_is_not_resumed(gateway, stub, tmp_path):
     stub.etag = None
     stub.cuts += [300_000]
 
@@ -65,7 +65,7 @@ async def test_without_a_validator_nothing_is_put_together(gateway, stub, tmp_pa
     assert stub.ranges == [None, None]
 
 
-async def test_what_was_kept_of_another_file_is_not_used(gateway, stub, tmp_path):
+async def test_the_partial_file_of_another_file_is_not_used(gateway, stub, tmp_path):
     stub.cuts += [1000, 0, 0, 0, 0, 0, 0, 0, 0, 0]
     with pytest.raises(errors.Unavailable):
         await gateway.download(
@@ -78,21 +78,21 @@ async def test_what_was_kept_of_another_file_is_not_used(gateway, stub, tmp_path
     assert stub.ranges[-1] is None
 
 
-async def test_a_wrong_checksum_leaves_nothing(gateway, tmp_path):
+async def test_a_wrong_checksum_leaves_no_file(gateway, tmp_path):
     with pytest.raises(errors.UpstreamTruncated, match="SHA-256"):
         await gateway.download(*FILE, tmp_path / "a.bin", sha256="0" * 64)
 
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_into_a_folder_a_file_goes_under_its_own_name(gateway, tmp_path):
+async def test_a_file_in_a_folder_gets_its_name_from_the_response(gateway, tmp_path):
     found = await gateway.download(*FILE, tmp_path)
 
     assert found.path.parent == tmp_path
     assert found.path.name == "_report.pdf"
 
 
-async def test_bytes_can_be_taken_as_they_come(gateway):
+async def test_bytes_are_streamed_in_chunks(gateway):
     pieces = [piece async for piece in gateway.chunks(*FILE)]
 
     assert b"".join(pieces) == BLOB

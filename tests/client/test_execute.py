@@ -8,7 +8,7 @@ from gateway.client import Gateway, RetryPolicy
 from tests.client.stub import CONNECTOR_ID, JOB_ID, TICKETS, problem
 
 
-async def test_an_operation_is_called_by_the_kind_of_its_connector(gateway):
+async def test_an_operation_is_called_with_the_kind_of_its_connector(gateway):
     answer = await gateway.execute("support-desk", "tickets", "list", {"per_page": 2})
 
     assert answer.result == TICKETS[:2]
@@ -16,18 +16,18 @@ async def test_an_operation_is_called_by_the_kind_of_its_connector(gateway):
 
 
 @pytest.mark.parametrize("name", ["support-desk", "Support_Desk", "Help", CONNECTOR_ID])
-async def test_a_connector_is_known_by_kind_name_and_id(gateway, name):
+async def test_a_connector_is_resolved_by_kind_name_and_id(gateway, name):
     connector = await gateway.connectors.resolve(name)
 
     assert connector.id == CONNECTOR_ID
 
 
-async def test_an_unknown_connector_is_an_error_that_names_those_there(gateway):
+async def test_the_error_for_an_unknown_connector_lists_the_existing_ones(gateway):
     with pytest.raises(errors.NotFound, match=r"it has Help \(\w+, support-desk\), Chat \(\w+, team-chat\)"):
         await gateway.execute("crm-query", "accounts", "list")
 
 
-async def test_callers_at_once_ask_for_one_token(gateway, stub):
+async def test_concurrent_callers_request_one_token(gateway, stub):
     await asyncio.gather(*(gateway.execute("support-desk", "tickets", "list") for _ in range(10)))
 
     assert stub.tokens == 1
@@ -50,13 +50,13 @@ async def test_a_token_that_is_refused_again_is_an_error(gateway, stub):
         await gateway.execute("support-desk", "tickets", "list")
 
 
-async def test_a_wrong_secret_tells_which_settings_to_mend(server):
+async def test_the_error_for_a_wrong_secret_names_the_settings(server):
     async with Gateway(str(server.make_url("")), "id", "wrong") as gateway:
         with pytest.raises(errors.Unauthorized, match="check GATEWAY_CLIENT_ID and GATEWAY_CLIENT_SECRET"):
             await gateway.connectors.list()
 
 
-async def test_a_write_whose_answer_was_lost_is_sent_again_under_its_key(gateway, stub):
+async def test_a_write_whose_response_was_lost_is_repeated_with_its_key(gateway, stub):
     await gateway.connectors.resolve("support-desk")
     stub.faults += ["lose", "lose"]
 
@@ -67,13 +67,13 @@ async def test_a_write_whose_answer_was_lost_is_sent_again_under_its_key(gateway
     assert len(stub.bodies) == 3
 
 
-async def test_reads_carry_no_key(gateway, stub):
+async def test_reads_have_no_idempotency_key(gateway, stub):
     await gateway.execute("support-desk", "tickets", "list")
 
     assert "Idempotency-Key" not in stub.headers[-1]
 
 
-async def test_a_lost_creation_of_a_connector_is_not_repeated(gateway, stub):
+async def test_a_creation_of_a_connector_whose_response_was_lost_is_not_repeated(gateway, stub):
     await gateway.connectors.list()
     stub.faults.append("lose")
 
@@ -83,7 +83,7 @@ async def test_a_lost_creation_of_a_connector_is_not_repeated(gateway, stub):
     assert len(stub.bodies) == 1
 
 
-async def test_a_rate_limit_is_waited_out(gateway, stub):
+async def test_a_call_is_repeated_after_a_rate_limit(gateway, stub):
     await gateway.connectors.resolve("support-desk")
     stub.faults += [problem(429, "rate_limited", "slow down", retry_after=0), problem(503, "unavailable", "soon")]
 
@@ -102,7 +102,7 @@ async def test_a_retry_after_beyond_the_limit_is_an_error_at_once(gateway, stub)
     assert raised.value.retry_after == 3600
 
 
-async def test_an_error_mirrors_the_gateways(gateway):
+async def test_an_error_has_the_members_of_the_gateways_error(gateway):
     with pytest.raises(errors.UnknownEntity) as raised:
         await gateway.execute("support-desk", "tikets", "list")
 
@@ -112,7 +112,7 @@ async def test_an_error_mirrors_the_gateways(gateway):
     assert raised.value.extra["request_id"] == "r-1"
 
 
-async def test_a_gateway_that_is_away_is_told_with_its_address():
+async def test_the_error_for_an_unreachable_gateway_names_its_url():
     url = f"http://127.0.0.1:{unused_port()}"
 
     async with Gateway(url, "id", "s3cret", retry_policy=RetryPolicy(retries=0)) as gateway:
@@ -120,7 +120,7 @@ async def test_a_gateway_that_is_away_is_told_with_its_address():
             await gateway.connectors.list()
 
 
-async def test_an_answer_of_202_is_followed_to_its_end(gateway, stub):
+async def test_a_202_response_is_followed_until_the_job_ends(gateway, stub):
     stub.job_states += [{"status": "queued"}, {"status": "running"}, {"status": "succeeded", "done": True}]
     stub.job_records = [{"id": 1, "success": True}]
 
@@ -129,14 +129,14 @@ async def test_an_answer_of_202_is_followed_to_its_end(gateway, stub):
     assert answer.result == {"total": 1, "failed": 0, "results": [{"id": 1, "success": True}]}
 
 
-async def test_a_dry_run_is_asked_for(gateway, stub):
+async def test_a_dry_run_is_requested(gateway, stub):
     answer = await gateway.execute("support-desk", "tickets", "list", dry_run=True)
 
     assert answer.result[0]["method"] == "GET"
     assert stub.bodies[-1]["dry_run"] is True
 
 
-async def test_every_page_of_a_list_is_followed(gateway):
+async def test_every_page_of_a_list_is_fetched(gateway):
     pages = [page.result async for page in gateway.pages("support-desk", "tickets", "list", {"per_page": 2})]
 
     assert pages == [TICKETS[:2], TICKETS[2:4], TICKETS[4:]]
@@ -149,14 +149,14 @@ async def test_records_end_at_their_limit(gateway, stub):
     assert sum(path.endswith("/execute") for _, path in stub.requests) == 2
 
 
-async def test_a_part_of_a_list_never_looks_like_all_of_it(gateway, stub):
+async def test_an_incomplete_list_is_an_error(gateway, stub):
     stub.list_members = {"next": None, "incomplete": "tickets.list: the application lists no more"}
 
     with pytest.raises(errors.UpstreamRejected, match="the application lists no more"):
         [record async for record in gateway.records("support-desk", "tickets", "list", {"per_page": 2})]
 
 
-async def test_no_request_but_those_for_pages_is_sent(gateway, stub):
+async def test_only_requests_for_pages_are_sent(gateway, stub):
     await gateway.connectors.resolve("support-desk")
     stub.requests.clear()
 
@@ -165,14 +165,14 @@ async def test_no_request_but_those_for_pages_is_sent(gateway, stub):
     assert len(stub.requests) == len(pages) == 3
 
 
-async def test_a_search_goes_through_all_pages(gateway, stub):
+async def test_a_search_fetches_all_pages(gateway, stub):
     found = [ticket async for ticket in gateway.search("support-desk", "tickets", {"eq": {"status": "open"}}, limit=4)]
 
     assert found == TICKETS[:4]
     assert stub.bodies[-1]["params"]["query"] == {"filter": {"eq": {"status": "open"}}}
 
 
-async def test_a_submitted_job_is_accepted_once_under_its_key(gateway, stub):
+async def test_a_submitted_job_is_accepted_once_for_its_key(gateway, stub):
     await gateway.connectors.resolve("support-desk")
     stub.faults.append("lose")
 
@@ -182,7 +182,7 @@ async def test_a_submitted_job_is_accepted_once_under_its_key(gateway, stub):
     assert len(stub.created) == 1
 
 
-async def test_the_organization_is_named_on_every_call(server, stub):
+async def test_every_call_names_the_organization(server, stub):
     async with Gateway(str(server.make_url("")), "id", "s3cret", organization_id="org") as gateway:
         await gateway.connectors.list()
 

@@ -7,7 +7,7 @@ RUNNING = {"status": "running", "progress": 100, "total": 250}
 SUCCEEDED = {"status": "succeeded", "done": True, "progress": 250, "total": 250}
 
 
-async def test_a_job_is_waited_for_with_every_change_seen(gateway, stub):
+async def test_waiting_for_a_job_reports_every_change(gateway, stub):
     stub.job_states += [{"status": "queued"}, RUNNING, SUCCEEDED]
     seen = []
 
@@ -17,7 +17,7 @@ async def test_a_job_is_waited_for_with_every_change_seen(gateway, stub):
     assert seen == [0, 100, 250]
 
 
-async def test_a_long_poll_without_news_is_polled_again(gateway, stub):
+async def test_a_long_poll_without_a_change_is_repeated(gateway, stub):
     stub.job_states += [RUNNING, SUCCEEDED]
     stub.quiet_polls = 2
 
@@ -26,14 +26,14 @@ async def test_a_long_poll_without_news_is_polled_again(gateway, stub):
     assert job.status == "succeeded"
 
 
-async def test_a_result_that_is_a_file_says_how_to_take_it(gateway, stub):
+async def test_the_error_for_a_result_that_is_a_file_names_download(gateway, stub):
     stub.job_states.append({**SUCCEEDED, "action": "download"})
 
-    with pytest.raises(errors.InvalidParams, match="take it with `download`"):
+    with pytest.raises(errors.InvalidParams, match="read it with `download`"):
         await (await gateway.jobs.get(JOB_ID)).result()
 
 
-async def test_events_go_on_where_a_broken_stream_stopped(gateway, stub):
+async def test_a_broken_stream_of_events_is_resumed(gateway, stub):
     stub.events = [("status", {"status": "running"}), ("progress", {"progress": 100}), ("done", {"status": "failed"})]
     stub.cut_events_after = 2
 
@@ -43,10 +43,10 @@ async def test_events_go_on_where_a_broken_stream_stopped(gateway, stub):
     assert [event.id for event in events] == ["1", "2", "3"]
 
 
-async def test_a_stream_that_never_ends_well_is_an_error(gateway, stub):
+async def test_a_stream_that_repeatedly_ends_early_is_an_error(gateway, stub):
     stub.events = [("status", {"status": "running"})]
 
-    with pytest.raises(errors.Unavailable, match="events end before the job does"):
+    with pytest.raises(errors.Unavailable, match="stream of events ended before the job"):
         [event async for event in (await gateway.jobs.get(JOB_ID)).events()]
 
 

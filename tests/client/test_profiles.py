@@ -1,4 +1,4 @@
-"""Profiles: where they are kept, who can read them, and when a client uses them."""
+"""Profiles: how they are stored, who can read them, and when a client uses them."""
 
 import stat
 from datetime import timedelta
@@ -7,7 +7,7 @@ import pytest
 
 from gateway import errors
 from gateway.aio.clock import CLOCK
-from gateway.client.browser_sign_in import SignInRequest, is_good
+from gateway.client.browser_sign_in import SignInRequest, is_usable
 from gateway.client.profiles import Profile, Profiles
 from gateway.client.settings import client_settings
 
@@ -22,10 +22,10 @@ def environ(tmp_path):
 
 @pytest.fixture
 def profiles(environ):
-    kept = Profiles(environ)
-    kept.save("staging", STAGING)
-    kept.save("production", PERSON)
-    return kept
+    profiles = Profiles(environ)
+    profiles.save("staging", STAGING)
+    profiles.save("production", PERSON)
+    return profiles
 
 
 def test_no_other_user_can_read_the_file(profiles):
@@ -59,12 +59,12 @@ def test_the_last_sign_in_is_the_current_profile_until_another_is_chosen(profile
     assert list(profiles.all()) == ["production"]
 
 
-def test_an_unknown_profile_is_told_with_the_nearest(profiles):
+def test_the_error_for_an_unknown_profile_names_the_nearest(profiles):
     with pytest.raises(errors.NotFound, match="did you mean staging"):
         profiles.get("stagin")
 
 
-def test_secrets_are_not_shown():
+def test_a_profiles_repr_has_no_secrets():
     assert "s3cret" not in repr(STAGING)
     assert "refresh" not in repr(PERSON)
 
@@ -88,7 +88,7 @@ def test_secrets_are_not_shown():
     ],
 )
 @pytest.mark.usefixtures("profiles")
-def test_a_named_profile_goes_before_the_environment_which_goes_before_the_current_one(
+def test_a_named_profile_precedes_the_environment_which_precedes_the_current_profile(
     environ, arguments, variables, url
 ):
     found = client_settings(environ={**environ, **variables}, **arguments)
@@ -97,22 +97,22 @@ def test_a_named_profile_goes_before_the_environment_which_goes_before_the_curre
 
 
 @pytest.mark.usefixtures("profiles")
-def test_a_profile_brings_its_workspace_which_an_argument_overrides(environ):
-    kept = client_settings(environ=environ, profile="staging")
+def test_a_profile_has_a_workspace_which_an_argument_overrides(environ):
+    stored = client_settings(environ=environ, profile="staging")
     given = client_settings(workspace_name="mine", environ=environ, profile="staging")
 
-    assert (kept.workspace_name, given.workspace_name) == ("acme", "mine")
-    assert (kept.client_secret, kept.tokens_of) == ("s3cret", None)
+    assert (stored.workspace_name, given.workspace_name) == ("acme", "mine")
+    assert (stored.client_secret, stored.tokens_of) == ("s3cret", None)
 
 
 @pytest.mark.usefixtures("profiles")
-def test_the_secret_of_a_profile_never_goes_to_another_gateway(environ):
-    with pytest.raises(errors.MalformedRequest, match=r"not of https://evil\.example"):
+def test_the_secret_of_a_profile_is_not_sent_to_another_gateway(environ):
+    with pytest.raises(errors.MalformedRequest, match=r"not for https://evil\.example"):
         client_settings("https://evil.example", environ=environ, profile="staging")
 
 
 @pytest.mark.usefixtures("profiles")
-def test_a_gateway_that_runs_in_the_folder_goes_before_the_current_profile(environ, tmp_path):
+def test_a_gateway_that_runs_in_the_folder_precedes_the_current_profile(environ, tmp_path):
     (tmp_path / "address").write_text("http://127.0.0.1:45678\n")
     (tmp_path / "first-client.json").write_text('{"client_id": "first", "client_secret": "own"}')
 
@@ -120,17 +120,17 @@ def test_a_gateway_that_runs_in_the_folder_goes_before_the_current_profile(envir
 
 
 @pytest.mark.parametrize(
-    ("seconds", "refused", "good"), [(600, None, True), (600, "token", False), (10, None, False), (-5, None, False)]
+    ("seconds", "refused", "usable"), [(600, None, True), (600, "token", False), (10, None, False), (-5, None, False)]
 )
-def test_a_stored_access_token_is_used_while_it_lasts_and_is_not_refused(seconds, refused, good):
+def test_a_stored_access_token_is_used_until_it_expires_or_is_refused(seconds, refused, usable):
     ends_at = CLOCK.now() + timedelta(seconds=seconds)
     profile = Profile("https://g.example", "gateway-cli", access_token="token", access_token_ends_at=ends_at)
 
-    assert is_good(profile, refused) is good
+    assert is_usable(profile, refused) is usable
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ({"code": "c", "state": "another", "iss": "https://g.example"}, "another sign-in"),
         ({"code": "c", "state": "state", "iss": "https://evil.example"}, "another sign-in"),
@@ -138,8 +138,8 @@ def test_a_stored_access_token_is_used_while_it_lasts_and_is_not_refused(seconds
         ({"error": "access_denied", "state": "state", "iss": "https://g.example"}, "refused: access_denied"),
     ],
 )
-def test_an_answer_to_another_sign_in_and_a_refusal_bring_no_token(answer, said):
+def test_the_response_to_another_sign_in_and_a_refusal_are_errors(answer, message):
     request = SignInRequest("https://g.example", "https://g.example/oauth/authorize", "http://127.0.0.1:1/", "state")
 
-    with pytest.raises(errors.Unauthorized, match=said):
+    with pytest.raises(errors.Unauthorized, match=message):
         request.code_form(answer)

@@ -16,23 +16,23 @@ def test_every_setting_comes_from_the_environment():
     assert (str(found.base_url), found.workspace_name, found.organization_id) == ("https://g.example", "w", "o")
 
 
-def test_arguments_go_before_the_environment():
+def test_arguments_precede_the_environment():
     found = client_settings("https://mine.example", "me", "mine", environ={**SECRETS, "GATEWAY_URL": "https://g"})
 
     assert (str(found.base_url), found.client_id, found.client_secret) == ("https://mine.example", "me", "mine")
 
 
-def test_the_secret_is_not_shown():
+def test_the_settings_repr_has_no_secret():
     assert "s3cret" not in repr(client_settings(environ=SECRETS))
 
 
 @pytest.mark.parametrize("url", ["g.example", "ftp://g.example", "https://", "http://[::1"])
-def test_a_url_that_is_none_is_told_with_one_that_is(url):
+def test_the_error_for_an_invalid_url_has_an_example(url):
     with pytest.raises(errors.MalformedRequest, match=r"it looks like https://gateway\.example\.com"):
         client_settings(url, environ=SECRETS)
 
 
-def test_missing_credentials_name_their_variable(tmp_path):
+def test_the_error_for_missing_credentials_names_the_variable(tmp_path):
     environ = {"GATEWAY_DATA_DIR": str(tmp_path)}
 
     with pytest.raises(errors.Unauthorized, match="GATEWAY_CLIENT_ID"):
@@ -49,14 +49,14 @@ def test_the_first_client_of_a_gateway_on_this_machine_is_used(tmp_path):
     assert (found.client_id, found.client_secret) == ("first", "own")
 
 
-def test_the_first_client_never_goes_to_another_machine(tmp_path):
+def test_the_first_clients_secret_is_not_sent_to_another_machine(tmp_path):
     (tmp_path / "first-client.json").write_text(json.dumps({"client_id": "first", "client_secret": "own"}))
 
     with pytest.raises(errors.Unauthorized):
         client_settings("https://g.example", environ={"GATEWAY_DATA_DIR": str(tmp_path)})
 
 
-def test_the_address_of_a_gateway_in_the_folder_goes_before_the_usual_one_and_after_the_environment(tmp_path):
+def test_the_address_of_a_gateway_in_the_folder_precedes_the_default_and_follows_the_environment(tmp_path):
     (tmp_path / "address").write_text("http://127.0.0.1:45678\n")
     environ = {**SECRETS, "GATEWAY_DATA_DIR": str(tmp_path)}
 

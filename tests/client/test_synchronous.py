@@ -14,7 +14,7 @@ from tests.type_checking import mypy
 
 @pytest.fixture
 def in_thread(server):
-    """A client whose calls leave this loop, on which the server runs, free."""
+    """Run work with a synchronous client in a thread, because the server runs on this event loop."""
     import asyncio
 
     def run(work):
@@ -30,19 +30,19 @@ async def test_calls_need_no_loop(in_thread):
     assert answer.result == TICKETS[:2]
 
 
-async def test_iterators_are_plain(in_thread):
+async def test_async_iterators_become_iterators(in_thread):
     found = await in_thread(lambda gateway: list(gateway.search("support-desk", "tickets")))
 
     assert found == TICKETS
 
 
-async def test_an_iterator_may_be_left_early(in_thread):
+async def test_an_iterator_may_be_abandoned(in_thread):
     first = await in_thread(lambda gateway: next(iter(gateway.records("support-desk", "tickets"))))
 
     assert first == TICKETS[0]
 
 
-async def test_what_comes_back_is_synchronous_too(in_thread, stub):
+async def test_returned_objects_are_synchronous_too(in_thread, stub):
     stub.job_records = [{"id": 1}]
 
     def journey(gateway):
@@ -52,7 +52,7 @@ async def test_what_comes_back_is_synchronous_too(in_thread, stub):
     assert await in_thread(journey) == (JOB_ID, [{"id": 1}], "succeeded")
 
 
-async def test_connectors_and_downloads_too(in_thread, tmp_path):
+async def test_connectors_and_downloads_are_synchronous_too(in_thread, tmp_path):
     def journey(gateway):
         desk = gateway.connectors.get(gateway.connectors.list()[0].id)
         return gateway.download(desk, "attachments", {"attachment_id": 7}, tmp_path / "a.bin")
@@ -79,7 +79,7 @@ def test_the_client_loads_no_server():
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.path)
 @pytest.mark.processes
-def test_the_synchronous_classes_are_those_that_the_asynchronous_ones_make(module):
+def test_the_synchronous_classes_are_as_generated(module):
     found = (ROOT / module.path).read_text("utf-8")
 
     assert found == generated(module), "run: python -m tests.client.generate_synchronous"
@@ -105,7 +105,7 @@ SyncGateway().submit("support-desk", "tickets", "list").statuss
 
 
 @pytest.mark.processes
-def test_editors_and_mypy_know_what_comes_back(tmp_path):
+def test_mypy_knows_the_types_of_results(tmp_path):
     right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
     right.write_text(PROGRAM)
     wrong.write_text(WRONG)

@@ -1,4 +1,4 @@
-"""`verify` takes what the gateway signs and nothing else; the receiver of the how-to works as it is printed."""
+"""`verify` accepts only deliveries that the gateway signed; the receivers in the how-to work as printed."""
 
 import os
 import re
@@ -19,7 +19,7 @@ BODY = b'{"id":7,"type":"record.updated","at":"2026-03-01T09:00:00Z","data":{"en
 HOW_TO = (Path(__file__).parents[2] / "docs" / "how-to" / "events.md").read_text("utf-8")
 RECEIVER = re.compile(r"```python receiver\n(.*?)```", re.DOTALL)
 TYPESCRIPT_RECEIVER = re.compile(r"```typescript receiver\n(.*?)```", re.DOTALL)
-#: where node 22 and the packages of TypeScript programs are: set by `.ci/run`
+#: the folder with node 22 and the packages of TypeScript programs, set by `.ci/run`
 NPM = os.environ.get("TYPESCRIPT_CLIENT")
 
 
@@ -27,7 +27,7 @@ def signed(*secrets, at=None, body=BODY):
     return signed_headers("msg_1", body.decode(), at or datetime.now(UTC), secrets)
 
 
-def test_a_delivery_that_the_secret_signed_is_an_event():
+def test_a_delivery_signed_with_the_secret_is_an_event():
     secret = new_secret()
 
     event = verify(BODY, signed(secret), secret)
@@ -59,7 +59,7 @@ def test_during_a_rotation_either_secret_verifies():
         ({"webhook-signature": ""}, BODY),
     ],
 )
-def test_anything_else_is_refused(change, body):
+def test_a_changed_delivery_is_refused(change, body):
     secret = new_secret()
 
     with pytest.raises(Unauthorized):
@@ -74,7 +74,7 @@ def test_an_old_or_future_delivery_is_refused(minutes):
         verify(BODY, signed(secret, at=datetime.now(UTC) + timedelta(minutes=minutes)), secret)
 
 
-async def test_the_receiver_of_the_how_to_takes_signed_deliveries_only(capsys):
+async def test_the_receiver_of_the_how_to_accepts_only_signed_deliveries(capsys):
     names: dict = {}
     exec(RECEIVER.search(HOW_TO)[1], names)
     secret = new_secret()
@@ -89,7 +89,7 @@ async def test_the_receiver_of_the_how_to_takes_signed_deliveries_only(capsys):
 
 @pytest.mark.processes
 @pytest.mark.skipif(NPM is None, reason="TYPESCRIPT_CLIENT names no folder with node 22 and standardwebhooks")
-async def test_the_receiver_in_typescript_takes_signed_deliveries_only(tmp_path):
+async def test_the_receiver_in_typescript_accepts_only_signed_deliveries(tmp_path):
     (tmp_path / "receiver.mts").write_text(TYPESCRIPT_RECEIVER.search(HOW_TO)[1])
     packages = Path(NPM) / "node_modules"
     (tmp_path / "node_modules").symlink_to(packages)
