@@ -1,4 +1,4 @@
-"""The front end: `create_app(settings)` is the only way in."""
+"""The front end: `create_app(settings)` creates the application."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def create_app(settings: Settings) -> web.Application:
-    """The application; its services open when it starts and close when it ends."""
+    """The application; it opens its services when it starts and closes them when it stops."""
     app = web.Application(middlewares=[request_middleware], client_max_size=settings.max_body_bytes)
     app[IS_DRAINING] = asyncio.Event()
     app[LIMITS] = limits = Limits(settings)
@@ -92,14 +92,14 @@ async def _ask_for_body(request: web.Request) -> None:
 
 
 def _openapi(services: Services) -> StaticFile:
-    from gateway.http.openapi.document import openapi_document  # takes 0.1 s, and few processes need it
+    from gateway.http.openapi.document import openapi_document  # the import takes 0.1 s, and few processes need it
 
     document = openapi_document(services.catalog, version("agent-connector-gateway"), services.settings.base_url)
     return StaticFile.of("openapi.json", msgspec.json.encode(document)).packed()
 
 
 async def _docs_site(app: web.Application) -> "DocsSite":
-    from gateway.http.docs_site.site import DocsSite  # as above; it also needs libraries of its own
+    from gateway.http.docs_site.site import DocsSite  # imports libraries that nothing else needs
 
     document = msgspec.json.decode((await app[OPENAPI]()).content)
     return await asyncio.to_thread(DocsSite, app[SERVICES].catalog, document)

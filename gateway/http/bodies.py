@@ -1,6 +1,6 @@
 """Bodies, queries and headers of requests as models, and Structs as bodies of responses.
 
-One error names every fault of a request with its place.
+One error lists all faults of a request, each with its place.
 """
 
 import re
@@ -38,20 +38,20 @@ from gateway.upstream.responses import OperationResult
 
 _DECODER = msgspec.json.Decoder()
 
-#: digits of the numbers that headers hold
+#: maximum digits of a number
 _MAX_DIGITS = 18
-#: fields of a form
+#: maximum fields of a form
 _MAX_FIELDS = 100
 
-#: seconds that `Prefer: wait` may ask for
+#: maximum seconds of `Prefer: wait`
 MAX_WAIT = 300
-#: headers of calls, as `istr`: multidict would fold the case of another text at each look-up
+#: headers of calls, as `istr`, because multidict lowercases a plain text at each look-up
 _PREFER, _IDEMPOTENCY_KEY, _SDK = istr("Prefer"), istr("Idempotency-Key"), istr("X-ADP-Agent-SDK")
 _NUMBER = re.compile(r"\s*[+-]?[\d._]+\s*")
 _PREFERENCE = re.compile(r"""([A-Za-z-]+)\s*(?:=\s*"?([^";,\s]*)"?)?""")
 
 M = TypeVar("M", bound=BaseModel)
-#: of a workspace or a connector
+#: the name of a workspace or a connector
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
@@ -60,16 +60,16 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    #: bodies that the OpenAPI document shows, by name
+    #: examples for the OpenAPI document, by name
     EXAMPLES: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
 
 class QueryString(BaseModel):
-    """A query string: values are text, so `5` is a number where a number is expected."""
+    """A query string: unknown members are refused by name, and text such as `5` is converted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    #: the query string that the OpenAPI document shows
+    #: the example for the OpenAPI document
     EXAMPLE: ClassVar[Mapping[str, Any]] = {}
 
 
@@ -78,7 +78,7 @@ class Form(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    #: forms that the OpenAPI document shows, by name
+    #: examples for the OpenAPI document, by name
     EXAMPLES: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
 
@@ -89,7 +89,10 @@ async def read_body(request: web.Request, model: type[M]) -> M:
 
 
 async def read_json(request: web.Request) -> Any:
-    """The JSON body, RFC 8259 to the letter: no NaN, no lone surrogates, UTF-8 only."""
+    """The JSON object in the body, strictly by RFC 8259: UTF-8, no NaN, no lone surrogates.
+
+    Raises MalformedRequest and BodyTooLarge.
+    """
     raw = await read_bytes(request)
     if not raw or raw.isspace():
         raise MalformedRequest("the body is empty; send a JSON object")
@@ -110,7 +113,7 @@ async def read_form(request: web.Request, model: type[M]) -> M:
 
 
 async def read_form_fields(request: web.Request) -> dict[str, str]:
-    """The fields of a form, UTF-8 only, a name at most once; raises MalformedRequest and BodyTooLarge."""
+    """The fields of a form in UTF-8, each at most once; raises MalformedRequest and BodyTooLarge."""
     if request.content_type != "application/x-www-form-urlencoded":
         raise MalformedRequest("the body must be application/x-www-form-urlencoded")
     try:
@@ -119,15 +122,15 @@ async def read_form_fields(request: web.Request) -> dict[str, str]:
     except ValueError as error:
         raise MalformedRequest(f"the body is not a form in UTF-8 with at most {_MAX_FIELDS} fields") from error
     if any("\x00" in name or "\x00" in text for name, text in members):
-        raise MalformedRequest("the form holds NUL; remove it")
+        raise MalformedRequest("the form contains NUL; remove it")
     form = dict(members)
     if len(form) < len(members):
-        raise MalformedRequest("the form names a field twice; send it once")
+        raise MalformedRequest("the form has a field twice; send it once")
     return form
 
 
 async def read_bytes(request: web.Request) -> bytes:
-    """The body as it came; raises BodyTooLarge."""
+    """The bytes of the body; raises BodyTooLarge."""
     max_size = request.client_max_size
     try:
         if (request.content_length or 0) <= max_size:
@@ -138,18 +141,20 @@ async def read_bytes(request: web.Request) -> bytes:
 
 
 def read_query(request: web.Request, model: type[M]) -> M:
-    """The query string as a model; a name that is sent twice is refused."""
+    """The query string as a model; raises MalformedRequest for a name that is sent twice, and InvalidParams."""
     twice = next((name for name in request.query if len(request.query.getall(name)) > 1), None)
     if twice is not None:
-        raise MalformedRequest(f"the query names {twice} twice; send it once")
+        raise MalformedRequest(f"the query has {twice} twice; send it once")
     for name, text in request.query.items():
         if "\x00" in name or "\x00" in text:
-            raise InvalidParams(faults=[FieldError(f"/{_escaped(name)}", name, "text", f"{name} holds NUL; remove it")])
+            raise InvalidParams(
+                faults=[FieldError(f"/{_escaped(name)}", name, "text", f"{name} contains NUL; remove it")]
+            )
     return _validated(model, dict(request.query))
 
 
 def whole_number(text: str) -> int | None:
-    """The number that ASCII digits say, at most what PostgreSQL's bigint holds; None for anything else."""
+    """The number in a text of ASCII digits, if it fits into PostgreSQL's bigint; else None."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else None
 
 
@@ -157,22 +162,22 @@ def _in_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
-        raise ValueError("it must lie between the years 1 and 9999 in UTC") from error
+        raise ValueError("it must be between the years 1 and 9999 in UTC") from error
 
 
 def split_at_commas(value: object) -> object:
-    """The values of a member of a query that takes several; for `BeforeValidator`."""
+    """Split a query member that accepts several values; for `BeforeValidator`."""
     return value.split(",") if isinstance(value, str) else value
 
 
 def _no_number(value: object) -> object:
-    """Pydantic would take a number for seconds since 1970, and 2026 is one."""
+    """Refuse a number, such as 2026: pydantic would read it as seconds since 1970."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         raise PydanticCustomError("datetime_parsing", "a number")
     return value
 
 
-#: a moment of the calendar, in UTC
+#: a time with its zone, converted to UTC
 Moment = Annotated[AwareDatetime, BeforeValidator(_no_number), AfterValidator(_in_utc)]
 
 
@@ -180,7 +185,7 @@ def _validated(model: type[M], document: dict[str, Any]) -> M:
     if len(document) >= MAX_FAULTS and model.model_config.get("extra") == "forbid":
         _refuse_many_unknown(model, document)
     try:
-        # `model_validate` only adds options, at a quarter of the cost of a small body.
+        # `model_validate` does the same with options, and adds a quarter to the time that a small body takes.
         validated: M = model.__pydantic_validator__.validate_python(document)
         return validated
     except ValidationError as error:
@@ -189,7 +194,7 @@ def _validated(model: type[M], document: dict[str, Any]) -> M:
 
 
 def _refuse_many_unknown(model: type[BaseModel], document: dict[str, Any]) -> None:
-    """Raise before the model is validated, which would list every one of many unknown names."""
+    """Raise InvalidParams for many unknown names before the validation, which would list every one of them."""
     members = _members(model)
     first = list(islice((name for name in document if name not in members), MAX_FAULTS))
     if len(first) == MAX_FAULTS:
@@ -210,7 +215,7 @@ def _field_error(model: type[BaseModel], fault: Any) -> FieldError:
 
 
 def _model_at(model: type[BaseModel], place: Iterable[str]) -> type[BaseModel]:
-    """The model of the object at a place; the outermost model if the place is in no object."""
+    """The model of the innermost object around a place."""
     for part in place:
         annotation = model.model_fields[part].annotation if part in model.model_fields else None
         types = (each for each in (annotation, *get_args(annotation)) if isinstance(each, type))
@@ -233,11 +238,11 @@ def _escaped(part: str) -> str:
 
 
 class UnknownId(NotFound):
-    """Text of a path or a query that is not the UUID it must be; `gateway.http.unknown_ids` adds the nearest names."""
+    """A text that should be a UUID, in a path or a query; `gateway.http.unknown_ids` adds the nearest names."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(f"there is no {name.removesuffix('_id').replace('_', ' ')} {text[:60]!r}; ids are UUIDs")
-        #: the variable of the path
+        #: the name of the variable or member
         self.name = name
         self.text = text
 
@@ -266,7 +271,7 @@ class Preferences:
 
     respond_async: bool = False
     wait: int | None = None
-    #: the header that names the preference that was followed
+    #: the response header `Preference-Applied`
     applied: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -274,7 +279,7 @@ _NO_PREFERENCES = Preferences()
 
 
 def preferences_of(request: web.Request) -> Preferences:
-    """The preferences of a request that we know; others are ignored, as RFC 7240 has it."""
+    """The preferences of a request; unknown ones are ignored (RFC 7240 §2). Raises MalformedRequest."""
     if _PREFER not in request.headers:
         return _NO_PREFERENCES
     sent = _PREFERENCE.findall(",".join(request.headers.getall(_PREFER)))
@@ -289,27 +294,27 @@ def preferences_of(request: web.Request) -> Preferences:
 def _wait(text: str) -> int:
     seconds = whole_number(text)
     if seconds is None or seconds > MAX_WAIT:
-        raise MalformedRequest(f"Prefer: wait is {text[:20]!r}; it is a number of seconds, at most {MAX_WAIT}")
+        raise MalformedRequest(f"Prefer: wait is {text[:20]!r}; it must be a number of seconds, at most {MAX_WAIT}")
     return seconds
 
 
 def is_sdk(request: web.Request) -> bool:
-    """A caller that cannot follow a job: it gets a chain of redirects to the result instead."""
+    """Whether the caller is the public SDK, which cannot follow a job: it gets redirects to the result instead."""
     return _SDK in request.headers
 
 
 class CallHeaders(msgspec.Struct, frozen=True):
-    """The options of a call that its headers carry."""
+    """The options in the headers of a call."""
 
     preferences: Preferences
-    #: the key under which a write is executed once, however often it is sent
+    #: a repeated request with the same key gets the first response
     idempotency_key: str | None
     #: SHA-256 of the token of the SDK, which cannot follow a job and gets redirects to the result; None for others
     token_hash: bytes | None
 
 
 def call_headers(request: web.Request) -> CallHeaders:
-    """The options of a call that its headers carry; raises MalformedRequest."""
+    """The options in the headers of a call; raises MalformedRequest."""
     key = request.headers.get(_IDEMPOTENCY_KEY)
     if key is not None and not (1 <= len(key) <= 255 and key.isascii() and key.isprintable() and " " not in key):
         raise MalformedRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
@@ -330,12 +335,12 @@ def envelope(
     took_ms: int,
     headers: Mapping[str, str] | None = None,
 ) -> web.Response:
-    """The answer of an inline call; the records' bytes are spliced in as the application sent them."""
+    """The response of an inline call; the records are the bytes that the application sent."""
     return json_response(answer_of(request, connector_id, answer, took_ms), headers=headers)
 
 
 def answer_of(request: web.Request, connector_id: str | None, answer: OperationResult, took_ms: int) -> Answer:
-    """The answer of an inline call; `next` is written, even as null, for lists and searches alone."""
+    """The answer of an inline call; only lists and searches have `next`, which may be null."""
     execution = ExecutionView(connector_id, took_ms, request[REQUEST_ID])
     if answer.is_page:
         return PageAnswer(

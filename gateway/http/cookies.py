@@ -1,4 +1,4 @@
-"""Cookies of this host alone, each with a secret of the gateway."""
+"""Cookies that are sent to this host only; each contains a secret that the gateway created."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True)
 class HostCookie:
-    """A cookie that scripts cannot read. It travels by https only where the gateway's own address is https."""
+    """A cookie that scripts cannot read; it is `Secure` if the gateway's URL is https."""
 
     name: str
     #: seconds
@@ -27,7 +27,7 @@ class HostCookie:
         return value if _SECRET.fullmatch(value) else None
 
     def set(self, request: web.Request, response: web.Response, secret: str) -> None:
-        """Give the browser the secret."""
+        """Set the cookie to the secret."""
         response.set_cookie(
             self._name(request),
             secret,
@@ -39,11 +39,11 @@ class HostCookie:
         )
 
     def delete(self, request: web.Request, response: web.Response) -> None:
-        """Make the browser forget the secret."""
+        """Delete the cookie."""
         response.del_cookie(
             self._name(request), path="/", secure=request.app[IS_HTTPS], httponly=True, samesite=self.same_site
         )
 
     def _name(self, request: web.Request) -> str:
-        """Over https the name has the prefix that keeps other hosts from setting the cookie (RFC 6265bis)."""
+        """The cookie's name; over https with the prefix that keeps other hosts from setting it (RFC 6265bis)."""
         return f"__Host-{self.name}" if request.app[IS_HTTPS] else self.name

@@ -20,7 +20,7 @@ ADVICE: Mapping[str, str] = {
         "name was sent in place of an id."
     ),
     "upstream_not_found": "The application has no such record.",
-    "method_not_allowed": "The path does not support this method; `Allow` lists those it does.",
+    "method_not_allowed": "The path does not support this method; `Allow` lists the supported ones.",
     "conflict": "The request contradicts the current state, which `detail` describes. For a second connector of one "
     "name with `if_exists: fail`, `connector_id` is the first.",
     "idempotency_in_flight": "The first request with this `Idempotency-Key` has not been answered yet.",
@@ -38,7 +38,7 @@ ADVICE: Mapping[str, str] = {
     ),
     "upload_expired": "The application has ended the upload: start it again, and send the file from its beginning.",
     "upload_offset_mismatch": (
-        "The request does not continue where the upload stands: send the rest of the file from `expected_offset`, "
+        "The request does not continue at the upload's offset: send the rest of the file from `expected_offset`, "
         "which is in the header `Upload-Offset` too."
     ),
     "not_resumable": (
@@ -61,7 +61,7 @@ ADVICE: Mapping[str, str] = {
     "reauthorization_required": "The application refused the stored credentials: authorize again.",
     "rate_limited": "The gateway's rate limit for the client or its organization is reached.",
     "upstream_rate_limited": "The application's rate limit is reached.",
-    "upstream_queue_full": "The application runs as many long operations as it allows.",
+    "upstream_queue_full": "The application's limit of concurrent long operations is reached.",
     "internal_error": "A bug of the gateway: report it with `request_id`.",
     "upstream_error": "The application failed.",
     "upstream_invalid_response": "The application's response cannot be parsed.",

@@ -1,4 +1,4 @@
-"""The only module that knows the HTTP status of an error; every error has one shape (RFC 9457)."""
+"""HTTP statuses and problem documents of errors (RFC 9457); no other module maps errors to statuses."""
 
 from dataclasses import asdict
 from typing import Any
@@ -38,25 +38,25 @@ STATUS: dict[type[GatewayError], int] = {
 }
 
 
-#: bytes of an error's document
+#: maximum bytes of a problem document
 _MAX_BYTES = 64 << 10
-#: characters of each of its texts, which may repeat what a caller or an application wrote
+#: maximum characters of each text in it, which may quote a caller or an application
 _MAX_TEXT = 2000
 _ALWAYS = tuple(member.name for member in msgspec.structs.fields(Problem) if member.required)
 
 
 def status_of(error: GatewayError) -> int:
-    """The status of the nearest class in the error's own ancestry."""
+    """The status of the error's class, or of its nearest base class that has one."""
     return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
 
 
 def code_of(status: int) -> str:
-    """The code of an error of which only the status is known."""
+    """The error code for a status."""
     return next((cls.code for cls, each in STATUS.items() if each == status), errors.MalformedRequest.code)
 
 
 def problem(error: GatewayError, request_id: str) -> dict[str, Any]:
-    """The error document. `message` repeats `detail`, because known clients read only `message`."""
+    """The problem document. `message` repeats `detail`, because the public SDK reads only `message`."""
     if status_of(error) == 500:
         error = errors.InternalError()
     members: dict[str, Any] = {
@@ -80,17 +80,17 @@ def problem(error: GatewayError, request_id: str) -> dict[str, Any]:
 
 
 def _is_of_application(error: GatewayError) -> bool:
-    """Whether it is a 502 of the application, which has `upstream` also where no response came: empty, then."""
+    """Whether it is a 502 of the application: it has `upstream`, which is empty if there was no response."""
     return isinstance(error, errors.UpstreamError) and status_of(error) == 502
 
 
 def _capped(text: str) -> str:
-    text = text.encode(errors="replace").decode()  # a header may hold what is no UTF-8
+    text = text.encode(errors="replace").decode()  # a header may contain bytes that are not UTF-8
     return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
 
 
 def problem_response(error: GatewayError, request_id: str) -> web.Response:
-    """The response with the error document."""
+    """The response with the problem document."""
     status = status_of(error)
     headers: CIMultiDict[str] = CIMultiDict()
     if error.retry_after is not None or status in (429, 503):
@@ -111,7 +111,7 @@ def problem_response(error: GatewayError, request_id: str) -> web.Response:
 
 
 def _encoded(error: GatewayError, request_id: str) -> bytes:
-    """The document within its size limit: as many faults as fit, without members that are too large."""
+    """The document within its size limit: with fewer faults, or else with the required members only."""
     document = problem(error, request_id)
     while len(body := msgspec.json.encode(document)) > _MAX_BYTES:
         if len(document.get("errors", ())) > 1:
@@ -125,10 +125,10 @@ def from_http(error: web.HTTPException) -> GatewayError:
     """aiohttp's own refusals (no such route, no such method, body too large) as errors of the gateway."""
     match error.status:
         case 404:
-            return errors.NotFound("there is nothing at this path; /docs shows what there is")
+            return errors.NotFound("this path does not exist; /docs lists the paths")
         case 405:
             allowed = ", ".join(sorted(getattr(error, "allowed_methods", ())))
-            return MethodNotAllowed(f"this path takes {allowed}", extra={"allowed": allowed})
+            return MethodNotAllowed(f"this path supports {allowed}", extra={"allowed": allowed})
         case 413:
             return errors.BodyTooLarge("the body is too large")
         case status if status < 500:
@@ -138,7 +138,7 @@ def from_http(error: web.HTTPException) -> GatewayError:
 
 
 class MethodNotAllowed(GatewayError):
-    """RFC 9110 §15.5.6; only HTTP knows methods."""
+    """The path does not support the method (RFC 9110 §15.5.6)."""
 
     code, title = "method_not_allowed", "Method not allowed"
 

@@ -1,13 +1,13 @@
-"""Pydantic's faults of a request in the gateway's words, with the value that was sent: pure."""
+"""Sentences for pydantic's validation errors, with the value that was sent: pure."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-#: characters of a value that are repeated
+#: maximum characters of a value in a sentence
 _SHOWN_CHARACTERS = 60
-#: members whose values are never repeated
+#: parts of the names of members whose values are never shown
 _SECRETS = ("credential", "secret", "token", "password", "key")
 
 _STRING, _NUMBER, _BOOLEAN = "a string", "a whole number", "true or false"
@@ -63,12 +63,12 @@ def sentence(name: str, fault: Mapping[str, Any]) -> str:
     elif kind in _LIMITS:
         expectation = _LIMITS[kind].format_map(context)
     else:
-        return f"{name} is not understood"
+        return f"{name} is not valid"
     return f"{name} is {_shown(name, fault['input'])}; {expectation}"
 
 
 def _shown(name: str, value: object) -> str:
-    """The value as JSON, cut; of objects, arrays and secrets only what they are."""
+    """The value as JSON, shortened; for objects, arrays and secrets only the type."""
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, list):
@@ -77,7 +77,7 @@ def _shown(name: str, value: object) -> str:
         if isinstance(value, str):
             return "a string"
         if value is not None:
-            return "no string"
+            return "not a string"
     try:
         text = msgspec.json.encode(value).decode()
     except (TypeError, UnicodeError):

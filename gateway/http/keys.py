@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from gateway.http.docs_site.site import DocsSite
 
 SERVICES = web.AppKey("services", Services)
-#: set while the process drains: it takes no new traffic
+#: set while the process drains: it is not ready for new traffic
 IS_DRAINING = web.AppKey("is_draining", asyncio.Event)
 #: the served OpenAPI document, generated at the first request for it
 OPENAPI = web.AppKey("openapi", Remembered[StaticFile])
-#: the documents as a site, made for the first reader
+#: the documentation site, generated at the first request for it
 DOCS_SITE: web.AppKey[Remembered["DocsSite"]] = web.AppKey("docs_site", Remembered)
-#: the limits of requests, applied before any work is done for them
+#: the limits of requests
 LIMITS = web.AppKey("limits", Limits)
 #: refuses requests in an overload
 LOAD_SHEDDING = web.AppKey("load_shedding", LoadShedding)
@@ -35,7 +35,7 @@ LOAD_SHEDDING = web.AppKey("load_shedding", LoadShedding)
 EXPORTER = web.AppKey("exporter", PrometheusExporter)
 #: whether PostgreSQL, Redis and a worker are available
 READINESS = web.AppKey("readiness", Remembered[Readiness])
-#: the beginning of links; empty if the gateway's address is not known
+#: the base of links; empty if the gateway's URL is not known
 LINK_BASE = web.AppKey("link_base", str)
 #: whether callers reach the front end by https
 IS_HTTPS = web.AppKey("is_https", bool)
@@ -43,7 +43,7 @@ IS_HTTPS = web.AppKey("is_https", bool)
 ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
 #: templates and style of the pages for people
 PAGES = web.AppKey("pages", Pages)
-#: bytes of the largest upload that is accepted
+#: maximum bytes of an uploaded file
 MAX_UPLOAD = web.AppKey("max_upload", int)
 CALLER = web.RequestKey("caller", Caller)
 #: the cookie of who is signed in to the console
@@ -53,5 +53,5 @@ REQUEST_ID = web.RequestKey("request_id", str)
 RATE_HEADERS: web.RequestKey[Mapping[str, str]] = web.RequestKey("rate_headers", Mapping)
 #: set for requests whose route has an audit name
 AUDIT = web.RequestKey("audit", Entry)
-#: the stream that answers the request, once its head has gone out
+#: the streamed response, once its headers are being sent
 STREAM = web.RequestKey("stream", web.StreamResponse)

@@ -8,8 +8,8 @@ from gateway.aio.remembered import Remembered
 from gateway.errors import Unavailable
 from gateway.services.front_end import Services
 
-#: seconds
-_REMEMBERED, _CHECKS_REMEMBERED = 1.0, 10.0
+#: seconds for which the results are cached, because probes need no token
+_CACHED = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +21,19 @@ class Readiness:
 
 
 def readiness(services: Services) -> Remembered[Readiness]:
-    """Checked once a second at most, because anyone may ask."""
+    """The readiness, checked at most once a second."""
 
-    async def look() -> Readiness:
+    async def check() -> Readiness:
         trouble, redis, worker = await asyncio.gather(
-            services.database.trouble(), services.wakeup.is_there(), _is_worker_there(services)
+            services.database.trouble(), services.wakeup.is_there(), _has_worker(services)
         )
         checks = {"postgres": trouble is None, "redis": redis, "worker": worker}
         return Readiness(checks, None if trouble is None else f"PostgreSQL: {trouble}")
 
-    return Remembered(look, _REMEMBERED)
+    return Remembered(check, _CACHED)
 
 
-async def _is_worker_there(services: Services) -> bool:
+async def _has_worker(services: Services) -> bool:
     try:
         return await services.maintenance.is_a_worker_there()
     except Unavailable:

@@ -9,12 +9,12 @@ from pydantic import BaseModel
 
 from gateway.identity.model import Scope
 
-#: a handler answers with a Struct, which is sent as the JSON of a 200, or with a response of its own
+#: a handler returns a Struct, which is sent as the JSON of a 200, or a response
 RouteHandler = Callable[[web.Request], Awaitable[web.StreamResponse | Struct]]
 
 #: headers that several operations read
 RANGE_HEADERS = ("Range", "If-Range", "If-None-Match")
-#: headers that several answers have
+#: headers that several responses have
 FILE_HEADERS = (
     "Accept-Ranges",
     "ETag",
@@ -24,7 +24,7 @@ FILE_HEADERS = (
     "Cache-Control",
 )
 PART_HEADERS = ("Content-Range", *FILE_HEADERS)
-#: files have any media type; generators of clients know the first one
+#: media types of a file; client generators support the first one
 FILE_MEDIA = ("application/octet-stream", "*/*")
 ACCEPTED_HEADERS = ("Location", "Retry-After", "Preference-Applied")
 NO_STORE = ("Cache-Control", "Pragma")
@@ -41,21 +41,21 @@ class Route:
     handler: RouteHandler
     summary: str
     tag: str
-    #: the JSON body; a Struct where the handler reads the JSON by itself
+    #: the JSON body; a Struct if the handler reads the JSON itself
     body: type[BaseModel] | type[Struct] | None = None
     has_optional_body: bool = False
-    #: media types of a body of lines, which the handler takes as well
+    #: media types of a body of lines, which the handler also accepts
     line_media: tuple[str, ...] = ()
-    #: the first lines that the document shows
+    #: the example of a body of lines
     line_example: str = ""
-    #: the fields of a form, of the OAuth endpoints
+    #: the form of an OAuth endpoint
     form: type[BaseModel] | None = None
-    #: the media type that the document shows of a body that is a file
+    #: the media type of a body that is a file
     file_media: str | None = None
     query: type[BaseModel] | None = None
-    #: the JSON of every 2xx answer, or of each status; None for answers without JSON
+    #: the JSON of all 2xx responses, or by status; None for responses without JSON
     response: type[Struct] | Mapping[int, type[Struct]] | None = None
-    #: status → what it means, beside the errors that every route may answer
+    #: status → description, beside the errors of every route
     answers: Mapping[int, str] = field(default_factory=lambda: {200: "OK"})
     #: status → media types beside JSON, or instead of it
     media: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -65,34 +65,34 @@ class Route:
     reads: tuple[str, ...] = ()
     #: status → response headers beside those of every response
     sends: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    #: the scope that the client needs; None if nothing of the organization is read, or if the operation decides
+    #: the scope that the client needs; None if no data of the organization is read, or if the handler checks the scope
     scope: Scope | None = None
-    #: its name in the audit log; None if it changes nothing
+    #: the name in the audit log; None if the route changes nothing
     audit: str | None = None
-    #: whether it needs no token
+    #: whether the route needs no token
     is_open: bool = False
-    #: whether it is answered under overload too, so that operators can watch the gateway
+    #: whether it is answered under overload too, so that operators can monitor the gateway
     is_probe: bool = False
-    #: whether a person sees it: errors are pages too, and the OpenAPI document leaves it out
+    #: whether it is a page for people: its errors are pages too, and the OpenAPI document leaves it out
     is_page: bool = False
-    #: whether the caller is the person signed in to the console, not the owner of a token
+    #: whether the caller is identified by a console session instead of a token
     is_console: bool = False
-    #: whether browsers alone open it, in the course of a consent
+    #: whether it is a step of a consent, which only browsers open
     is_browser_step: bool = False
-    #: whether it is a protected resource of its own, with metadata that names its authorization server (RFC 9728)
+    #: whether it is a protected resource with its own metadata, which names its authorization server (RFC 9728)
     is_resource: bool = False
-    #: the command that calls it, where `gateway api` is not the best one
+    #: the command of its sample, if there is a better one than `gateway api`
     command: str | None = None
-    #: lines of Python within `async with Gateway() as gateway:`, where `gateway.client` has a method for it
+    #: the Python of its sample, within `async with Gateway() as gateway:`, if `gateway.client` has a method for it
     python: str | None = None
 
     @property
     def is_stream(self) -> bool:
-        """Whether the answer has no end."""
+        """Whether the response is a stream of events."""
         return "text/event-stream" in self.media.get(200, ())
 
     def response_of(self, status: int) -> type[Struct] | None:
-        """The Struct of the JSON that is answered with a status."""
+        """The Struct of the JSON of a response with this status."""
         if isinstance(self.response, Mapping):
             return self.response.get(status)
         return self.response if 200 <= status < 300 and status not in (204, 206) else None

@@ -29,7 +29,7 @@ class ServerSentEvent:
 
 
 async def stream_events(request: web.Request, events: AsyncGenerator[ServerSentEvent, None]) -> web.StreamResponse:
-    """The response that streams these events until there are no more."""
+    """Stream the events until there are no more."""
     response = web.StreamResponse(headers=_HEADERS)
     await response.prepare(request)
     await response.write(b"retry: 1000\n\n")
@@ -47,5 +47,5 @@ def last_event_id(request: web.Request) -> int | None:
         return None
     number = whole_number(text)
     if number is None:
-        raise MalformedRequest("Last-Event-ID is the id of an event of this stream")
+        raise MalformedRequest("Last-Event-ID must be the id of an event of this stream")
     return number

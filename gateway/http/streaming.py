@@ -1,6 +1,6 @@
-"""Bytes out to a caller, no faster than the caller reads.
+"""Streams bytes to a caller, no faster than the caller reads them.
 
-A stream that fails ends in an aborted connection: a reader must not take a part for the whole.
+If a stream fails, its connection is aborted, so that the reader does not take a part for the whole.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 #: seconds between checks whether the caller is still connected
 _POLL_INTERVAL = 0.5
-#: seconds that a caller may read nothing
+#: seconds after which a caller that reads nothing is disconnected
 _TIMEOUT = 300.0
 #: a file comes from an application: a browser must neither guess its type nor run it in the gateway's origin
 _SAFETY = {
@@ -32,7 +32,7 @@ _SAFETY = {
 
 @dataclass(slots=True)
 class Throughput:
-    """How much of an answer was sent."""
+    """The number of bytes of a response that were sent."""
 
     sent: int = 0
     _reported: int = 0
@@ -62,7 +62,7 @@ async def send(
 
 @asynccontextmanager
 async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
-    """The block ends with ConnectionResetError within a second after the caller disconnects or stops reading."""
+    """Raise ConnectionResetError within the block if the caller disconnects or reads nothing for _TIMEOUT."""
     task = asyncio.current_task()
     assert task is not None
     watch = _CallerWatch(request, task)
@@ -70,16 +70,16 @@ async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
         yield watch.flow
     except asyncio.CancelledError:
         if watch.is_caller_gone and task.uncancel() == 0:
-            raise ConnectionResetError("the caller went away") from None
+            raise ConnectionResetError("the caller disconnected") from None
         raise
     finally:
         watch.end()
 
 
 class _CallerWatch:
-    """Cancels the task that answers a caller who disconnects or stops reading.
+    """Cancels the task that answers a caller if the caller disconnects or stops reading.
 
-    It checks periodically, which costs nothing per chunk; aiohttp has no event for a caller that disconnects.
+    It checks periodically, without cost for each chunk; aiohttp has no event for a caller that disconnects.
     """
 
     def __init__(self, request: web.Request, task: "asyncio.Task[Any]") -> None:
@@ -106,7 +106,7 @@ class _CallerWatch:
         elif self._unread_since is None:
             self._unread_since = monotonic()
         elif monotonic() - self._unread_since > _TIMEOUT:
-            log.info("a caller left its file unread")
+            log.info("a caller stopped reading its file")
             transport.abort()
             return False
         return True

@@ -1,4 +1,4 @@
-"""The 404 for a name in place of an id: it names the nearest that the caller may list, and how to list them."""
+"""The 404 for a name in place of an id: with the nearest names that the caller may list, and how to list them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from gateway.jobs.model import JobFilter
 from gateway.kinds.suggestions import nearest
 from gateway.services.front_end import Services
 
-#: names that are compared: a thousand take 25 ms at most
+#: maximum names that are compared; a thousand take up to 25 ms
 _COMPARED = 1000
-#: of those that have the nearest name, how many are named
+#: maximum resources in a suggestion
 _NAMED = 3
-#: characters that identify a job among the newest
+#: minimum characters of the beginning of a job's id
 _SHORT_ID = 4
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Something of the organization, with the names by which a caller may mean it."""
+    """A resource of the organization, with the names that a caller may use for it."""
 
     id: UUID | str
     names: Sequence[str]
@@ -41,7 +41,7 @@ async def _workspaces(services: Services, caller: Caller, _: str) -> Iterable[_N
 
 
 async def _jobs(services: Services, caller: Caller, text: str) -> Iterable[_Named]:
-    """Jobs have no names: the newest whose ids begin as the text does."""
+    """The newest jobs whose ids begin with the text, because jobs have no names."""
     jobs = await services.jobs.find(caller, JobFilter(), None, _COMPARED) if len(text) >= _SHORT_ID else ()
     return (_Named(each.id, (text,)) for each in jobs if str(each.id).startswith(text.lower()))
 
@@ -66,10 +66,10 @@ async def _grants(services: Services, caller: Caller, _: str) -> Iterable[_Named
 
 @dataclass(frozen=True, slots=True)
 class _Resource:
-    """The kind of thing that an id in a path names, and the scope that lists it."""
+    """A type of resource: the word for it, and the path, function and scope to list it."""
 
     word: str
-    #: where callers list it
+    #: the path that lists it
     path: str
     find: Callable[[Services, Caller, str], Awaitable[Iterable[_Named]]]
     scope: Scope = Scope.READ
@@ -101,7 +101,7 @@ async def explained(request: web.Request, error: UnknownId) -> NotFound:
 
 
 def _suggestion(text: str, found: Iterable[_Named]) -> str:
-    """Those that have the name most like the text; empty where no name is like it."""
+    """A question with the resources of the nearest name; empty if no name is near."""
     by_name: dict[str, list[_Named]] = {}
     for each in found:
         for name in dict.fromkeys(each.names):

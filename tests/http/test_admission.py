@@ -10,7 +10,7 @@ import pytest
 from gateway.errors import Unavailable
 from gateway.http.server.admission.gradient import GradientLimit
 from gateway.http.server.admission.load_shedding import Limits
-from gateway.http.server.admission.refusals import FEW_REFUSALS, Refusals
+from gateway.http.server.admission.refusals import NEGLIGIBLE_REFUSALS, Refusals
 from gateway.http.server.admission.token_buckets import Bucket, Rates
 from gateway.identity.model import Caller, Client
 from gateway.settings import Settings
@@ -265,8 +265,8 @@ def refusals_after(*seconds: tuple[int, int]) -> Refusals:
     ("seconds", "retry_after"),
     [
         ([], 1),
-        ([(0, FEW_REFUSALS)], 1),
-        ([(0, FEW_REFUSALS + 1)], 2),
+        ([(0, NEGLIGIBLE_REFUSALS)], 1),
+        ([(0, NEGLIGIBLE_REFUSALS + 1)], 2),
         ([(1000, 500)], 1),
         ([(1000, 501)], 2),
         ([(1000, 501)] * 20, 10),
@@ -281,7 +281,7 @@ def test_who_is_refused_is_to_come_again_later_the_longer_too_many_do(seconds: l
 
 @pytest.mark.parametrize(
     ("admitted", "refused", "is_rush"),
-    [(0, FEW_REFUSALS, False), (0, FEW_REFUSALS + 1, True), (2000, 200, False), (2000, 201, True)],
+    [(0, NEGLIGIBLE_REFUSALS, False), (0, NEGLIGIBLE_REFUSALS + 1, True), (2000, 200, False), (2000, 201, True)],
 )
 def test_a_rush_is_told_by_the_last_second(admitted: int, refused: int, is_rush: bool):
     assert refusals_after((admitted, refused)).is_rush is is_rush
@@ -293,10 +293,10 @@ def test_refusals_are_many_beside_what_was_let_in_the_second_before():
 
     for _ in range(500):
         refusals.add()
-    few = refusals.are_many
+    few = refusals.are_too_many
     refusals.add()
 
-    assert (few, refusals.are_many) == (False, True)
+    assert (few, refusals.are_too_many) == (False, True)
 
 
 def test_requests_that_only_wait_keep_nobody_out_of_a_busy_process():

@@ -11,7 +11,7 @@ from aiohttp.web_request import BaseRequest
 
 from gateway.http.keys import LOAD_SHEDDING
 from gateway.http.server.admission.load_shedding import Limits, LoadShedding
-from gateway.http.server.admission.refusals import FEW_REFUSALS
+from gateway.http.server.admission.refusals import NEGLIGIBLE_REFUSALS
 from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.settings import Settings
 
@@ -71,7 +71,7 @@ async def test_only_where_refusals_are_many_their_senders_are_made_to_rest(limit
     )
     request = cast(BaseRequest, SimpleNamespace(path="/api/v1/jobs"))
 
-    few = [await handle(request) for _ in range(FEW_REFUSALS)]
+    few = [await handle(request) for _ in range(NEGLIGIBLE_REFUSALS)]
     assert rested == []
     await handle(request)
 

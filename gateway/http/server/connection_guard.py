@@ -1,6 +1,7 @@
 """Guards connections: slow senders, too many connections and malformed HTTP are refused.
 
-aiohttp's parser refuses the forms that smuggle requests past proxies; this module answers them as problem documents.
+aiohttp's parser refuses malformed requests, which prevents request smuggling. This module answers them with problem
+documents.
 """
 
 import asyncio
@@ -29,32 +30,32 @@ log = logging.getLogger(__name__)
 KEEP_ALIVE = 75.0
 #: seconds to read the rest of a refused body, so that its sender receives the response
 _LINGER = 2.0
-#: seconds that a server which stops keeps a connection after its last response, or for the rest of a head
+#: seconds for which a stopping server keeps a connection after its last response, or for the rest of a head
 _SETTLE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """Limits for a sender."""
+    """The limits of connections."""
 
-    #: connections at a time
+    #: maximum open connections
     connections: int = 10_000
     #: seconds for the head of a request, from its first byte; for the first request, from the connection
     head: float = 10.0
-    #: seconds for its body after that
+    #: seconds for the body after the head
     body: float = 30.0
 
 
 class GuardedServer(Server):
-    """Makes a guarded protocol for each connection."""
+    """Creates a guarded protocol for each connection."""
 
-    def __init__(self, behind: Server, limits: ConnectionLimits, shedding: LoadShedding | None) -> None:
+    def __init__(self, server: Server, limits: ConnectionLimits, shedding: LoadShedding | None) -> None:
         super().__init__(
-            behind.request_handler if shedding is None else shedding.before(behind.request_handler, pause_sender),
-            request_factory=behind.request_factory,
-            handler_cancellation=behind.handler_cancellation,
-            loop=behind._loop,
-            **behind._kwargs,
+            server.request_handler if shedding is None else shedding.before(server.request_handler, pause_sender),
+            request_factory=server.request_factory,
+            handler_cancellation=server.handler_cancellation,
+            loop=server._loop,
+            **server._kwargs,
         )
         self.limits = limits
         self.open = 0
@@ -68,7 +69,7 @@ class GuardedRunner(web.AppRunner):
 
     def __init__(self, app: web.Application, limits: ConnectionLimits, **options: Any) -> None:
         options.setdefault("keepalive_timeout", KEEP_ALIVE)
-        # Bodies are not unpacked: a megabyte can hold a gigabyte, and its sender may have no token.
+        # Bodies are not decompressed: a megabyte can expand to a gigabyte, and the sender may have no token.
         options |= {"auto_decompress": False, "lingering_time": _LINGER, "handler_cancellation": False}
         super().__init__(app, access_log=None, **options)
         self._limits = limits
@@ -110,10 +111,10 @@ class _GuardedProtocol(RequestHandler):
         super().connection_lost(exc)
 
     def close(self) -> None:
-        """Close once no request is in progress and the client can have sent no further one.
+        """Close once no request is in progress and none can be on its way.
 
-        The sender cannot know that the server stops. So a connection that was used just now, or has just been made, is
-        kept for one more request, whose response tells the sender to close it (RFC 9112 §9.5, §9.6).
+        The sender cannot know that the server stops. So a connection that is new or was used just now is kept for one
+        more request, whose response tells the sender to close it (RFC 9112 §9.5, §9.6).
         """
         seconds = self._settles_in()
         if seconds > 0:
@@ -122,7 +123,7 @@ class _GuardedProtocol(RequestHandler):
             self._close_settled()
 
     def _settles_in(self) -> float:
-        """Seconds until no request is to be expected any more."""
+        """Seconds until the connection can be closed."""
         if self._waiter is None:
             return 0
         if self._head_limit is not None or self._has_unread():
@@ -156,10 +157,10 @@ class _GuardedProtocol(RequestHandler):
         is_closing, self._close = self._close, False
         super().data_received(data)
         self._close |= is_closing
-        if not data:  # aiohttp's own call, to continue with what it has
+        if not data:  # a call of aiohttp itself, to parse what it has buffered
             return
         if self._request_count == before:
-            # No handler runs, so these bytes begin a head; a body's are for a handler that waits for them.
+            # No handler runs, so these bytes begin a head: the bytes of a body come while its handler runs.
             if self._waiter is not None and self._head_limit is None:
                 self._head_limit = self._loop.call_later(self._guard.limits.head, self.force_close)
             return
@@ -171,7 +172,7 @@ class _GuardedProtocol(RequestHandler):
             self.limit_body(body)
 
     def limit_body(self, body: StreamReader) -> None:
-        """Close the connection unless the body is complete within its seconds from now."""
+        """Close the connection unless the body is complete within its time limit from now."""
         if self._body_limit is not None:
             self._body_limit.cancel()
         self._body_limit = self._loop.call_later(self._guard.limits.body, self._close_unless_complete, body)
@@ -193,7 +194,7 @@ class _GuardedProtocol(RequestHandler):
     def handle_error(
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Answer an error below the application in the format of every other error."""
+        """Answer an error outside the application, such as malformed HTTP, with a problem document."""
         stream = request.get(STREAM)
         if stream is not None:
             abort(request, stream)
@@ -205,12 +206,12 @@ class _GuardedProtocol(RequestHandler):
             error: MalformedRequest | InternalError = MalformedRequest(
                 "the request is not valid HTTP/1.1, or one of its lines or its head is too long"
             )
-            log.info("refused what is no HTTP", extra={"reason": type(exc).__name__})
+            log.info("refused a malformed request", extra={"reason": type(exc).__name__})
         else:
             error = InternalError()
-            log.error("a request failed below the application", exc_info=exc)
+            log.error("a request failed outside the application", exc_info=exc)
         response = problem_response(error, token_hex(16))
-        response.headers["Server"] = "gateway"  # replaces aiohttp's own, which contains versions
+        response.headers["Server"] = "gateway"  # replaces aiohttp's value, which contains versions
         response.force_close()
         return response
 
@@ -222,7 +223,7 @@ def extend_body_limit(request: BaseRequest) -> None:
 
 
 def pause_sender(request: BaseRequest, seconds: float) -> None:
-    """Read no further request from the sender of a refused one until it may try again.
+    """Read nothing more from the sender of a refused request for `seconds`.
 
     A sender that obeys `Retry-After` is not affected.
     """
@@ -233,7 +234,7 @@ def pause_sender(request: BaseRequest, seconds: float) -> None:
 
 
 def _raw(response: web.Response, reason: str) -> bytes:
-    """The bytes of a response to a connection that is refused before it has a handler."""
+    """The bytes of a response for a connection that is refused before it has a handler."""
     assert isinstance(response.body, bytes)
     headers = {**response.headers, "Content-Length": str(len(response.body)), "Connection": "close"}
     lines = [f"HTTP/1.1 {response.status} {reason}", *(f"{name}: {value}" for name, value in headers.items()), "", ""]

@@ -1,4 +1,4 @@
-"""The one middleware: request id, limits, token, scope, audit, errors, metrics and access log, in one frame."""
+"""The only middleware: request id, limits, token, scope, audit, errors, metrics and access log."""
 
 import logging
 import re
@@ -51,18 +51,18 @@ from gateway.telemetry.metrics import REQUEST_SECONDS, REQUESTS
 log = logging.getLogger("gateway.access")
 bugs = logging.getLogger(__name__)
 
-#: headers of every request and response, as `istr`: multidict would fold the case of another text at each look-up
+#: headers of every request and response, as `istr`, because multidict lowercases a plain text at each look-up
 _REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organization-Id"), istr("X-Content-Type-Options")
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
-#: variables of paths that name the target of a change, besides connectors
+#: path variables that name the target of a change, beside the connector
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
 
 
 @web.middleware
 async def request_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Every request passes here. An error becomes a problem document, or aborts the stream that has begun.
+    """Handle every request. An error becomes a problem document, or aborts the connection if a stream has begun.
 
-    The Struct that a handler answers is sent as the JSON of a 200.
+    A Struct that a handler returns is sent as the JSON of a 200.
     """
     started = time.perf_counter()
     app = request.app
@@ -95,7 +95,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         raise
     except Exception:
         outcome = InternalError.code
-        bugs.exception("a request failed by a bug")
+        bugs.exception("a request failed because of a bug")
         response = _failed(request, route, InternalError())
     finally:
         if slot is not None:
@@ -105,7 +105,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         if limits.rates.is_limiting and RATE_HEADERS in request:
             response.headers.update(request[RATE_HEADERS])
         if app[IS_DRAINING].is_set():
-            # The next request belongs on another connection, to a process that stays.
+            # Close the connection, so that the next request goes to a process that is not stopping.
             response.force_close()
     return response
 
@@ -113,7 +113,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
 async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:
     """Set the headers of every response, streams included; no header names the software."""
     headers = response.headers
-    # The HTTP library refuses an unknown expectation at an unknown path before the request has its id.
+    # aiohttp refuses an unknown expectation at an unknown path before the request has its id.
     headers[_REQUEST_ID] = request.get(REQUEST_ID) or _new_id()
     headers[_NO_SNIFF] = "nosniff"
     headers.pop(SERVER, None)
@@ -126,7 +126,7 @@ def _new_id() -> str:
 
 
 def _begin(request: web.Request, route: Route | None) -> tuple[Entry | None, AbstractContextManager[None]]:
-    """Give the request its id, which its log events, audit entries and trace name.
+    """Set the id of the request, for its log events, audit entry and trace.
 
     Returns its audit entry, if it has one, and the span of its handler.
     """
@@ -148,8 +148,8 @@ async def _admit(
     """
     if CONTENT_ENCODING in request.headers:
         raise UnsupportedEncoding("encoded request bodies are not supported; send the request without Content-Encoding")
-    # Said by the matched route alone, as another may match the path when it is decoded. Which methods a path takes
-    # is no secret: the contract is public.
+    # Only the matched route decides: another route may match the decoded path. A 405 needs no token, because the
+    # contract is public.
     is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
     if is_open:
         return None, None if route is None or route.is_probe else limits.tokenless.acquire(request.remote)
@@ -164,7 +164,7 @@ async def _admit(
 
 
 def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Caller | None) -> None:
-    """Complete the audit entry, so that a refusal is on record, and check the scope; raises InsufficientScope."""
+    """Complete the audit entry, so that a refusal is recorded too, and check the scope; raises InsufficientScope."""
     if entry is not None:
         entry.connector_id = id_of(request.match_info.get("connector_id"))
         entry.target = request.match_info.get(_target_of(route.path))
@@ -173,17 +173,17 @@ def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Cal
     if route.scope is not None and caller is not None:
         caller.require(route.scope)
     if route.is_page and "\x00" in request.query_string:
-        raise MalformedRequest("the query holds NUL; remove it")
+        raise MalformedRequest("the query contains NUL; remove it")
 
 
 @cache
 def _target_of(path: str) -> str:
-    """The variable of a route's path that names the target besides the connector; an empty string if there is none."""
+    """The variable of a route's path that names the target beside the connector; an empty string if there is none."""
     return next((name for name in _TARGETS if f"{{{name}}}" in path), "")
 
 
 def _failed(request: web.Request, route: Route | None, error: GatewayError) -> web.StreamResponse:
-    """The error as a response. A stream that has begun is aborted instead: a second head would corrupt it."""
+    """The error as a response; if a stream has begun, its connection is aborted instead."""
     stream: web.StreamResponse | None = request.get(STREAM)
     if stream is None:
         return _error_response(request, route, error)
@@ -193,14 +193,14 @@ def _failed(request: web.Request, route: Route | None, error: GatewayError) -> w
 
 
 def _error_response(request: web.Request, route: Route | None, error: GatewayError) -> web.Response:
-    """The error as a problem document, or as a page where a person reads it."""
+    """The error as a problem document, or as a page if the route is a page."""
     response = problem_response(error, request[REQUEST_ID])
     if response.status == 500 and not isinstance(error, InternalError):
         bugs.error("a request failed: %s", error.detail, exc_info=error)
     if route is None:
         return response
     if response.status == 401 and route.is_resource:
-        # The client learns of the authorization server here (RFC 9728 §5.1).
+        # The challenge names the authorization server (RFC 9728 §5.1).
         response.headers["WWW-Authenticate"] = request.app[SERVICES].authorization.challenge(request.path)
     if not route.is_page:
         return response
@@ -217,10 +217,10 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
 
 
 async def _caller(request: web.Request, services: Services) -> Caller:
-    """Who calls, for which organization; the same refusal for every token that is not good."""
+    """The caller and the organization; every invalid token gets the same error."""
     token = bearer_token(request.headers.get(AUTHORIZATION))
     if request.query_string and "access_token" in request.query:
-        raise MalformedRequest("a token does not belong in a query string; send it in the Authorization header")
+        raise MalformedRequest("a token must not be in the query string; send it in the Authorization header")
     try:
         client = await services.tokens.verify(token)
     except Unauthorized:
@@ -278,7 +278,7 @@ def _outcome_of(status: int) -> str:
 
 
 def _subject(request: web.Request, entry: Entry | None) -> dict[str, str]:
-    """Who asked for what of which connector, as far as it is known; never params."""
+    """The client, connector, operation and kind of a request, as far as they are known; never params."""
     caller = request.get(CALLER)
     context = {} if caller is None else {"client_id": str(caller.client_id)}
     if entry is None or entry.connector_id is None:

@@ -21,15 +21,15 @@ from gateway.settings import Settings
 
 log = logging.getLogger(__name__)
 
-#: seconds between turning unready and taking no more connections, for load balancers to notice
+#: seconds between becoming unready and closing the listening sockets, so that load balancers notice
 _NOTICE = 0.5
 _BACKLOG = 1024
-#: seconds that a request may take after the drain, when it has been cancelled
+#: seconds for a cancelled request to end after the drain
 _CUT_OFF = 0.1
 
 
 async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
-    """Answer requests until SIGTERM or SIGINT; then turn unready, finish what runs, and return."""
+    """Answer requests until SIGTERM or SIGINT; then become unready, finish requests and jobs, and return."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -63,16 +63,16 @@ async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
 
 
 async def stop_listening(listener: asyncio.Server, server: web.Server) -> None:
-    """Close the listening sockets; connections that wait at them are taken first, as closing would reset them."""
+    """Accept the connections in the backlog, which would be reset otherwise, and close the listening sockets."""
     loop = asyncio.get_running_loop()
-    # Nothing is awaited between the last accept and the close.
-    waiting = [connection for listening in listener.sockets for connection in _waiting_at(listening.fileno())]
+    # No await between the last accept and the close: another connection could arrive.
+    waiting = [connection for listening in listener.sockets for connection in _backlog_of(listening.fileno())]
     listener.close()
     for connection in waiting:
         await loop.connect_accepted_socket(server, connection)
 
 
-def _waiting_at(fileno: int) -> Iterator[socket.socket]:
+def _backlog_of(fileno: int) -> Iterator[socket.socket]:
     with socket.socket(fileno=os.dup(fileno)) as listening:
         listening.setblocking(False)
         with contextlib.suppress(BlockingIOError):
@@ -83,7 +83,7 @@ def _waiting_at(fileno: int) -> Iterator[socket.socket]:
 
 
 async def _drain(app: web.Application, runner: GuardedRunner, seconds: float) -> None:
-    """Requests and jobs in progress get the same seconds, side by side; jobs that are not done go to a worker."""
+    """Wait `seconds` for requests and jobs in progress, concurrently; notify workers of jobs that have not ended."""
     services, server = app[SERVICES], runner.server
     assert server is not None
     server.pre_shutdown()
@@ -93,7 +93,7 @@ async def _drain(app: web.Application, runner: GuardedRunner, seconds: float) ->
 
 
 async def _requests_ended(server: web.Server, seconds: float) -> None:
-    """Returns when no request is in progress, or after `seconds`: aiohttp itself waits for twice its timeout."""
+    """Wait until no request is in progress, at most `seconds`; aiohttp itself waits for twice its timeout."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await server.shutdown(seconds)

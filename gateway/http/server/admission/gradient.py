@@ -13,9 +13,9 @@ from statistics import median
 
 from gateway.telemetry.loop_lag import INTERVAL
 
-#: lowest limit: so many requests keep a process busy without making each other wait for long
+#: lowest limit: this many requests keep a process busy without long waits
 _MIN_LIMIT = 32
-#: lowest limit while processes nearby start and stop: their requests move here, and they use the same processors
+#: lowest limit while other processes start and stop: their requests come here, and they use the same processors
 _MIN_LIMIT_IN_RESTART = 256
 #: seconds from the notification that a process starts or stops until its successor works
 _RESTART = 15.0
@@ -27,7 +27,7 @@ _RECENT_SAMPLES = 3
 _CYCLE = 0.006
 #: fraction of a request's time that a cycle may take: some ten cycles are half of a request
 _CYCLE_SHARE = 0.05
-#: seconds that a request may always wait in this process; beside a slow application, as long as the application takes
+#: seconds that a request may always wait in this process; it may wait longer if applications take longer
 _WAIT = 0.06
 #: the same while many requests are refused: a longer queue would not get more done
 _WAIT_IN_RUSH = 0.01
@@ -45,7 +45,7 @@ _SAMPLES_PER_SECOND = round(1 / INTERVAL)
 
 
 class RequestTime:
-    """Average time of requests over about the last second, in seconds.
+    """The average time of requests over about the last second, in seconds.
 
     By Little's law: the number of requests in progress over the number that end in a second.
     """
@@ -64,7 +64,7 @@ class RequestTime:
 
     @property
     def waiting(self) -> float:
-        """Time in this process, by the requests that are in it now."""
+        """Time that a request waits in this process, by the number of requests that wait now."""
         return self._waiting / self._rate if self._rate > 0 else 0.0
 
     @property
@@ -75,7 +75,7 @@ class RequestTime:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """Measured over allowed values of a busy process; above 1 is too long."""
+    """The measured values over the allowed ones, in a busy process; above 1 is too long."""
 
     wait: float
     cycle: float
@@ -99,13 +99,13 @@ class GradientLimit:
         self._limit = inf
         #: samples in a row in which the limit was not needed
         self._spare_samples = 0
-        #: samples until a restart nearby counts as done
+        #: samples until a restart of another process counts as done
         self._restart_samples = 0
         #: a request is admitted while fewer are in progress
         self.max_in_progress = inf
 
     def expect_restart(self) -> None:
-        """A process starts or stops nearby: until it is replaced, keep room for its requests."""
+        """Raise the limit for the requests of another process that starts or stops, until it is replaced."""
         self._restart_samples = round(_RESTART / INTERVAL)
         self.max_in_progress = max(self.max_in_progress, _MIN_LIMIT_IN_RESTART)
 
@@ -129,7 +129,7 @@ class GradientLimit:
         self._samples.append(self._sample(cycle, is_rush) if is_busy else _Sample(0.0, 0.0))
         if self._limit < inf:
             self._adjust(in_progress)
-        elif self._has_begun():
+        elif self._is_overloaded():
             self._limit = max(_MIN_LIMIT, in_progress * _MIN_GRADIENT)
         self.max_in_progress = (
             min(self._limit, 2 * max(_MIN_LIMIT, in_progress)) if self._busy_samples >= _RECENT_SAMPLES else self._limit
@@ -142,7 +142,7 @@ class GradientLimit:
         allowed_wait = max(_WAIT_IN_RUSH if is_rush else _WAIT, calling)
         return _Sample(waiting / allowed_wait, cycle / max(_CYCLE, _CYCLE_SHARE * (waiting + calling)))
 
-    def _has_begun(self) -> bool:
+    def _is_overloaded(self) -> bool:
         samples = list(self._samples)
         if len(samples) < _RECENT_SAMPLES:
             return False
@@ -161,5 +161,5 @@ class GradientLimit:
             self._samples.clear()
         elif excess <= 1:
             self._limit *= 1 + _GROWTH * (1 - excess)
-        elif in_progress <= ceil(self._limit):  # until then the last reduction has not had its effect
+        elif in_progress <= ceil(self._limit):  # otherwise the last reduction has not taken effect yet
             self._limit = max(_MIN_LIMIT, in_progress * max(_MIN_GRADIENT, 1 / excess))

@@ -29,7 +29,7 @@ _SLOTS_PER_TOKENLESS_SLOT = 20
 #: samples, 20 a second, for which a new process refuses nothing: in a rolling restart it takes over the requests of the
 #: process that stops
 _WARM_UP = 60
-#: seconds for which a sender that ignores refusals is not read; short, because the sender may be a proxy
+#: seconds for which nothing is read from a sender that ignores refusals; short, because it may be a proxy
 _PAUSE = 1.0
 _REQUEST_ID = "0" * 32
 
@@ -45,12 +45,12 @@ class Slot(Struct, frozen=True):
 
 
 class FairSlots:
-    """Slots of which a holder gets at most half of what the others leave, so that a new holder finds some free."""
+    """Slots: a holder gets at most half of those that the others leave, so that some are free for a new holder."""
 
     def __init__(self, total: int, name: str, what: str, *, retry_after: int = 1) -> None:
         self._total = total
         self._name = name
-        #: what a slot is for, in the plural, for the error
+        #: the purpose of the slots for the error, such as `requests in progress`
         self._what = what
         #: seconds
         self._retry_after = retry_after
@@ -58,7 +58,7 @@ class FairSlots:
         self.in_use = 0
 
     def acquire(self, holder: Hashable) -> Slot:
-        """A slot of the holder until its `release`; raises Unavailable."""
+        """Take a slot for the holder until its `release`; raises Unavailable."""
         held = self._held.get(holder, 0)
         free = self._total - (self.in_use - held)
         if self.in_use >= self._total or held >= max(1, free // 2):
@@ -83,16 +83,16 @@ class Limits:
         self.rates = Rates(settings.client_rate, settings.organization_rate)
         self.load = GradientLimit(settings.max_load, warm_up=_WARM_UP)
         self.refusals = Refusals()
-        #: of organizations
+        #: by organization
         self.requests = FairSlots(settings.max_requests, "requests", "requests in progress")
         tokenless = max(1, settings.max_requests // _SLOTS_PER_TOKENLESS_SLOT)
-        #: of addresses, for requests without a token
+        #: by IP address
         self.tokenless = FairSlots(tokenless, "tokenless", "requests without a token")
-        #: of organizations
-        self.downloads = FairSlots(settings.max_downloads, "downloads", "files that are sent", retry_after=5)
+        #: by organization
+        self.downloads = FairSlots(settings.max_downloads, "downloads", "streamed files", retry_after=5)
         self.in_progress = 0
         self._admitted = 0
-        #: requests in progress that are suspended, without those that wait for jobs: they use memory, but no processor
+        #: requests in progress that use no processor, without those that wait for jobs
         self._suspended = 0
         self._waiting_for_jobs: Callable[[], int] = lambda: 0
 
@@ -151,7 +151,7 @@ class Limits:
 
 
 class LoadShedding:
-    """Counts the requests in progress and refuses the excess before any work is done for them."""
+    """Counts the requests in progress and refuses the excess."""
 
     def __init__(self, limits: Limits, probes: Collection[str]) -> None:
         self._limits = limits
@@ -171,7 +171,7 @@ class LoadShedding:
             try:
                 if request.path in self._probes or limits.admits():
                     return await handler(request)
-                if limits.refusals.are_many:
+                if limits.refusals.are_too_many:
                     pause_sender(request, _PAUSE)
                 return self._refused()
             finally:
@@ -180,7 +180,7 @@ class LoadShedding:
         return handle
 
     def _refused(self) -> web.Response:
-        """The refusal with the headers of every response, built in few steps, because it must be cheap."""
+        """The refusal, with the headers of every response; built in few steps, because it must be cheap."""
         request_id = f"{getrandbits(128):032x}"
         REQUESTS.add("none", "none", "503")
         headers = {

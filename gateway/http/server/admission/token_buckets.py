@@ -10,13 +10,13 @@ from gateway.errors import RateLimited
 from gateway.identity.model import Caller
 from gateway.telemetry.metrics import REFUSED
 
-#: callers whose buckets are kept; the bucket of a caller without recent requests is full, so it can be dropped
+#: maximum buckets; beyond it all are dropped, which only forgives the requests of the last second
 _MAX_BUCKETS = 10_000
 
 
 @dataclass(slots=True)
 class Bucket:
-    """A token bucket of one caller: `rate` tokens a second, at most those of one second."""
+    """A token bucket of one caller: `rate` tokens a second, and at most as many."""
 
     rate: float
     tokens: float
@@ -70,7 +70,7 @@ class Rates:
         self._policy = ", ".join(f'"{name}";q={max(1, round(rate))};w=1' for name, rate in self._rates.items() if rate)
 
     def try_acquire(self, caller: Caller) -> RateDecision:
-        """A token of the client's and one of the organization's bucket, or the refusal."""
+        """Take a token of the client's bucket and one of the organization's; an empty bucket is a refusal."""
         now, items, refusal = time.monotonic(), [], None
         for name, owner in (("client", caller.client_id), ("organization", caller.organization_id)):
             if not self._rates[name]:
