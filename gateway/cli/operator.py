@@ -99,21 +99,21 @@ def up(
         reload=reload and bool(settings.specs),
         kinds=_served_kinds(catalog),
     )
-    _require_usable(settings, catalog, brings_keys=options.brings_keys)
+    _require_usable(settings, catalog, has_external_keys=options.has_external_keys)
     try:
         run(lambda: start(options, FirstSteps(_migrated, ensure_service_role, _first_client)))
     except StartupError as error:
         raise click.ClickException(str(error)) from error
 
 
-def _require_usable(settings: Settings, catalog: Catalog, *, brings_keys: bool) -> None:
+def _require_usable(settings: Settings, catalog: Catalog, *, has_external_keys: bool) -> None:
     """Check the settings that front ends and workers check, before any store is started; raises their errors."""
     from gateway.context_store.sync.schedule import Intervals
     from gateway.vault.vault import read_keys
 
     upstream_overrides()
     Intervals(settings.sync_every).require_known(catalog)
-    if brings_keys:
+    if has_external_keys:
         read_keys(settings.encryption_keys, settings.encryption_keys_file)
 
 

@@ -1,8 +1,8 @@
-"""Everything the gateway needs, in one data directory: PostgreSQL and Redis from wheels, and its own processes."""
+"""Runs the gateway in one data directory: PostgreSQL and Redis from wheels, front ends and workers."""
 
-#: exit status of a command that cannot use its arguments or settings: with the same ones it would end so again
+#: exit status of a command whose arguments or settings are invalid, so that a restart without a correction is useless
 UNUSABLE_SETTINGS = 2
 
 
 class StartupError(Exception):
-    """The set-up cannot start; the text says what is wrong and how to fix it."""
+    """A program cannot start; the message says what is wrong and how to fix it."""

@@ -10,13 +10,13 @@ from gateway.embedded import StartupError
 #: seconds to wait until front ends of a killed run have released their port
 TIMEOUT = 1.0
 
-#: the address by which a listener on all addresses is reached
+#: the loopback address at which a listener on all addresses is reached
 REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  compared with, not listened on
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Host and port, IPv6 hosts without their brackets."""
+    """Host and port; an IPv6 host has no brackets."""
 
     host: str
     port: int
@@ -26,12 +26,12 @@ class Address:
 
     @property
     def base_url(self) -> str:
-        """The URL at which this machine reaches it."""
+        """The URL of the address for programs on this machine."""
         return f"http://{replace(self, host=REACHABLE.get(self.host, self.host))}"
 
 
 def parse_address(text: str) -> Address:
-    """`host:port` or `[host]:port`; port 0 asks for any free one."""
+    """Parse `host:port` or `[host]:port`; port 0 means any free port. Raises StartupError."""
     host, colon, port = text.rpartition(":")
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
@@ -40,18 +40,19 @@ def parse_address(text: str) -> Address:
 
 
 def free_address(address: Address) -> Address:
-    """The address with its port, shown to be free; StartupError when it cannot be listened on."""
+    """The address, with a free port in place of port 0; raises StartupError if it cannot be listened on."""
     deadline = time.monotonic() + TIMEOUT
     while True:
         try:
             return Address(address.host, _try_to_listen(address))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                raise StartupError(f"Cannot listen on {address} ({error}). Choose another with --bind.") from error
+                message = f"Cannot listen on {address} ({error}). Choose another address with --bind."
+                raise StartupError(message) from error
             if time.monotonic() > deadline:
                 raise StartupError(
-                    f"Port {address.port} on {address.host} is taken by another program. Stop it, or choose another "
-                    f"port with --bind, for example --bind {replace(address, port=0)} for any free one."
+                    f"Port {address.port} on {address.host} is in use by another program. Stop that program, or choose "
+                    f"another port with --bind, for example --bind {replace(address, port=0)} for any free port."
                 ) from error
             time.sleep(0.05)
 
@@ -67,7 +68,7 @@ def _try_to_listen(address: Address) -> int:
 
 
 def accepts(address: Address) -> bool:
-    """True when something listens there."""
+    """Whether the address accepts connections."""
     try:
         with socket.create_connection((address.host, address.port), timeout=1.0):
             return True

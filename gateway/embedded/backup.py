@@ -1,4 +1,4 @@
-"""Dumps of the embedded PostgreSQL, written while it runs, restored while it does not."""
+"""Dumps of the embedded PostgreSQL. A backup needs a running server, a restore one that is stopped."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from gateway.embedded import StartupError
 from gateway.embedded.postgres import DATABASE, EmbeddedPostgres
 from gateway.embedded.server import SERVER_ENVIRONMENT
 
-#: where a dump is read into, before it takes the place of what there is
+#: the database into which a dump is restored, before it replaces the current one
 _DRAFT = "restored"
 _REPLACE = (
     f"DROP DATABASE {DATABASE} WITH (FORCE)",
@@ -18,7 +18,7 @@ _REPLACE = (
 
 
 def backup(data_dir: Path, target: Path) -> None:
-    """Write a dump of what is committed now, complete or not at all, mode 0600; raises StartupError."""
+    """Write a dump of the committed data to the file `target`, mode 0600, or raise StartupError and write nothing."""
     server = EmbeddedPostgres(data_dir / "postgres")
     if not (server.directory / "run").exists():
         raise StartupError(f"There is no embedded PostgreSQL in {data_dir}. Name its data directory with --data-dir.")
@@ -38,15 +38,15 @@ def _create(partial: Path) -> None:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     except FileExistsError as error:
         raise StartupError(
-            f"{partial} is there already: another backup to the same file runs, or was interrupted. Remove it, then "
-            "back up again."
+            f"{partial} exists already: another backup to the same file is running, or was interrupted. Remove it, "
+            "then back up again."
         ) from error
 
 
 async def restore(data_dir: Path, dump: Path) -> None:
-    """Replace the database of the data directory by a dump, completely or not at all; raises StartupError."""
+    """Replace the database of the data directory with a dump, or raise StartupError and change nothing."""
     server = EmbeddedPostgres(data_dir / "postgres")
-    url = server.start()  # refused while a `gateway up` runs there
+    url = server.start()  # raises StartupError while a `gateway up` runs in the directory
     try:
         await migrate(url)  # a dump has no roles; the migrations create them
         _sql(server, f"DROP DATABASE IF EXISTS {_DRAFT}", f"CREATE DATABASE {_DRAFT}")
@@ -58,14 +58,14 @@ async def restore(data_dir: Path, dump: Path) -> None:
 
 
 def _sql(server: EmbeddedPostgres, *statements: str) -> None:
-    """Statements about databases, from beside them."""
-    beside = server.url.replace(f"/{DATABASE}?", "/postgres?")
+    """Run statements on a connection to another database, because they drop and rename databases."""
+    other_database = server.url.replace(f"/{DATABASE}?", "/postgres?")
     _run(
         server,
         "psql",
         "--quiet",
         "--set=ON_ERROR_STOP=1",
-        f"--dbname={beside}",
+        f"--dbname={other_database}",
         *(f"--command={statement}" for statement in statements),
     )
 

@@ -1,4 +1,4 @@
-"""The output of `gateway up` once everything answers: the screen, the ready file, the environment for a shell."""
+"""The output of a `gateway up` that is ready: text on stdout, the ready file, the environment for a shell."""
 
 import json
 import shlex
@@ -15,17 +15,17 @@ from gateway.embedded.first_run import ENVIRONMENT, FIRST_CLIENT, Credentials
 def write_ready_file(
     path: Path, base_url: str, client: Credentials | None, pids: Mapping[str, Sequence[int] | int | None]
 ) -> None:
-    """Replace the ready file as a whole, mode 0600."""
-    known = {
+    """Replace the ready file atomically, mode 0600."""
+    first_client = {
         "client_id": client and client.client_id,
         "client_secret": client and client.client_secret,
         "organization_id": client and client.organization_id,
     }
-    write_private(path, json.dumps({"base_url": base_url, **known, "pids": pids}) + "\n")
+    write_private(path, json.dumps({"base_url": base_url, **first_client, "pids": pids}) + "\n")
 
 
 def environment(base_url: str, client: Credentials, sandbox_url: str | None = None) -> str:
-    """A file for `source` in a shell: the settings that callers read, and this installation's commands on the PATH."""
+    """A script for `source` in a shell: exports the settings of callers, and adds this installation to the PATH."""
     variables = {
         "GATEWAY_URL": base_url,
         "GATEWAY_CLIENT_ID": client.client_id,
@@ -39,19 +39,19 @@ def environment(base_url: str, client: Credentials, sandbox_url: str | None = No
 def announce(
     base_url: str, data_dir: Path, client: Credentials | None, *, first_run: bool, sandbox_url: str | None = None
 ) -> None:
-    """Say where the gateway answers; the client's secret is shown on the first run only, and on a terminal only.
+    """Print the gateway's URL and its first client, and on the first run, if stdout is a terminal, the client's secret.
 
-    Other output is often a log, which must not hold secrets.
+    Other output is often a log, which must not contain secrets.
     """
     click.secho("The gateway is ready.", fg="green", bold=True)
     _fact("base URL", base_url)
     _fact("data", str(data_dir))
     if sandbox_url is not None:
-        _fact("sandbox", f"{sandbox_url}  (stands for every application)")
+        _fact("sandbox", f"{sandbox_url}  (simulates every application)")
     if client is None:
-        click.echo("  Make a client with: gateway admin client create")
+        click.echo("  Create a client with: gateway admin client create")
     else:
-        _introduce(client, data_dir, show_secret=first_run and sys.stdout.isatty())
+        _print_client(client, data_dir, show_secret=first_run and sys.stdout.isatty())
         click.echo(f"\nTo call it from another shell:\n\n  source {shlex.quote(_short(data_dir / ENVIRONMENT))}\n")
     click.echo("Stop it with Ctrl-C.")
 
@@ -60,13 +60,13 @@ def _short(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def _introduce(client: Credentials, data_dir: Path, *, show_secret: bool) -> None:
+def _print_client(client: Credentials, data_dir: Path, *, show_secret: bool) -> None:
     if not show_secret:
         _fact("client", f"{client.client_id} (its secret is in {data_dir / FIRST_CLIENT})")
         return
     _fact("organization", client.organization_id)
     _fact("client id", client.client_id)
-    _fact("client secret", f"{client.client_secret}  (shown this once; kept in {data_dir / FIRST_CLIENT})")
+    _fact("client secret", f"{client.client_secret}  (shown only now; stored in {data_dir / FIRST_CLIENT})")
 
 
 def _fact(name: str, value: str) -> None:

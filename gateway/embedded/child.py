@@ -1,4 +1,4 @@
-"""One child: the program, the process that runs it at the moment, and the task that keeps it running."""
+"""A child of the supervisor: starts a program, restarts it when it exits, and ends it."""
 
 import asyncio
 import logging
@@ -17,27 +17,27 @@ from gateway.settings import SettingsError
 
 logger = logging.getLogger(__name__)
 
-#: seconds before the first restart; doubled for each further one
+#: seconds before the first restart; doubled for each further restart
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 5.0
 
-#: seconds of running after which a child's earlier exits no longer count
+#: seconds of running after which the count of a child's exits starts again
 STEADY_AFTER = 30.0
 
-#: seconds that a child gets to end after a hard signal
+#: seconds that a child has to exit after its hard signal
 HARD_TIMEOUT = 5.0
 
-#: gets the name of a child and a line it wrote
+#: called with the name of a child and a line that it wrote
 Report = Callable[[str, str], None]
 
 
 class Child:
-    """One program, the process that runs it at the moment, and the task that keeps it running."""
+    """One program, its current process, and the task that restarts it."""
 
     def __init__(self, program: Program, report: Report, on_change: Callable[[], None]) -> None:
         self.program = program
         self.process: asyncio.subprocess.Process | None = None
-        self.deaths = 0
+        self.exits = 0
         self._report = report
         self._on_change = on_change
         self._lines: deque[str] = deque(maxlen=10)
@@ -48,28 +48,28 @@ class Child:
 
     @property
     def has_unusable_settings(self) -> bool:
-        """Whether it ended because it cannot use its settings."""
+        """Whether the process exited because its settings are invalid."""
         return isinstance(self._refusal, SettingsError)
 
     def failure(self) -> StartupError | SettingsError:
-        """Why it does not start, with its own last output if there is any."""
+        """The reason why it does not start, with its last output if there is any."""
         return self._refusal or not_ready(self.program, last_lines(self.program.log) or list(self._lines))
 
     async def ready(self) -> None:
-        """Wait until it answers; a program that cannot tell is ready at once."""
+        """Wait until the program is ready; raises its failure. A program without `is_ready` is ready at once."""
         deadline = time.monotonic() + READY_WITHIN
         while not await self._is_ready():
-            if self.deaths or time.monotonic() > deadline:
+            if self.exits or time.monotonic() > deadline:
                 raise self.failure()
             await asyncio.sleep(0.01)
 
     def restart(self) -> None:
-        """Ask the process to stop and start it again at once; this does not count as a crash."""
+        """Stop the process and start it again at once; this does not count as an exit."""
         self._is_restarting = self.process is not None
         self._send(self.program.stop_signal)
 
     async def end(self, forced: asyncio.Task[Any]) -> None:
-        """Ask it to stop; kill it after its grace, or at once when `forced` is set."""
+        """Stop the process; kill it after its grace period, or as soon as `forced` is done."""
         self._stopping.set()
         self._send(self.program.stop_signal)
         await asyncio.wait({self._running, forced}, timeout=self.program.grace, return_when=asyncio.FIRST_COMPLETED)
@@ -87,7 +87,7 @@ class Child:
         return await asyncio.to_thread(self.program.is_ready, self.process.pid)
 
     async def _run(self) -> None:
-        """Run the program again and again until it is asked to stop."""
+        """Run the program, and restart it whenever it exits, until `end` is called."""
         delay = FIRST_DELAY
         while True:
             began = time.monotonic()
@@ -98,9 +98,9 @@ class Child:
                 self._is_restarting = False
                 continue
             if time.monotonic() - began > STEADY_AFTER:
-                self.deaths, delay = 0, FIRST_DELAY
-            self.deaths += 1
-            if self.has_unusable_settings:  # the next try differs only if a file was corrected
+                self.exits, delay = 0, FIRST_DELAY
+            self.exits += 1
+            if self.has_unusable_settings:  # a restart can succeed only after a file was corrected
                 delay = LONGEST_DELAY
             logger.warning("%s %s; starting it again in %.1f s", self.program.name, outcome, delay)
             with suppress(TimeoutError):
@@ -108,7 +108,7 @@ class Child:
             delay = min(delay * 2, LONGEST_DELAY)
 
     async def _attempt(self) -> str:
-        """Run it once: how that ended. A failed start is one more end: the next try may do better."""
+        """Run the program once; returns how it ended, for the log. A failed start counts as an exit."""
         try:
             status = await self._run_once()
         except StartupError as error:
@@ -148,7 +148,7 @@ class Child:
 
     def _set_process(self, process: asyncio.subprocess.Process | None) -> None:
         self.process = process
-        if self._stopping.is_set():  # asked to stop while the process was being started
+        if self._stopping.is_set():  # `end` was called while the process was being started
             self._send(self.program.stop_signal)
         else:
             self._on_change()

@@ -1,4 +1,4 @@
-"""The output of a child: a log file of its own, or a pipe whose lines are passed on."""
+"""The output of a child: a log file, or a pipe whose lines are passed to a function."""
 
 import asyncio
 import os
@@ -6,19 +6,19 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
-#: a log file larger than this (bytes) begins anew at the next start
+#: bytes of a log file, above which the next start truncates it
 LOG_LIMIT = 1 << 20
 
-#: bytes of the longest line that is forwarded
+#: maximum bytes of a line that is forwarded
 LONGEST_LINE = 1 << 20
 
-#: seconds to wait for the last lines of a child that ended; its own children may hold the pipe open for longer
-LAST_WORDS = 1.0
+#: seconds to wait for the last lines of a child that exited; its own children may keep the pipe open for longer
+LAST_LINES_TIMEOUT = 1.0
 
 
 @contextmanager
 def log_file(path: Path) -> Iterator[int]:
-    """The log open for appending, mode 0600."""
+    """Open the log for appending, mode 0600; yields its file descriptor."""
     too_large = path.exists() and path.stat().st_size > LOG_LIMIT
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if too_large else 0), 0o600)
     try:
@@ -28,7 +28,7 @@ def log_file(path: Path) -> Iterator[int]:
 
 
 def last_lines(path: Path | None, count: int = 10) -> list[str]:
-    """The end of a log; empty if there is none."""
+    """The last lines of a log; empty if there is none."""
     if path is None or not path.exists():
         return []
     return path.read_text(errors="replace").splitlines()[-count:]
@@ -36,9 +36,9 @@ def last_lines(path: Path | None, count: int = 10) -> list[str]:
 
 @asynccontextmanager
 async def line_pipe(on_line: Callable[[str], None]) -> AsyncIterator[int]:
-    """The writing end of a pipe; each line written to it is passed on. Open it for as long as the child lives.
+    """Yield the write end of a pipe for a child; `on_line` is called with each line. Keep it open while the child runs.
 
-    Not asyncio's pipe: some versions of asyncio report the end of a child only after the end of its output.
+    It is not asyncio's pipe: some versions of asyncio report the exit of a child only after the end of its output.
     """
     read_end, write_end = os.pipe()
     forwarding = asyncio.create_task(_forward(read_end, on_line))
@@ -46,7 +46,7 @@ async def line_pipe(on_line: Callable[[str], None]) -> AsyncIterator[int]:
         yield write_end
     finally:
         os.close(write_end)
-        await asyncio.wait({forwarding}, timeout=LAST_WORDS)
+        await asyncio.wait({forwarding}, timeout=LAST_LINES_TIMEOUT)
         forwarding.cancel()
         await asyncio.gather(forwarding, return_exceptions=True)
 
@@ -58,7 +58,7 @@ async def _forward(read_end: int, on_line: Callable[[str], None]) -> None:
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, stream)
     try:
         while (line := await _next_line(reader)) is not None:
-            with suppress(OSError):  # this process's output may be closed; the child must not block because of that
+            with suppress(OSError):  # a closed output of this process must not block the child
                 on_line(line)
     finally:
         transport.close()

@@ -1,4 +1,4 @@
-"""The programs that `gateway up` starts, with their environment, from the operator's settings. Pure."""
+"""The programs that `gateway up` starts, and their environment, from the operator's options. Pure."""
 
 import os
 import sys
@@ -14,13 +14,13 @@ from gateway.sandbox.app import OWN_PATH
 from gateway.sandbox.kinds import APPLICATIONS
 from gateway.settings import Settings
 
-#: seconds that a front end or worker gets beyond its own grace: for stores that do not answer while it closes them
-_SLACK = 10.0
+#: seconds added to the grace of a front end or worker, for stores that do not respond while it closes them
+_EXTRA_GRACE = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
-    """The operator's options; None as the URL of a store stands for an embedded server."""
+    """The operator's options; if the URL of a store is None, an embedded server is started."""
 
     data_dir: Path
     bind: str = "127.0.0.1:8080"
@@ -31,27 +31,27 @@ class UpOptions:
     front_ends: int = 1
     workers: int = 1
     sandbox: bool = False
-    #: how front ends and workers write their logs
+    #: the log format of front ends and workers
     log_format: str = "auto"
-    #: the operator's folders of specs, and whether their changes restart what reads them
+    #: the operator's folders of specs, and whether changes restart front ends, workers and sandbox
     specs: tuple[Path, ...] = ()
     reload: bool = False
-    #: all kinds, whose requests go to the sandbox
+    #: the kinds whose requests go to the sandbox, if there is one
     kinds: tuple[str, ...] = ()
-    #: what `serve`, `worker` and `sandbox` are appended to
+    #: the command to which `serve`, `worker` and `sandbox` are appended
     command: tuple[str, ...] = (sys.executable, "-m", "gateway")
     #: the environment that children inherit
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
     @property
     def environment_of_upstreams(self) -> dict[str, str]:
-        """The settings that replace addresses of kinds, and those of their OAuth apps."""
+        """The operator's overrides of kinds, and the settings of their OAuth apps."""
         prefixes = ("GATEWAY_UPSTREAM_", "GATEWAY_OAUTH_")
         return {name: value for name, value in self.environment.items() if name.startswith(prefixes)}
 
     @property
-    def brings_keys(self) -> bool:
-        """True when the operator keeps the encryption keys elsewhere than in the data directory."""
+    def has_external_keys(self) -> bool:
+        """Whether the operator's settings have the encryption keys, so that the data directory needs none."""
         return any(self.environment.get(f"GATEWAY_ENCRYPTION_KEYS{form}") for form in ("", "_FILE"))
 
 
@@ -64,7 +64,7 @@ def child_environment(
     keys: Path | None,
     sandbox: Address | None,
 ) -> dict[str, str]:
-    """The settings of front ends and workers; an upstream that the operator named stays as it is."""
+    """The settings of front ends and workers. The operator's own overrides replace those for the sandbox."""
     return {
         **(sandbox_settings(options.kinds, sandbox) if sandbox else {}),
         **options.environment,
@@ -80,11 +80,11 @@ def child_environment(
 
 
 def sandbox_settings(kinds: Iterable[str], sandbox: Address) -> dict[str, str]:
-    """The settings that point every kind at the sandbox, which takes any OAuth app for one of its own."""
+    """The settings that send the requests of every kind to the sandbox, which accepts any OAuth app."""
     settings = {}
     for kind in kinds:
         name = kind.upper().replace("-", "_")
-        # Two kinds may have the same path, except for those that the sandbox has always known.
+        # Two kinds may have the same paths; only those of the built-in applications are known to differ.
         own = "" if kind in APPLICATIONS else f"{OWN_PATH}/{kind}"
         settings[f"GATEWAY_UPSTREAM_{name}"] = f"{sandbox.base_url}{own}"
         settings[f"GATEWAY_OAUTH_{name}_CLIENT_ID"] = settings[f"GATEWAY_OAUTH_{name}_CLIENT_SECRET"] = "sandbox"
@@ -92,7 +92,7 @@ def sandbox_settings(kinds: Iterable[str], sandbox: Address) -> dict[str, str]:
 
 
 def front_ends(options: UpOptions, environment: Mapping[str, str]) -> list[Program]:
-    """The front ends; several share the port, among which the system then divides the connections."""
+    """The front ends; several share one port, and the system distributes the connections."""
     arguments = ("serve", "--reuse-port") if options.front_ends > 1 else ("serve",)
     return _numbered("gateway", options.front_ends, (*options.command, *arguments), environment)
 
@@ -103,7 +103,7 @@ def workers(options: UpOptions, environment: Mapping[str, str]) -> list[Program]
 
 
 def sandbox_program(options: UpOptions, sandbox: Address) -> Program:
-    """The stand-in for all kinds. It needs the folders of specs only, so it gets no secrets."""
+    """The stand-in for all kinds. Its only setting is `GATEWAY_SPECS`, so that it gets no secrets."""
     return Program(
         name="sandbox",
         role="sandbox",
@@ -118,6 +118,8 @@ def sandbox_program(options: UpOptions, sandbox: Address) -> Program:
 
 
 def _numbered(role: str, count: int, argv: tuple[str, ...], environment: Mapping[str, str]) -> list[Program]:
-    grace = float(environment.get("GATEWAY_SHUTDOWN_GRACE", Settings.model_fields["shutdown_grace"].default)) + _SLACK
+    grace = (
+        float(environment.get("GATEWAY_SHUTDOWN_GRACE", Settings.model_fields["shutdown_grace"].default)) + _EXTRA_GRACE
+    )
     program = partial(Program, role=role, argv=argv, env=environment, grace=grace, unusable_status=UNUSABLE_SETTINGS)
     return [program(name=f"{role}-{number}") for number in range(1, count + 1)]

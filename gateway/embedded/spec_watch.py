@@ -1,4 +1,4 @@
-"""Watches folders of specs: after a change, which kinds there are and which have errors."""
+"""Watches folders of specs, and loads the catalog after each change."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -8,10 +8,10 @@ from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import load_catalog
 from gateway.kinds.sources import SpecError
 
-#: seconds between two reads of the files; a change counts once two reads agree, so that no half-written file is used
+#: seconds between two reads; a change is reported when two reads agree, so that no half-written file is loaded
 INTERVAL = 0.5
 
-#: path, time of the last change (ns) and size of every file
+#: path, modification time (ns) and size of every file
 Signature = tuple[tuple[str, int, int], ...]
 
 
@@ -29,9 +29,9 @@ def signature(folders: Sequence[Path]) -> Signature:
 
 
 def changes(folders: Sequence[Path], *, interval: float = INTERVAL) -> AsyncIterator[Catalog]:
-    """The catalog after each change, from now on, of a file below the folders.
+    """The catalog after each change of a file below the folders, from the call on.
 
-    While a folder is missing no change is reported.
+    No change is reported while a folder is missing.
     """
     return _changes(folders, signature(folders), interval)
 
@@ -46,5 +46,5 @@ async def _changes(folders: Sequence[Path], known: Signature, interval: float) -
         known = latest
         try:
             yield await asyncio.to_thread(load_catalog, folders)
-        except SpecError:  # a folder is gone for now
+        except SpecError:  # a folder is missing
             continue

@@ -1,4 +1,4 @@
-"""Ends processes that an earlier run left behind in a directory of the gateway."""
+"""Ends processes of an earlier run in a directory of the gateway."""
 
 import signal
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from gateway.embedded import StartupError
 
 
 def processes_of(directory: Path, executable: str) -> list[psutil.Process]:
-    """Living processes of that name that work in the directory; a zombie works nowhere."""
+    """The processes with that name and with the directory as working directory; a zombie has none."""
     home = str(directory.resolve())
     return [
         process
@@ -21,7 +21,7 @@ def processes_of(directory: Path, executable: str) -> list[psutil.Process]:
 
 
 def end(processes: Iterable[psutil.Process], sign: signal.Signals, timeout: float) -> None:
-    """Send the signal to each and wait up to `timeout` seconds until all are gone."""
+    """Send the signal to each process and wait up to `timeout` seconds until all have ended."""
     signalled = list(processes)
     for process in signalled:
         with suppress(psutil.NoSuchProcess):
@@ -30,7 +30,7 @@ def end(processes: Iterable[psutil.Process], sign: signal.Signals, timeout: floa
 
 
 def ensure_none(directory: Path, executable: str) -> None:
-    """StartupError when a process still works in the directory."""
+    """Raise StartupError if such a process still runs."""
     if left := processes_of(directory, executable):
         pids = ", ".join(str(process.pid) for process in left)
         raise StartupError(f"{executable} of an earlier run does not end (process {pids}). End it with: kill -9 {pids}")

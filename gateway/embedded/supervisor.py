@@ -1,6 +1,6 @@
-"""Keeps child processes alive while this process runs, and ends them in order when it stops.
+"""Restarts child processes while this process runs, and ends them in order when it stops.
 
-Groups start one after the other and stop in the reverse order: what was started last depends on what came before it.
+Groups start one after the other and stop in the reverse order, because a group depends on the earlier ones.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from typing import Any
 from gateway.embedded.child import Child, Report, cancel
 from gateway.embedded.program import Program
 
-#: exits in a row that are a crash loop, after which a start is given up
+#: consecutive exits that are a crash loop
 CRASH_LOOP = 3
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Supervisor:
-    """Starts programs, restarts those that die, forwards what they write, and stops them all in order."""
+    """Starts programs, restarts those that exit, forwards their output, and stops all of them in order."""
 
     def __init__(self, report: Report, on_change: Callable[[], None] = lambda: None) -> None:
         self._report = report
@@ -29,9 +29,9 @@ class Supervisor:
         self._forced = asyncio.Event()
 
     async def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do the work, then watch until SIGINT, SIGTERM or SIGHUP; all children are gone when this returns or raises.
+        """Run `work`, then wait for SIGINT, SIGTERM or SIGHUP; all children have ended when this returns or raises.
 
-        On a second signal it does not wait for the children's work.
+        After a second signal, the children are killed without their grace period.
         """
         with self._listening():
             working = asyncio.create_task(work)
@@ -46,19 +46,19 @@ class Supervisor:
                 await self.stop()
 
     async def start(self, *programs: Program) -> None:
-        """Start a group; returns when all that can tell are ready, StartupError when one does not get there."""
+        """Start a group and wait until all its programs are ready; raises the failure of one that is not."""
         group = [Child(program, self._report, self._on_change) for program in programs]
         self._groups.append(group)
         await asyncio.gather(*(child.ready() for child in group))
 
     def restart(self, *roles: str) -> None:
-        """Restart the children of these roles; returns at once."""
+        """Restart the children of these roles, without waiting."""
         for child in self._children():
             if child.program.role in roles:
                 child.restart()
 
     async def stop(self) -> None:
-        """End all children, the last started group first."""
+        """End all children, beginning with the last group."""
         forced = asyncio.create_task(self._forced.wait())
         while self._groups:
             await asyncio.gather(*(child.end(forced) for child in self._groups[-1]))
@@ -70,9 +70,9 @@ class Supervisor:
         return [child.process.pid for child in self._children() if child.program.role == role and child.process]
 
     def ensure_no_crash_loop(self) -> None:
-        """Raise StartupError if a child exits again and again, SettingsError once it cannot use its settings."""
+        """Raise StartupError if a child is in a crash loop, and SettingsError if its settings are invalid."""
         for child in self._children():
-            if child.deaths >= CRASH_LOOP or child.has_unusable_settings:
+            if child.exits >= CRASH_LOOP or child.has_unusable_settings:
                 raise child.failure()
 
     def _children(self) -> Iterator[Child]:

@@ -1,4 +1,4 @@
-"""`gateway up`: stores, migrations, first client, front ends and workers, as one thing that starts and stops."""
+"""`gateway up`: starts and stops stores, front ends and workers, applies migrations and creates the first client."""
 
 import asyncio
 import logging
@@ -21,8 +21,8 @@ from gateway.embedded.first_run import (
     Credentials,
     database_label,
     ensure_keys,
-    recall_client,
-    remember_client,
+    store_client,
+    stored_client,
 )
 from gateway.embedded.plan import UpOptions
 from gateway.embedded.postgres import SERVICE_ROLE, EmbeddedPostgres
@@ -35,30 +35,30 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: seconds that the front ends may take until they answer
+#: seconds until the front ends must be ready
 READY_WITHIN = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class FirstSteps:
-    """The steps on the database before any process uses it."""
+    """The steps that prepare the database before front ends and workers use it."""
 
-    #: gets the URL of the role that owns it
+    #: applies migrations; called with the URL of the database's owner
     migrate: Callable[[str], Awaitable[None]]
-    #: makes the role of front ends and workers; gets the URL of the superuser, and the role's name
+    #: creates the role of front ends and workers; called with the URL of the superuser, and the role's name
     service_role: Callable[[str, str], Awaitable[None]]
-    #: makes the first organization and client, None when the database has one
+    #: creates the first organization and client; None if the database has one already
     first_client: Callable[[str], Awaitable[Credentials | None]]
 
 
 async def up(options: UpOptions, steps: FirstSteps) -> None:
-    """Run everything until SIGINT or SIGTERM; StartupError says why it cannot and how to fix it."""
+    """Run the whole gateway until SIGINT, SIGTERM or SIGHUP; raises StartupError and SettingsError."""
     with ExitStack() as resources:
         await _Up(options, steps, resources).run()
 
 
 class _Up:
-    """One run of `gateway up`; `resources` releases what it holds besides children."""
+    """One run of `gateway up`; `resources` releases its locks and removes its files."""
 
     def __init__(self, options: UpOptions, steps: FirstSteps, resources: ExitStack) -> None:
         self._options = options
@@ -70,17 +70,17 @@ class _Up:
         self._is_ready = False
 
     async def run(self) -> None:
-        """Take the locks, then start everything and watch it."""
+        """Lock the data directory, start all programs, and wait for a signal."""
         address = parse_address(self._options.bind)
         try:
             self._lock_directory()
             self._claim_ready_file()
         except OSError as error:
             raise StartupError(
-                f"{error}. The gateway needs a data directory that it may write to; name one with --data-dir."
+                f"{error}. The gateway needs a data directory that it may write to; choose one with --data-dir."
             ) from error
         self._address = free_address(address)
-        await self._supervisor.run(self._bring_up())
+        await self._supervisor.run(self._start_all())
 
     def _lock_directory(self) -> None:
         private_directory(self._data_dir)
@@ -88,18 +88,18 @@ class _Up:
         lock.acquire()
         self._resources.callback(lock.release)
         has_data = self._options.database_url is None and (self._data_dir / "postgres").exists()
-        self._keys = None if self._options.brings_keys else ensure_keys(self._data_dir, data_exists=has_data)
+        self._keys = None if self._options.has_external_keys else ensure_keys(self._data_dir, data_exists=has_data)
 
     def _claim_ready_file(self) -> None:
-        """Remove the ready file of an earlier run, which says "ready" too early, and this one's at its end."""
+        """Remove the ready file of an earlier run now, and that of this run at its end."""
         if self._options.ready_file is None:
             return
         if not self._options.ready_file.parent.is_dir():
-            raise StartupError(f"--ready-file {self._options.ready_file}: its directory does not exist. Make it first.")
+            raise StartupError(f"--ready-file {self._options.ready_file}: create its directory first.")
         self._options.ready_file.unlink(missing_ok=True)
         self._resources.callback(self._options.ready_file.unlink, missing_ok=True)
 
-    async def _bring_up(self) -> None:
+    async def _start_all(self) -> None:
         options = self._options
         database_url, is_first_run = await self._open_database()
         redis_url = options.redis_url or await self._serve(EmbeddedRedis(self._data_dir / "redis"))
@@ -124,19 +124,19 @@ class _Up:
             await self._follow_specs(environment, sandbox)
 
     async def _follow_specs(self, environment: dict[str, str], sandbox: Address | None) -> None:
-        """Restart front ends, workers and sandbox whenever a spec of the operator changes; runs until cancelled."""
+        """Restart front ends, workers and sandbox after each change of the operator's specs; runs until cancelled."""
         async for catalog in changes(self._options.specs):
             refused = catalog.refused.items()
             for name, error in refused:
                 click.echo(f"{name} is not served, its spec has errors:\n{error}", err=True)
             click.echo(f"specs changed: {len(catalog.kinds)} kinds, {len(refused)} refused; restarting", err=True)
             if sandbox is not None:
-                # Programs hold this very mapping: a new kind is at the sandbox from its first start on.
+                # The programs share this mapping, so that their next start sends requests of a new kind to the sandbox.
                 environment |= plan.sandbox_settings(catalog.kinds, sandbox) | self._options.environment_of_upstreams
             self._supervisor.restart("sandbox", "gateway", "worker")
 
     def _write_address(self, sandbox_url: str | None) -> None:
-        """Write the files by which callers find the gateway; they are removed when it stops."""
+        """Write the files with the gateway's address; they are removed when it stops."""
         files = {ADDRESS: f"{self._address.base_url}\n"}
         if self._client is not None:
             files[ENVIRONMENT] = environment(self._address.base_url, self._client, sandbox_url)
@@ -145,15 +145,15 @@ class _Up:
             self._resources.callback((self._data_dir / name).unlink, missing_ok=True)
 
     async def _open_database(self) -> tuple[str, bool]:
-        """The URL for front ends and workers, and whether the first client was made now."""
+        """The URL for front ends and workers, and whether this run created the first client."""
         if self._options.database_url is not None:
             await self._reached(self._steps.migrate(self._options.database_url))
-            return self._options.database_url, await self._make_first_client(self._options.database_url)
+            return self._options.database_url, await self._ensure_first_client(self._options.database_url)
         postgres = EmbeddedPostgres(self._data_dir / "postgres")
         owner_url = await self._serve(postgres)
         await self._reached(self._steps.migrate(owner_url))
         await self._reached(self._steps.service_role(owner_url, SERVICE_ROLE))
-        return postgres.service_url, await self._make_first_client(postgres.service_url)
+        return postgres.service_url, await self._ensure_first_client(postgres.service_url)
 
     async def _serve(self, server: LocalServer) -> str:
         self._resources.callback(server.close)
@@ -173,17 +173,17 @@ class _Up:
         except OSError as error:
             raise StartupError(f"The database does not answer: {error}. Check GATEWAY_DATABASE_URL.") from error
 
-    async def _make_first_client(self, database_url: str) -> bool:
-        """Make the first client unless there is one: True when it was made now."""
-        made = await self._reached(self._steps.first_client(database_url))
+    async def _ensure_first_client(self, database_url: str) -> bool:
+        """Create the first client if there is none; returns whether it was created."""
+        created = await self._reached(self._steps.first_client(database_url))
         label = database_label(self._options.database_url)
-        if made:
-            remember_client(self._data_dir, label, made)
-        self._client = made or recall_client(self._data_dir, label)
-        return made is not None
+        if created:
+            store_client(self._data_dir, label, created)
+        self._client = created or stored_client(self._data_dir, label)
+        return created is not None
 
     def _refresh_ready_file(self) -> None:
-        """Write the ready file again when a child has a new process id."""
+        """Write the ready file with the current process ids, once the gateway is ready."""
         if not self._is_ready or self._options.ready_file is None:
             return
         try:
@@ -192,7 +192,7 @@ class _Up:
             logger.warning("the ready file could not be written: %s", error)
 
     def _pids(self) -> Mapping[str, Sequence[int] | int | None]:
-        """Process ids as the ready file names them; None for a store that the gateway does not run."""
+        """The process ids in the ready file; None for a store that this gateway does not run."""
         pids = self._supervisor.pids
         return {
             "gateway": pids("gateway"),
@@ -204,7 +204,7 @@ class _Up:
 
 
 async def _answering(base_url: str, supervisor: Supervisor) -> None:
-    """Wait until the gateway says that it is ready."""
+    """Wait until `/readyz` answers with 200; raises StartupError and SettingsError."""
     deadline = time.monotonic() + READY_WITHIN
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5.0)) as session:
         while (answer := await _ask(session, f"{base_url}/readyz")) != "200":

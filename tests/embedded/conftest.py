@@ -1,4 +1,4 @@
-"""Short private directories, and the waiting for what happens in another process."""
+"""Short private directories, local servers, and statements on them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,14 +14,14 @@ from tests.harness.folders import short_path
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A directory of the test's own."""
+    """A temporary directory with a short path."""
     with short_path() as directory:
         yield directory
 
 
 @pytest.fixture
 def is_alive() -> Callable[[int], bool]:
-    """Whether a process runs; a zombie that nobody has asked about does not."""
+    """Whether a process runs; a zombie does not."""
 
     def look(pid: int) -> bool:
         try:
@@ -34,7 +34,7 @@ def is_alive() -> Callable[[int], bool]:
 
 @pytest.fixture
 def new_postgres(place: Path) -> Iterator[EmbeddedPostgres]:
-    """A server that has no cluster yet, stopped in any case."""
+    """A server without a cluster; it is stopped after the test."""
     server = EmbeddedPostgres(place / "postgres", durable=False)
     yield server
     server.stop()
@@ -42,13 +42,13 @@ def new_postgres(place: Path) -> Iterator[EmbeddedPostgres]:
 
 @pytest.fixture
 def postgres(new_postgres: EmbeddedPostgres) -> EmbeddedPostgres:
-    """A server not started yet."""
+    """A server with a cluster, not started."""
     return with_cluster(new_postgres)
 
 
 @pytest.fixture
 def sql() -> Callable[[str, str], object]:
-    """Run one statement on a connection of its own."""
+    """Run one statement on a new connection."""
 
     async def run(url: str, statement: str) -> object:
         connection = await asyncpg.connect(url)

@@ -1,4 +1,4 @@
-"""Run `up` with steps and children of the tests: `run_up.py DATA_DIR READY_FILE [NAME=JSON…]`."""
+"""Runs `up` with first steps and children for tests: `run_up.py DATA_DIR READY_FILE [OPTION=JSON…]`."""
 
 import asyncio
 import json
@@ -36,12 +36,12 @@ async def first_client(url):
     return Credentials(client_id="first", client_secret="sesame", organization_id="org") if is_first else None
 
 
-def main(data_dir, ready_file, *wishes):
+def main(data_dir, ready_file, *words):
     options = {"bind": "127.0.0.1:0", "command": STAND_IN}
-    options |= {name: json.loads(value) for name, _, value in (wish.partition("=") for wish in wishes)}
-    wanted = UpOptions(data_dir=Path(data_dir), ready_file=Path(ready_file), **options)
+    options |= {name: json.loads(value) for name, _, value in (word.partition("=") for word in words)}
+    up_options = UpOptions(data_dir=Path(data_dir), ready_file=Path(ready_file), **options)
     try:
-        asyncio.run(up(wanted, FirstSteps(migrate, service_role, first_client)))
+        asyncio.run(up(up_options, FirstSteps(migrate, service_role, first_client)))
     except (StartupError, SettingsError) as error:
         sys.exit(str(error))
 

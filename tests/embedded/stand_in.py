@@ -1,4 +1,4 @@
-"""Stands in for `python -m gateway`: `serve` answers /readyz, `worker` and `sandbox` just live. Run as a child."""
+"""A substitute for `python -m gateway`: `serve` and `sandbox` answer with 200, `worker` only runs. Run as a child."""
 
 import os
 import signal
@@ -17,11 +17,11 @@ class Ready(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_):
-        """Say nothing."""
+        """Log nothing."""
 
 
 class SharedServer(ThreadingHTTPServer):
-    """Shares its port with others of its kind."""
+    """An HTTP server that shares its port with other such servers."""
 
     allow_reuse_port = True
 
@@ -41,15 +41,15 @@ def main(role, *arguments):
     if notes:
         settings = "\n".join(f"{name}={value}" for name, value in os.environ.items() if name.startswith("GATEWAY_"))
         Path(notes, f"{role}-{os.getpid()}").write_text(settings)
-    print(f"{role} at work", flush=True)
+    print(f"{role} is running", flush=True)
     if role == "serve":
         serve(os.environ["GATEWAY_BIND"], SharedServer if "--reuse-port" in arguments else ThreadingHTTPServer)
     elif role == "sandbox":
         serve(arguments[arguments.index("--bind") + 1])
     elif role == "broken":
-        sys.exit("the moon is in the wrong phase")
-    elif role == "misled":
-        print("Error: GATEWAY_MOON: the wrong phase", flush=True)
+        sys.exit("the disk is full")
+    elif role == "invalid":
+        print("Error: GATEWAY_X: is not a number", flush=True)
         sys.exit(2)
     else:
         threading.Event().wait()

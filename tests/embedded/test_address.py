@@ -1,4 +1,4 @@
-"""The address to listen on: what is accepted, and what a taken port says."""
+"""The address to listen on: valid and invalid ones, and the errors for ports in use."""
 
 import socket
 
@@ -37,16 +37,16 @@ def test_port_0_becomes_a_free_port():
     assert not accepts(address)
 
 
-def test_a_taken_port_is_a_clear_error():
+def test_a_port_in_use_is_an_error_that_names_it():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
 
-        with pytest.raises(StartupError, match=rf"Port {port} on 127\.0\.0\.1 is taken .* --bind 127\.0\.0\.1:0"):
+        with pytest.raises(StartupError, match=rf"Port {port} on 127\.0\.0\.1 is in use .* --bind 127\.0\.0\.1:0"):
             free_address(Address("127.0.0.1", port))
 
         assert accepts(Address("127.0.0.1", port))
 
 
-def test_an_address_of_another_machine_is_a_clear_error():
+def test_an_address_of_another_machine_is_an_error_that_names_it():
     with pytest.raises(StartupError, match=r"Cannot listen on 192\.0\.2\.1:8080"):
         free_address(Address("192.0.2.1", 8080))

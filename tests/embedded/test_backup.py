@@ -1,4 +1,4 @@
-"""Dumps of the embedded PostgreSQL: written while it serves, brought back whole."""
+"""Backups of the embedded PostgreSQL while it runs, and their restore."""
 
 import stat
 
@@ -15,7 +15,7 @@ ADD = "INSERT INTO organizations (id, name) VALUES (gen_random_uuid(), 'kept')"
 COUNT = "SELECT count(*) FROM organizations"
 
 
-async def test_a_dump_of_a_running_server_brings_everything_back_elsewhere(place, postgres, sql):
+async def test_a_dump_of_a_running_server_is_restored_in_another_directory(place, postgres, sql):
     await migrate(postgres.start())
     await sql(postgres.url, ADD)
 
@@ -31,7 +31,7 @@ async def test_a_dump_of_a_running_server_brings_everything_back_elsewhere(place
     assert stat.S_IMODE((place / "gateway.dump").stat().st_mode) == 0o600
 
 
-async def test_a_restore_takes_the_place_of_what_was_there(place, postgres, sql):
+async def test_a_restore_replaces_the_data(place, postgres, sql):
     await migrate(postgres.start())
     backup(place, place / "empty.dump")
     await sql(postgres.url, ADD)
@@ -42,7 +42,7 @@ async def test_a_restore_takes_the_place_of_what_was_there(place, postgres, sql)
     assert await sql(postgres.start(), COUNT) == 0
 
 
-async def test_a_server_that_runs_is_not_restored_over(place, postgres, sql):
+async def test_a_restore_is_refused_while_the_server_runs(place, postgres, sql):
     await migrate(postgres.start())
     backup(place, place / "gateway.dump")
 
@@ -51,7 +51,7 @@ async def test_a_server_that_runs_is_not_restored_over(place, postgres, sql):
 
 
 @pytest.mark.parametrize("command", [["backup", "x.dump"], ["restore", "--yes", __file__]])
-def test_what_cannot_be_done_is_one_line(place, command):
+def test_an_impossible_backup_or_restore_is_a_short_error(place, command):
     done = CliRunner().invoke(main, [*command, "--data-dir", str(place / "nothing")])
 
     assert done.exit_code != 0
@@ -60,7 +60,7 @@ def test_what_cannot_be_done_is_one_line(place, command):
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "dangling link"])
-def test_a_backup_writes_to_nothing_that_is_there_already(place, kind):
+def test_a_backup_does_not_write_to_an_existing_file_or_link(place, kind):
     (place / "postgres" / "run").mkdir(parents=True)
     partial, precious = place / ".gateway.dump.part", place / "precious"
     if kind != "dangling link":
@@ -70,7 +70,7 @@ def test_a_backup_writes_to_nothing_that_is_there_already(place, kind):
     else:
         partial.symlink_to(precious)
 
-    with pytest.raises(StartupError, match="there already"):
+    with pytest.raises(StartupError, match="exists already"):
         backup(place, place / "gateway.dump")
 
     assert partial.is_symlink() is (kind != "file")

@@ -1,4 +1,4 @@
-"""Private directories, and the lock that two processes cannot both hold."""
+"""Private directories and files, and the lock of a directory."""
 
 import os
 import stat
@@ -36,7 +36,7 @@ def test_a_directory_with_other_files_keeps_its_mode(place):
     assert mode_of(place) == 0o755
 
 
-def test_a_directory_that_others_fill_and_may_write_to_is_refused(place):
+def test_a_directory_with_other_files_that_others_may_write_to_is_refused(place):
     (place / "notes.txt").touch()
     place.chmod(0o777)
 
@@ -45,7 +45,7 @@ def test_a_directory_that_others_fill_and_may_write_to_is_refused(place):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_directory_of_somebody_else_is_refused(place):
+def test_a_directory_of_another_user_is_refused(place):
     os.chown(place, 12345, -1)
 
     with pytest.raises(StartupError, match="belongs to user id 12345"):
@@ -71,7 +71,7 @@ def test_a_lock_is_held_once_until_it_is_released(place):
     second.release()
 
 
-def test_a_private_file_is_replaced_as_a_whole(place):
+def test_a_private_file_is_replaced_atomically(place):
     write_private(place / "ready.json", "first, and longer")
     write_private(place / "ready.json", "second")
 

@@ -1,4 +1,4 @@
-"""The encryption key and the first client, which outlive the first run."""
+"""The encryption keys and the first client, which later runs use again."""
 
 import base64
 import stat
@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from gateway.embedded import StartupError
-from gateway.embedded.first_run import Credentials, database_label, ensure_keys, recall_client, remember_client
+from gateway.embedded.first_run import Credentials, database_label, ensure_keys, store_client, stored_client
 
 CLIENT = Credentials(client_id="c", client_secret="s", organization_id="o")
 
@@ -15,7 +15,7 @@ def mode_of(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_the_first_run_makes_a_private_key_file(place):
+def test_the_first_run_creates_a_private_key_file(place):
     path = ensure_keys(place, data_exists=False)
 
     name, _, key = path.read_text().strip().partition(":")
@@ -24,7 +24,7 @@ def test_the_first_run_makes_a_private_key_file(place):
     assert mode_of(path) == 0o600
 
 
-def test_a_later_run_keeps_the_key_and_its_privacy(place):
+def test_a_later_run_uses_the_same_key_file_and_makes_it_private(place):
     first = ensure_keys(place, data_exists=False).read_text()
     (place / "encryption.keys").chmod(0o644)
 
@@ -34,24 +34,24 @@ def test_a_later_run_keeps_the_key_and_its_privacy(place):
     assert mode_of(path) == 0o600
 
 
-def test_a_lost_key_is_never_replaced_while_there_is_data_sealed_with_it(place):
-    with pytest.raises(StartupError, match="Put it back from your backup"):
+def test_a_lost_key_file_is_not_replaced_if_there_are_data(place):
+    with pytest.raises(StartupError, match="Restore it from your backup"):
         ensure_keys(place, data_exists=True)
 
     assert list(place.iterdir()) == []
 
 
-def test_the_first_client_is_remembered_in_a_private_file(place):
-    remember_client(place, "embedded", CLIENT)
+def test_the_first_client_is_stored_in_a_private_file(place):
+    store_client(place, "embedded", CLIENT)
 
-    assert recall_client(place, "embedded") == CLIENT
+    assert stored_client(place, "embedded") == CLIENT
     assert mode_of(place / "first-client.json") == 0o600
 
 
-def test_the_first_client_of_another_database_is_not_ours(place):
-    remember_client(place, "embedded", CLIENT)
+def test_the_first_client_of_another_database_is_not_used(place):
+    store_client(place, "embedded", CLIENT)
 
-    assert recall_client(place, database_label("postgresql://u:p@db/gateway")) is None
+    assert stored_client(place, database_label("postgresql://u:p@db/gateway")) is None
 
 
 @pytest.mark.parametrize(

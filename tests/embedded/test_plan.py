@@ -1,4 +1,4 @@
-"""What is started, with which settings."""
+"""The programs that `gateway up` starts, and their settings."""
 
 from pathlib import Path
 
@@ -13,13 +13,13 @@ SANDBOX = Address("127.0.0.1", 9001)
 STORES = {"database_url": "postgresql://p@/gateway", "redis_url": "unix:///r.sock"}
 
 
-def options(**wishes):
-    return UpOptions(data_dir=Path("/data"), command=("gateway",), **{"environment": {"PATH": "/bin"}, **wishes})
+def options(**members):
+    return UpOptions(data_dir=Path("/data"), command=("gateway",), **{"environment": {"PATH": "/bin"}, **members})
 
 
-def test_children_get_the_settings_they_rely_on():
-    wanted = options(log_format="text")
-    environment = plan.child_environment(wanted, HERE, **STORES, keys=Path("/data/encryption.keys"), sandbox=None)
+def test_children_get_their_settings():
+    up_options = options(log_format="text")
+    environment = plan.child_environment(up_options, HERE, **STORES, keys=Path("/data/encryption.keys"), sandbox=None)
 
     assert environment == {
         "PATH": "/bin",
@@ -34,28 +34,28 @@ def test_children_get_the_settings_they_rely_on():
     }
 
 
-def test_the_public_url_is_the_operators_where_there_is_one():
-    wanted = options(public_url="https://gateway.example")
+def test_the_public_url_of_the_operator_is_used():
+    up_options = options(public_url="https://gateway.example")
 
-    environment = plan.child_environment(wanted, HERE, **STORES, keys=None, sandbox=None)
+    environment = plan.child_environment(up_options, HERE, **STORES, keys=None, sandbox=None)
 
     assert environment["GATEWAY_PUBLIC_URL"] == "https://gateway.example"
 
 
-def test_the_sandbox_stands_in_for_every_kind_but_those_the_operator_pointed_elsewhere():
-    theirs = {"GATEWAY_UPSTREAM_CHAT": "http://127.0.0.1:7", "GATEWAY_OAUTH_CHAT_CLIENT_ID": "theirs"}
-    wanted = options(kinds=("support-desk", "chat"), environment=theirs)
+def test_requests_go_to_the_sandbox_unless_the_operator_overrides_the_kind():
+    own = {"GATEWAY_UPSTREAM_CHAT": "http://127.0.0.1:7", "GATEWAY_OAUTH_CHAT_CLIENT_ID": "own"}
+    up_options = options(kinds=("support-desk", "chat"), environment=own)
 
-    environment = plan.child_environment(wanted, HERE, **STORES, keys=None, sandbox=SANDBOX)
+    environment = plan.child_environment(up_options, HERE, **STORES, keys=None, sandbox=SANDBOX)
 
     assert environment["GATEWAY_UPSTREAM_SUPPORT_DESK"] == "http://127.0.0.1:9001"
     assert environment["GATEWAY_UPSTREAM_CHAT"] == "http://127.0.0.1:7"
     assert environment["GATEWAY_OAUTH_SUPPORT_DESK_CLIENT_ID"] == "sandbox"
-    assert environment["GATEWAY_OAUTH_CHAT_CLIENT_ID"] == "theirs"
+    assert environment["GATEWAY_OAUTH_CHAT_CLIENT_ID"] == "own"
 
 
 @pytest.mark.parametrize(
-    ("environment", "brings"),
+    ("environment", "is_external"),
     [
         ({}, False),
         ({"GATEWAY_ENCRYPTION_KEYS": ""}, False),
@@ -63,8 +63,8 @@ def test_the_sandbox_stands_in_for_every_kind_but_those_the_operator_pointed_els
         ({"GATEWAY_ENCRYPTION_KEYS_FILE": "/keys"}, True),
     ],
 )
-def test_an_operator_may_bring_the_keys(environment, brings):
-    assert options(environment=environment).brings_keys is brings
+def test_the_keys_may_be_in_the_operators_settings(environment, is_external):
+    assert options(environment=environment).has_external_keys is is_external
 
 
 @pytest.mark.parametrize(("count", "argv"), [(1, ("gateway", "serve")), (2, ("gateway", "serve", "--reuse-port"))])
@@ -74,21 +74,23 @@ def test_several_front_ends_share_the_port(count, argv):
     assert [program.argv for program in programs] == [argv] * count
 
 
-def test_front_ends_and_workers_get_time_to_finish():
+def test_front_ends_and_workers_have_a_grace_period():
     programs = [*plan.front_ends(options(), {}), *plan.workers(options(workers=2), {})]
 
     assert [program.name for program in programs] == ["gateway-1", "worker-1", "worker-2"]
     assert {program.grace for program in programs} == {40.0}
 
 
-def test_the_sandbox_gets_none_of_our_settings():
+def test_the_sandbox_gets_no_settings_of_the_gateway():
     program = plan.sandbox_program(options(environment={"PATH": "/bin", "GATEWAY_ENCRYPTION_KEYS": "k1:…"}), SANDBOX)
 
     assert program.argv == ("gateway", "sandbox", "--bind", "127.0.0.1:9001")
     assert program.env == {"PATH": "/bin"}
 
 
-def test_secrets_are_not_part_of_what_options_look_like():
-    wanted = options(database_url="postgresql://u:sesame@db/gateway", environment={"GATEWAY_ENCRYPTION_KEYS": "sesame"})
+def test_the_repr_of_options_has_no_secrets():
+    up_options = options(
+        database_url="postgresql://u:sesame@db/gateway", environment={"GATEWAY_ENCRYPTION_KEYS": "sesame"}
+    )
 
-    assert "sesame" not in repr(wanted)
+    assert "sesame" not in repr(up_options)

@@ -1,4 +1,4 @@
-"""The local Postgres: data outlives every kind of end."""
+"""The local PostgreSQL: data survive every kind of stop."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ KEEP = "CREATE TABLE kept AS SELECT 42 AS answer"
 ANSWER = "SELECT answer FROM kept"
 
 
-async def test_it_serves_a_database_of_its_own_over_a_unix_socket_only(new_postgres, sql):
+async def test_it_has_a_database_and_listens_on_a_unix_socket_only(new_postgres, sql):
     url = new_postgres.start()
 
     assert await sql(url, "SELECT current_database()") == "gateway"
@@ -32,7 +32,7 @@ async def test_it_serves_a_database_of_its_own_over_a_unix_socket_only(new_postg
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another account for the server")
-async def test_as_root_it_changes_nothing_outside_its_directory_and_needs_no_way_in(place, sql):
+async def test_as_root_it_needs_and_changes_no_permissions_outside_its_directory(place, sql):
     closed = place / "closed"
     closed.mkdir(mode=0o700)
     outside = (place, closed, *place.parents)
@@ -48,7 +48,7 @@ async def test_as_root_it_changes_nothing_outside_its_directory_and_needs_no_way
     assert [path.stat().st_mode for path in outside] == before
 
 
-async def test_the_role_for_processes_is_no_superuser_and_can_become_the_application(postgres, sql):
+async def test_the_service_role_is_no_superuser_and_can_become_the_application_role(postgres, sql):
     await migrate(postgres.start())
     for _ in range(2):
         await ensure_service_role(postgres.url, SERVICE_ROLE)
@@ -64,7 +64,7 @@ async def test_the_role_for_processes_is_no_superuser_and_can_become_the_applica
         await sql(postgres.service_url, "DROP TABLE jobs")
 
 
-async def test_its_socket_is_closed_to_other_users(postgres):
+async def test_other_users_cannot_open_its_socket(postgres):
     postgres.start()
 
     assert stat.S_IMODE(postgres.sockets.stat().st_mode) == 0o700
@@ -72,7 +72,7 @@ async def test_its_socket_is_closed_to_other_users(postgres):
 
 
 @pytest.mark.parametrize(("durable", "fsync"), [(True, "on"), (False, "off")])
-async def test_data_is_synced_to_disk_unless_a_test_asks_otherwise(place, sql, durable, fsync):
+async def test_data_are_synced_to_disk_if_the_server_is_durable(place, sql, durable, fsync):
     postgres = EmbeddedPostgres(place / "postgres", durable=durable)
 
     shown = await sql(postgres.start(), "SHOW fsync")
@@ -81,7 +81,7 @@ async def test_data_is_synced_to_disk_unless_a_test_asks_otherwise(place, sql, d
     assert shown == fsync
 
 
-async def test_data_is_there_after_a_stop_and_a_start(postgres, sql):
+async def test_data_survive_a_stop(postgres, sql):
     await sql(postgres.start(), KEEP)
 
     postgres.stop()
@@ -90,7 +90,7 @@ async def test_data_is_there_after_a_stop_and_a_start(postgres, sql):
     assert await sql(url, ANSWER) == 42
 
 
-async def test_data_is_there_after_the_postmaster_was_killed(postgres, sql):
+async def test_data_survive_a_kill_of_the_postmaster(postgres, sql):
     await sql(postgres.start(), KEEP)
 
     os.kill(postgres.pid, signal.SIGKILL)
@@ -102,10 +102,10 @@ async def test_data_is_there_after_the_postmaster_was_killed(postgres, sql):
     again.stop()
 
 
-async def test_a_backend_that_outlives_its_postmaster_does_not_stop_the_next_start(postgres, sql):
+async def test_a_backend_without_postmaster_is_ended_at_the_next_start(postgres, sql):
     connection = await asyncpg.connect(postgres.start())
     backend = psutil.Process(await connection.fetchval("SELECT pg_backend_pid()"))
-    backend.suspend()  # cannot notice that its postmaster is gone
+    backend.suspend()  # so that it does not notice the end of its postmaster
 
     os.kill(postgres.pid, signal.SIGKILL)
     postgres.stop()
@@ -116,7 +116,7 @@ async def test_a_backend_that_outlives_its_postmaster_does_not_stop_the_next_sta
     connection.terminate()
 
 
-async def test_an_orphaned_postmaster_is_stopped_before_the_next_start(postgres, sql):
+async def test_an_orphaned_postmaster_is_stopped_at_the_next_start(postgres, sql):
     await sql(postgres.start(), KEEP)
     orphan = psutil.Process(postgres.pid)
     postgres.close()
@@ -131,14 +131,14 @@ async def test_an_orphaned_postmaster_is_stopped_before_the_next_start(postgres,
 
 @pytest.fixture
 def zombie():
-    """A process that has ended and that nobody has asked about."""
+    """The process id of a zombie."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     yield process.pid
     process.wait()
 
 
-async def test_lock_files_of_a_zombie_are_removed(postgres, zombie, sql):
+async def test_lock_files_with_the_process_id_of_a_zombie_are_removed(postgres, zombie, sql):
     postgres.start()
     postgres.stop()
     leave_locks(postgres, zombie)
@@ -149,25 +149,27 @@ async def test_lock_files_of_a_zombie_are_removed(postgres, zombie, sql):
 
 
 @pytest.fixture
-def stranger():
-    """A living process that has nothing to do with us."""
+def other_program():
+    """A running process that is not PostgreSQL."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         yield process
 
 
-async def test_lock_files_that_name_a_stranger_are_removed_and_the_stranger_is_left_alone(postgres, stranger, sql):
+async def test_lock_files_with_the_process_id_of_another_program_are_removed_and_it_keeps_running(
+    postgres, other_program, sql
+):
     postgres.start()
     postgres.stop()
-    leave_locks(postgres, stranger.pid)
+    leave_locks(postgres, other_program.pid)
 
     url = postgres.start()
 
     assert await sql(url, "SELECT 1") == 1
-    assert stranger.poll() is None
+    assert other_program.poll() is None
 
 
 def leave_locks(postgres: EmbeddedPostgres, pid: int) -> None:
-    """Lock files as a postmaster with that id leaves them when it is killed."""
+    """Write the lock files that a killed postmaster with that process id leaves."""
     lines = f"{pid}\n{postgres.cluster}\n1700000000\n5432\n{postgres.sockets}\n\n  1 1\nready   \n"
     (postgres.cluster / "postmaster.pid").write_text(lines)
     (postgres.sockets / ".s.PGSQL.5432.lock").write_text(lines)
@@ -177,13 +179,13 @@ def leave_locks(postgres: EmbeddedPostgres, pid: int) -> None:
 async def test_a_second_server_on_one_directory_is_refused(postgres, sql):
     url = postgres.start()
 
-    with pytest.raises(StartupError, match=rf"in use by process {os.getpid()}\. Stop that one, or choose another"):
+    with pytest.raises(StartupError, match=rf"in use by process {os.getpid()}\. Stop that process, or choose another"):
         EmbeddedPostgres(postgres.directory).start()
 
     assert await sql(url, "SELECT 1") == 1
 
 
-async def test_a_cluster_cut_short_while_it_was_made_is_made_anew(new_postgres, sql):
+async def test_an_incomplete_cluster_is_created_again(new_postgres, sql):
     (new_postgres.directory / "cluster.draft" / "base").mkdir(parents=True)
     (new_postgres.directory / "lock").touch()
 
@@ -197,11 +199,11 @@ def test_a_cluster_of_another_version_is_refused(postgres):
     postgres.stop()
     (postgres.cluster / "PG_VERSION").write_text("16\n")
 
-    with pytest.raises(StartupError, match="made by Postgres 16, this is 18"):
+    with pytest.raises(StartupError, match="created by PostgreSQL 16, this is 18"):
         postgres.start()
 
 
-def test_what_postgres_said_is_part_of_the_error_when_it_does_not_start(postgres):
+def test_the_output_of_postgres_is_part_of_the_error_if_it_does_not_start(postgres):
     postgres.start()
     postgres.stop()
     (postgres.cluster / "postgresql.conf").write_text("max_connections = many\n")

@@ -1,4 +1,4 @@
-"""The local Redis: a wakeup in memory, without the commands that run code or change the server."""
+"""The local Redis: in memory, without the commands that run code or change the server."""
 
 import os
 import signal
@@ -25,10 +25,10 @@ async def client(server):
         yield client
 
 
-async def test_it_keeps_what_it_is_told_while_it_runs(client):
-    await client.set("wakeup", "rung")
+async def test_it_stores_values_in_memory(client):
+    await client.set("key", "value")
 
-    assert await client.get("wakeup") == b"rung"
+    assert await client.get("key") == b"value"
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ async def test_commands_that_run_code_or_change_the_server_do_not_exist(client, 
         await client.execute_command(*command)
 
 
-async def test_it_can_be_emptied(client):
-    await client.set("wakeup", "rung")
+async def test_its_data_can_be_deleted(client):
+    await client.set("key", "value")
 
     await client.flushall()
 
@@ -61,7 +61,7 @@ async def test_it_listens_on_a_private_unix_socket_only(server, client):
 
 
 async def test_it_writes_nothing_to_disk(server, client):
-    await client.set("wakeup", "rung")
+    await client.set("key", "value")
 
     server.stop()
 

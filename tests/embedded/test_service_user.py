@@ -24,7 +24,7 @@ def user(place: Path) -> ServiceUser:
 
 @pytest.fixture
 def private(place: Path) -> Installed:
-    """The Redis wheel, installed where only root may enter, as below root's home."""
+    """The Redis wheel, installed in a directory that only root may enter, like root's home."""
     wheel = installed(PACKAGE, "")
     home = place / "home"
     home.mkdir(mode=0o700)
@@ -48,7 +48,7 @@ def test_programs_that_the_user_cannot_read_are_copied_to_where_it_can(place: Pa
         run_as(user, private.site / private.programs / "bin" / "redis-server")
 
 
-def test_a_copy_is_made_once_and_is_root_owned(place: Path, user: ServiceUser, private):
+def test_a_copy_is_made_once_and_is_owned_by_root(place: Path, user: ServiceUser, private):
     place.chmod(0o755)
     first = programs_for(user, private, place / "copies")
     before = first.stat()
@@ -59,14 +59,14 @@ def test_a_copy_is_made_once_and_is_root_owned(place: Path, user: ServiceUser, p
     assert not [path for path in first.rglob("*") if path.stat().st_mode & 0o022]
 
 
-def test_where_no_copy_can_be_made_the_error_says_what_to_do(place: Path, user: ServiceUser, private):
+def test_the_error_says_what_to_do_if_no_copy_can_be_made(place: Path, user: ServiceUser, private):
     (place / "copies").write_text("a file is in the way")
 
     with pytest.raises(StartupError, match=r"Install the gateway where every user may read it"):
         programs_for(user, private, place / "copies")
 
 
-def test_programs_that_everybody_may_read_stay_where_they_are(place: Path):
+def test_programs_that_every_user_may_read_are_not_copied(place: Path):
     wheel = installed(PACKAGE, "")
 
     assert programs_for(None, wheel, place / "copies") == wheel.site / wheel.programs

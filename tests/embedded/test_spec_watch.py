@@ -6,7 +6,7 @@ from pathlib import Path
 from gateway.embedded.spec_watch import changes, signature
 from gateway.kinds.starter import starter_files
 
-#: seconds between two looks in these tests
+#: seconds between two reads in these tests
 INTERVAL = 0.02
 
 
@@ -18,7 +18,7 @@ def written(root: Path, kind: str) -> Path:
     return folder
 
 
-async def test_a_new_kind_a_faulty_one_and_its_correction_are_noticed(tmp_path):
+async def test_a_new_kind_an_error_and_its_correction_are_reported(tmp_path):
     written(tmp_path, "parcels")
     following = changes([tmp_path], interval=INTERVAL)
 
@@ -36,7 +36,7 @@ async def test_a_new_kind_a_faulty_one_and_its_correction_are_noticed(tmp_path):
     assert not corrected.refused
 
 
-def test_only_spec_files_count(tmp_path):
+def test_only_changes_of_spec_files_change_the_signature(tmp_path):
     folder = written(tmp_path, "parcels")
     before = signature([tmp_path])
 

@@ -1,4 +1,4 @@
-"""Children are kept alive, heard, and ended in order."""
+"""The supervisor restarts children, forwards their output, and ends them in order."""
 
 import asyncio
 import os
@@ -38,19 +38,19 @@ async def supervisor(lines):
     await supervisor.stop()
 
 
-async def test_lines_of_both_outputs_are_forwarded(supervisor, lines):
+async def test_lines_of_stdout_and_stderr_are_forwarded(supervisor, lines):
     await supervisor.start(child("talker", "import os; os.write(1, b'out\\n'); os.write(2, b'err\\n'); input()"))
 
     await eventually(lambda: {("talker", "out"), ("talker", "err")} <= set(lines))
 
 
-async def test_a_line_of_any_length_does_not_stop_the_forwarding(supervisor, lines):
+async def test_a_very_long_line_does_not_stop_the_forwarding(supervisor, lines):
     await supervisor.start(child("talker", f"print('x' * {3 << 20}); {PATIENT}"))
 
     await eventually(lambda: ("talker", "up") in lines)
 
 
-async def test_a_child_is_restarted_on_request_and_that_is_no_death(supervisor, lines):
+async def test_a_requested_restart_does_not_count_as_an_exit(supervisor, lines):
     await supervisor.start(child("mortal"), child("other"))
     await eventually(lambda: len(lines) == 2)
     [first], [other] = supervisor.pids("mortal"), supervisor.pids("other")
@@ -64,7 +64,7 @@ async def test_a_child_is_restarted_on_request_and_that_is_no_death(supervisor, 
     supervisor.ensure_no_crash_loop()
 
 
-async def test_a_child_that_dies_is_started_again(supervisor, lines):
+async def test_a_child_that_exits_is_restarted(supervisor, lines):
     await supervisor.start(child("mortal"))
     await eventually(lambda: len(lines) == 1)
     [first] = supervisor.pids("mortal")
@@ -75,7 +75,7 @@ async def test_a_child_that_dies_is_started_again(supervisor, lines):
     assert supervisor.pids("mortal") != [first]
 
 
-async def test_each_new_process_id_is_told():
+async def test_each_new_process_id_is_reported():
     seen = []
     supervisor = Supervisor(lambda *_: None, lambda: seen.append(supervisor.pids("mortal")))
     await supervisor.start(child("mortal", "pass"))
@@ -85,7 +85,7 @@ async def test_each_new_process_id_is_told():
     await supervisor.stop()
 
 
-async def test_a_restart_waits_longer_each_time(supervisor, lines):
+async def test_the_delay_before_a_restart_grows(supervisor, lines):
     await supervisor.start(child("hasty", "import time; print(time.monotonic())"))
 
     await eventually(lambda: len(lines) == 4)
@@ -97,7 +97,7 @@ async def test_a_restart_waits_longer_each_time(supervisor, lines):
     assert pauses[2] > 0.4
 
 
-async def test_a_child_that_dies_again_and_again_makes_the_start_hopeless(supervisor, lines):
+async def test_a_crash_loop_is_an_error(supervisor, lines):
     await supervisor.start(child("broken", "raise SystemExit('no such setting')"))
     supervisor.ensure_no_crash_loop()
 
@@ -107,9 +107,9 @@ async def test_a_child_that_dies_again_and_again_makes_the_start_hopeless(superv
         supervisor.ensure_no_crash_loop()
 
 
-async def test_a_child_that_cannot_use_its_settings_makes_the_start_hopeless_at_once(supervisor, lines):
+async def test_a_child_with_invalid_settings_is_an_error_at_once(supervisor, lines):
     code = "print('Error: GATEWAY_BIND: no port'); raise SystemExit(2)"
-    await supervisor.start(child("misled", code, unusable_status=2))
+    await supervisor.start(child("invalid", code, unusable_status=2))
 
     with pytest.raises(SettingsError, match=r"^GATEWAY_BIND: no port$"):
         await eventually(supervisor.ensure_no_crash_loop)
@@ -117,14 +117,14 @@ async def test_a_child_that_cannot_use_its_settings_makes_the_start_hopeless_at_
     assert len(lines) == 1
 
 
-async def test_the_start_of_a_child_that_ends_before_it_is_ready_fails_with_its_words(supervisor):
+async def test_the_start_of_a_child_that_exits_before_it_is_ready_fails_with_its_output(supervisor):
     broken = child("broken", "raise SystemExit('no such setting')", is_ready=lambda _pid: False)
 
     with pytest.raises(StartupError, match="no such setting"):
         await supervisor.start(broken)
 
 
-async def test_what_hinders_the_preparation_is_the_error(supervisor):
+async def test_a_failure_of_the_preparation_is_the_error(supervisor):
     def refuse():
         raise StartupError("the disk is full: make room")
 
@@ -133,11 +133,9 @@ async def test_what_hinders_the_preparation_is_the_error(supervisor):
 
 
 async def test_groups_stop_in_reverse_order(supervisor, lines):
-    said_last = (
-        "import signal, time; signal.signal(15, lambda *_: exit('gone')); print('up', flush=True); time.sleep(600)"
-    )
+    code = "import signal, time; signal.signal(15, lambda *_: exit('gone')); print('up', flush=True); time.sleep(600)"
     for name in ("store", "server"):
-        await supervisor.start(child(name, said_last))
+        await supervisor.start(child(name, code))
         await eventually(lambda name=name: (name, "up") in lines)
 
     await supervisor.stop()
@@ -155,7 +153,7 @@ async def test_a_child_that_does_not_stop_in_time_is_killed(supervisor, lines):
     assert not psutil.pid_exists(pid)
 
 
-async def test_a_child_waiting_for_its_restart_stops_at_once(supervisor, lines):
+async def test_a_child_that_waits_for_its_restart_stops_at_once(supervisor, lines):
     await supervisor.start(child("broken", "print('tried')"))
     await eventually(lambda: len(lines) == 5)
 
@@ -163,7 +161,7 @@ async def test_a_child_waiting_for_its_restart_stops_at_once(supervisor, lines):
         await supervisor.stop()
 
 
-#: a process that supervises two children and says their ids
+#: a program that supervises children and prints their process ids
 SUPERVISING = f"""
 import asyncio, sys
 from gateway.embedded.program import Program
@@ -192,7 +190,7 @@ asyncio.run(main())
 
 @pytest.fixture
 def supervise():
-    """Start a supervising process: the process and its children's ids."""
+    """Start a supervising process; returns the process and the process ids of its children."""
     started = []
 
     def start(*names):
@@ -217,11 +215,11 @@ def test_a_signal_stops_everything_cleanly(supervise, sign):
     assert not any(psutil.pid_exists(pid) for pid in children)
 
 
-def test_a_second_signal_stops_even_the_stubborn(supervise):
+def test_a_second_signal_kills_children_that_do_not_stop(supervise):
     parent, children = supervise("patient", "stubborn")
     patient = psutil.Process(children[0])
     parent.send_signal(signal.SIGINT)
-    patient.wait(timeout=5)  # so the first signal has been taken
+    patient.wait(timeout=5)  # so that the first signal has been handled
 
     parent.send_signal(signal.SIGINT)
 
@@ -229,7 +227,7 @@ def test_a_second_signal_stops_even_the_stubborn(supervise):
     assert not any(psutil.pid_exists(pid) for pid in children)
 
 
-def test_the_terminals_signal_does_not_reach_the_children(supervise):
+def test_children_are_not_in_the_process_group_of_the_terminal(supervise):
     parent, children = supervise("patient")
 
     assert os.getpgid(children[0]) == children[0] != os.getpgid(parent.pid)

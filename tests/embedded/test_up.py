@@ -1,4 +1,4 @@
-"""`gateway up` as one thing: it comes up, says so, repairs itself, stops, and comes up again."""
+"""`gateway up` as a whole: it starts, announces itself, replaces killed children, stops, and starts again."""
 
 import contextlib
 import json
@@ -28,11 +28,11 @@ RUN_UP = str(Path(__file__).with_name("run_up.py"))
 class Run:
     """One `up` process."""
 
-    def __init__(self, place: Path, *wishes: str, stdout: int = subprocess.PIPE, **environment: str) -> None:
+    def __init__(self, place: Path, *options: str, stdout: int = subprocess.PIPE, **environment: str) -> None:
         self.ready_file = place / "ready.json"
         self.data = place / "data"
         self.process = subprocess.Popen(
-            [sys.executable, RUN_UP, str(self.data), str(self.ready_file), *wishes],
+            [sys.executable, RUN_UP, str(self.data), str(self.ready_file), *options],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
             stdout=stdout,
             stderr=subprocess.PIPE,
@@ -55,14 +55,14 @@ class Run:
 
 
 class Terminal:
-    """A terminal, and what is written to it."""
+    """A pseudo-terminal, and the text that is written to it."""
 
     def __init__(self) -> None:
         self._master, self.slave = os.openpty()
         os.set_blocking(self._master, False)
 
     def read(self) -> str:
-        """What was written since the last look."""
+        """The text that was written since the last call."""
         try:
             return os.read(self._master, 1 << 16).decode().replace("\r\n", "\n")
         except BlockingIOError:
@@ -82,11 +82,11 @@ def terminal():
 
 @contextmanager
 def starting(place: Path) -> Iterator[Callable[..., Run]]:
-    """What starts `up` and waits until it is ready; all of them end with the block."""
+    """A function that starts `up` and waits until it is ready; all runs are stopped when the block ends."""
     runs = []
 
-    def start(*wishes: str, stdout: int = subprocess.PIPE, **environment: str) -> Run:
-        run = Run(place, *wishes, stdout=stdout, **environment)
+    def start(*options: str, stdout: int = subprocess.PIPE, **environment: str) -> Run:
+        run = Run(place, *options, stdout=stdout, **environment)
         runs.append(run)
         eventually_without_loop(run.is_ready)
         return run
@@ -107,7 +107,7 @@ def start(place):
 
 @pytest.fixture(scope="module")
 def running_up():
-    """One with a sandbox, for all who look at it while it runs and leave it so."""
+    """A run with a sandbox, for tests that do not stop it."""
     with short_path() as place, starting(place) as start:
         (place / "notes").mkdir()
         yield start("sandbox=true", 'kinds=["support-desk"]', STAND_IN_NOTES=str(place / "notes"))
@@ -115,13 +115,13 @@ def running_up():
 
 @dataclass(frozen=True)
 class Ended:
-    """One with a sandbox that was up and was told to end: what it wrote, and what was there before."""
+    """A run with a sandbox that was ready and was then stopped: its output, and its state before."""
 
     run: Run
     shown: str
     errors: str
     base_url: str
-    #: where callers on this machine found it
+    #: the URL that callers on this machine found
     found: str
     children: list[int]
 
@@ -136,7 +136,7 @@ def ended_up():
         yield Ended(run, shown, errors, base_url, str(found.base_url), children)
 
 
-def test_it_comes_up_and_says_how_to_reach_it(running_up):
+def test_it_starts_and_writes_the_ready_file(running_up):
     facts = running_up.facts()
 
     assert urllib.request.urlopen(f"{facts['base_url']}/readyz").status == 200
@@ -153,12 +153,12 @@ def test_files_with_secrets_are_private(running_up):
     assert stat.S_IMODE(data.stat().st_mode) & stat.S_IRWXO == 0
 
 
-def test_what_is_no_terminal_is_told_where_the_secret_is_and_never_the_secret(ended_up):
+def test_output_that_is_not_a_terminal_names_the_file_with_the_secret(ended_up):
     assert "sesame" not in ended_up.shown + ended_up.errors
     assert f"its secret is in {ended_up.run.data / 'first-client.json'}" in ended_up.shown
 
 
-def test_a_terminal_is_shown_the_secret_once(start, terminal):
+def test_the_secret_is_printed_once_on_a_terminal(start, terminal):
     start(stdout=terminal.slave).stop()
     shown_first = terminal.read()
     start(stdout=terminal.slave).stop()
@@ -169,7 +169,7 @@ def test_a_terminal_is_shown_the_secret_once(start, terminal):
     assert "first-client.json" in shown_later
 
 
-def test_a_shell_that_sources_the_environment_has_what_callers_read(running_up):
+def test_a_shell_that_sources_the_environment_has_the_settings_of_callers(running_up):
     file = running_up.data / "env"
     script = f"source {file}; env; command -v python"
 
@@ -185,12 +185,12 @@ def test_a_shell_that_sources_the_environment_has_what_callers_read(running_up):
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_the_screen_says_how_another_shell_finds_the_gateway(ended_up):
+def test_the_output_names_the_file_to_source(ended_up):
     assert f"source {ended_up.run.data / 'env'}" in ended_up.shown
     assert not (ended_up.run.data / "env").exists()
 
 
-def test_its_address_stands_in_the_data_directory_for_as_long_as_it_runs(ended_up):
+def test_its_address_is_in_the_data_directory_while_it_runs(ended_up):
     assert ended_up.found == ended_up.base_url
     assert not (ended_up.run.data / "address").exists()
 
@@ -201,8 +201,8 @@ def test_the_environment_names_the_sandbox(running_up):
     assert re.search(r"^export SANDBOX_URL=http://127\.0\.0\.1:\d+$", text, flags=re.MULTILINE)
 
 
-def test_what_children_write_is_forwarded(ended_up):
-    assert "serve at work" in ended_up.errors
+def test_the_output_of_children_is_forwarded(ended_up):
+    assert "serve is running" in ended_up.errors
 
 
 def test_several_front_ends_and_workers_share_the_stores(start):
@@ -212,7 +212,7 @@ def test_several_front_ends_and_workers_share_the_stores(start):
 
 
 @pytest.mark.parametrize("role", ["gateway", "workers", "redis", "postgres"])
-def test_a_child_that_dies_is_replaced_and_the_ready_file_names_the_new_one(running_up, role):
+def test_a_killed_child_is_replaced_and_the_ready_file_has_the_new_process_id(running_up, role):
     before = running_up.facts()["pids"][role]
 
     os.kill(before[0] if isinstance(before, list) else before, signal.SIGKILL)
@@ -228,7 +228,7 @@ def answers(run: Run) -> bool:
         return False
 
 
-def test_a_signal_ends_everything_and_takes_the_ready_file_away(ended_up):
+def test_a_signal_ends_everything_and_removes_the_ready_file(ended_up):
     run = ended_up.run
 
     assert run.process.returncode == 0
@@ -238,11 +238,11 @@ def test_a_signal_ends_everything_and_takes_the_ready_file_away(ended_up):
     assert not (run.data / "postgres" / "cluster" / "postmaster.pid").exists()
 
 
-def test_it_comes_up_on_the_same_data_after_everything_was_killed(start):
+def test_it_starts_on_the_same_data_after_everything_was_killed(start):
     run = start("sandbox=true")
     before, address = run.facts(), run.facts()["base_url"].removeprefix("http://")
     for pid in [run.process.pid, *run.children()]:
-        # some die with their parent before their turn comes
+        # some children die with their parent before this loop reaches them
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     run.process.communicate()
@@ -254,7 +254,7 @@ def test_it_comes_up_on_the_same_data_after_everything_was_killed(start):
     assert not set(after["pids"]["gateway"]) & set(before["pids"]["gateway"])
 
 
-def test_it_comes_up_on_the_same_data_after_it_alone_was_killed(start):
+def test_it_starts_on_the_same_data_after_it_alone_was_killed(start):
     run = start()
     run.process.kill()
     run.process.communicate()
@@ -263,22 +263,22 @@ def test_it_comes_up_on_the_same_data_after_it_alone_was_killed(start):
     assert start().facts()["client_secret"] == "sesame"
 
 
-def test_a_second_one_on_the_same_data_is_refused(running_up):
+def test_a_second_gateway_in_the_same_directory_is_refused(running_up):
     second = Run(running_up.data.parent)
-    _, said = second.process.communicate(timeout=30)
+    _, errors = second.process.communicate(timeout=30)
 
     assert second.process.returncode == 1
-    assert f"is in use by process {running_up.process.pid}" in said
+    assert f"is in use by process {running_up.process.pid}" in errors
     assert answers(running_up)
 
 
-def test_a_taken_port_is_an_error_before_anything_is_started(place):
+def test_a_port_in_use_is_an_error_before_anything_is_started(place):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         run = Run(place, f'bind="127.0.0.1:{taken.getsockname()[1]}"')
-        _, said = run.process.communicate(timeout=30)
+        _, errors = run.process.communicate(timeout=30)
 
     assert run.process.returncode == 1
-    assert "is taken by another program" in said
+    assert "is in use by another program" in errors
     assert not (place / "data" / "postgres").exists()
 
 
@@ -286,35 +286,35 @@ def test_a_front_end_that_cannot_start_ends_it_with_the_reason(place):
     broken = json.dumps([sys.executable, str(Path(__file__).with_name("stand_in.py")), "broken"])
 
     run = Run(place, f"command={broken}")
-    _, said = run.process.communicate(timeout=60)
+    _, errors = run.process.communicate(timeout=60)
 
     assert run.process.returncode == 1
-    assert "the moon is in the wrong phase" in said.splitlines()[-1]
+    assert "the disk is full" in errors.splitlines()[-1]
 
 
-def test_a_front_end_that_cannot_use_a_setting_is_not_started_again(place):
-    misled = json.dumps([sys.executable, str(Path(__file__).with_name("stand_in.py")), "misled"])
+def test_a_front_end_with_an_invalid_setting_is_not_restarted(place):
+    invalid = json.dumps([sys.executable, str(Path(__file__).with_name("stand_in.py")), "invalid"])
 
-    run = Run(place, f"command={misled}", "workers=0")
-    _, said = run.process.communicate(timeout=60)
+    run = Run(place, f"command={invalid}", "workers=0")
+    _, errors = run.process.communicate(timeout=60)
 
     assert run.process.returncode == 1
-    assert said.splitlines()[-1] == "GATEWAY_MOON: the wrong phase"
-    assert said.count("gateway-1 ended with status 2") == 1
+    assert errors.splitlines()[-1] == "GATEWAY_X: is not a number"
+    assert errors.count("gateway-1 ended with status 2") == 1
 
 
-def test_a_lost_key_is_an_error_that_says_so(start, place):
+def test_a_lost_key_file_is_an_error(start, place):
     start().stop()
     (place / "data" / "encryption.keys").unlink()
 
     run = Run(place)
-    _, said = run.process.communicate(timeout=30)
+    _, errors = run.process.communicate(timeout=30)
 
     assert run.process.returncode == 1
-    assert "Put it back from your backup" in said
+    assert "Restore it from your backup" in errors
 
 
-def test_the_sandbox_stands_in_for_the_kinds(running_up):
+def test_requests_to_the_kinds_go_to_the_sandbox(running_up):
     serving = next((running_up.data.parent / "notes").glob("serve-*"))
 
     upstream = dict(line.split("=", 1) for line in serving.read_text().splitlines())["GATEWAY_UPSTREAM_SUPPORT_DESK"]
