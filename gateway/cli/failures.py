@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from enum import IntEnum
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from gateway import errors
 from gateway.cli.causes import cause_of, is_about_settings
@@ -129,11 +127,18 @@ def errors_as_exit_codes() -> Iterator[None]:
 def complain(line: str) -> None:
     """Print an error line on stderr; red on a terminal."""
     if sys.stderr.isatty():
-        Console(stderr=True, soft_wrap=True).print(Text.assemble(("Error: ", "bold red"), line))
+        _print_styled(line, "bold red", prefix="Error: ")
     else:
         print(f"Error: {line}", file=sys.stderr)
 
 
 def note(line: str) -> None:
     """Print a remark on stderr, so that stdout holds results only."""
-    Console(stderr=True, soft_wrap=True).print(Text(printable(line), style="dim"))
+    _print_styled(printable(line), "dim")
+
+
+def _print_styled(line: str, style: str, prefix: str = "") -> None:
+    from rich.console import Console  # a third of the start of a command, and most end without
+    from rich.text import Text
+
+    Console(stderr=True, soft_wrap=True).print(Text.assemble((prefix, style), line) if prefix else Text(line, style))

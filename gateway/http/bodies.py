@@ -58,7 +58,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"
 class Body(BaseModel):
     """A request body: unknown members are refused by name, and values are not converted."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     #: examples for the OpenAPI document, by name
     EXAMPLES: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -67,7 +67,7 @@ class Body(BaseModel):
 class QueryString(BaseModel):
     """A query string: unknown members are refused by name, and text such as `5` is converted."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     #: the example for the OpenAPI document
     EXAMPLE: ClassVar[Mapping[str, Any]] = {}
@@ -76,7 +76,7 @@ class QueryString(BaseModel):
 class Form(BaseModel):
     """A form: unknown members are ignored, as RFC 6749 §3.2 requires."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     #: examples for the OpenAPI document, by name
     EXAMPLES: ClassVar[Mapping[str, Mapping[str, Any]]] = {}

@@ -16,28 +16,12 @@ from gateway.kinds.bulk import ITEMS
 from gateway.kinds.long_running import FollowUp, ResultRequest
 from gateway.kinds.members import media_type
 from gateway.kinds.paging import Paging
-from gateway.kinds.requests import Action, ParamStyle
+from gateway.kinds.placements import Placement, json_schema, placements_of, plain_name
+from gateway.kinds.requests import Action
 from gateway.kinds.sources import SpecError
 from gateway.kinds.spec import ConnectorSpec, Entity
 from gateway.kinds.suggestions import canonical, did_you_mean, known_actions
 from gateway.kinds.sunsets import call_sunsets, sunset_headers
-
-#: the spec language's own keywords beside those of JSON Schema: where a param goes and its name there
-PLACEMENT_KEYWORDS = ("in", "as", "style", "explode", "text")
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where a param goes in the request, and its name there."""
-
-    name: str
-    where: str
-    wire: str
-    #: how a list or an object is written there; None leaves it to the place
-    style: ParamStyle | None = None
-    explode: bool = True
-    #: the text that is sent, with params in it: `refs/heads/{branch}`; None sends the value itself
-    text: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,19 +54,7 @@ class Operation:
 
     @cached_property
     def placements(self) -> tuple[Placement, ...]:
-        by_default = "query" if self.method in ("GET", "DELETE") else "body"
-        in_path = set(re.findall(r"{(\w+)}", self.action.request))
-        return tuple(
-            Placement(
-                name,
-                "path" if name in in_path else schema.get("in", by_default),
-                schema.get("as", name),
-                ParamStyle(schema["style"]) if "style" in schema else None,
-                schema.get("explode", True),
-                schema.get("text"),
-            )
-            for name, schema in self.action.params.items()
-        )
+        return placements_of(self.action)
 
     @cached_property
     def path_params(self) -> tuple[str, ...]:
@@ -123,7 +95,7 @@ class Operation:
         """JSON Schema 2020-12 of the params as callers see them."""
         return {
             "type": "object",
-            "properties": {name: _json_schema(schema) for name, schema in self.action.params.items()},
+            "properties": {name: json_schema(schema) for name, schema in self.action.params.items()},
             "required": list(self.action.required),
             "additionalProperties": False,
             **self.action.constraints,
@@ -297,15 +269,6 @@ class Operation:
         return next((operation for without, operation in self._alternatives if without not in params), self)
 
 
-def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    return {keyword: value for keyword, value in schema.items() if keyword not in PLACEMENT_KEYWORDS}
-
-
-def plain_name(param: str) -> str:
-    """The name of a param as tool formats accept it: with underscores in place of brackets and the like."""
-    return re.sub(r"[^a-zA-Z0-9_.-]+", "_", param).strip("_")
-
-
 @dataclass(frozen=True)
 class Kind:
     """One kind of application: its spec and its operations."""
@@ -319,10 +282,23 @@ class Kind:
     @cached_property
     def operations(self) -> dict[tuple[str, str], Operation]:
         return {
-            (entity_id, action_id): Operation(self.spec, entity_id, action_id, action)
-            for entity_id, entity in self.spec.entities.items()
-            for action_id, action in entity.actions.items()
+            (entity_id, action_id): operation
+            for entity_id in self.spec.entities
+            for action_id, operation in self.operations_of(entity_id).items()
         }
+
+    def operations_of(self, entity_id: str) -> dict[str, Operation]:
+        """By action id; made once for each entity, because a call needs no other."""
+        made = self._by_entity.get(entity_id)
+        if made is None:
+            actions = self.entity(entity_id).actions
+            made = {action_id: Operation(self.spec, entity_id, action_id, actions[action_id]) for action_id in actions}
+            made = self._by_entity.setdefault(entity_id, made)
+        return made
+
+    @cached_property
+    def _by_entity(self) -> dict[str, dict[str, Operation]]:
+        return {}
 
     def actions_of(self, entity_id: str) -> list[str]:
         """The action ids of an entity, `context_store_search` among them where it is offered."""
@@ -339,12 +315,13 @@ class Kind:
     def operation(self, entity_id: str, action_id: str) -> Operation:
         """The operation; `search` is understood as `api_search`."""
         is_search = action_id in ("search", "api_search")
-        operation = self.operations.get((entity_id, "api_search" if is_search else action_id))
+        operations = self.operations_of(entity_id)
+        operation = operations.get("api_search" if is_search else action_id)
         if operation is None:
             actions = self.actions_of(entity_id)
             # Where the application has no search, the copy may have one.
             hint = known_actions(SEARCH_ACTION if is_search else action_id, actions)
-            shown = next((each for each in self.operations.values() if each.entity_id == entity_id), None)
+            shown = next(iter(operations.values()), None)
             raise UnknownAction(
                 f"{self.name} {entity_id} has no action {action_id!r}; {hint}",
                 extra={"example": shown.example} if shown else None,

@@ -1,7 +1,7 @@
 """Kinds from folders of specs: the shipped ones, and those of the operator, which are checked first."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.lint.kind import linted_kind
 from gateway.kinds.lint.reading import errors_of
-from gateway.kinds.sources import LintError, SpecError, read_yaml
-from gateway.kinds.spec import ConnectorSpec
+from gateway.kinds.sources import LintError, SpecError, entity_files, read_yaml
+from gateway.kinds.spec import ConnectorSpec, Entity
 
 
 def shipped_specs() -> Path:
@@ -35,14 +35,14 @@ def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
     """All shipped kinds and those in the extra folders (`GATEWAY_SPECS`); raises SpecError for a missing folder.
 
     A kind of an extra folder whose spec has errors is not served: it is among the catalog's `refused`. Shipped kinds
-    are checked by the tests.
+    are checked by the tests; the file of each of their entities is read when the entity is first asked for.
     """
     kinds: dict[str, Kind] = {}
     errors: list[LintError]
     refused: dict[str, SpecError] = {}
     shipped = shipped_specs()
     for folder in spec_folders(extra):
-        kind, errors = (load_kind(folder), []) if folder.parent == shipped else linted_kind(folder)
+        kind, errors = (_shipped_kind(folder), []) if folder.parent == shipped else linted_kind(folder)
         if kind is None or errors:
             name = kind_name_of(folder)
             kinds.pop(name, None)
@@ -64,10 +64,35 @@ def kind_name_of(folder: Path) -> str:
 def load_kind(folder: Path) -> Kind:
     """The kind in a folder: `connector.yaml` and one file for each entity; raises SpecError."""
     document = read_yaml(folder / "connector.yaml")
-    entity_files = sorted(path for path in folder.glob("*.yaml") if path.name != "connector.yaml")
-    document["entities"] = {path.stem: read_yaml(path) for path in entity_files}
+    document["entities"] = {path.stem: read_yaml(path) for path in entity_files(folder)}
     try:
         spec = ConnectorSpec.model_validate(document)
     except ValidationError as error:
         raise SpecError(list(errors_of(folder, error))) from error
     return Kind(spec)
+
+
+def _shipped_kind(folder: Path) -> Kind:
+    spec = ConnectorSpec.model_validate(read_yaml(folder / "connector.yaml"))
+    return Kind(spec.model_copy(update={"entities": _EntityFiles(folder)}))
+
+
+class _EntityFiles(Mapping[str, Entity]):
+    """The entities of a shipped kind by id. Each file is read at first use: a start would read hundreds of files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._files = {path.stem: path for path in entity_files(folder)}
+        self._entities: dict[str, Entity] = {}
+
+    def __getitem__(self, entity_id: str) -> Entity:
+        entity = self._entities.get(entity_id)
+        if entity is None:
+            read = Entity.model_validate(read_yaml(self._files[entity_id]))
+            entity = self._entities.setdefault(entity_id, read)  # all threads share the first one
+        return entity
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)

@@ -44,7 +44,7 @@ ContentType = Annotated[str, AfterValidator(_content_type)]
 
 
 class Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
 
 class CheckedModel(Model):

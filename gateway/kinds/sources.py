@@ -58,6 +58,11 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return document
 
 
+def entity_files(folder: Path) -> list[Path]:
+    """The files of a kind's entities: each is named for the entity's id."""
+    return sorted(path for path in folder.glob("*.yaml") if path.name != "connector.yaml")
+
+
 def _holds_itself(value: Any, around: set[int], checked: set[int]) -> bool:
     """Whether a value is one of those `around` it, or holds one that is."""
     if not isinstance(value, dict | list) or id(value) in checked:

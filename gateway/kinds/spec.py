@@ -91,7 +91,7 @@ class ConnectorSpec(Model):
     property_names: dict[str, str] = Field(default_factory=dict)
     #: JSON Schemas that params refer to as `$ref: "#/$defs/name"`
     definitions: dict[Identifier, JsonSchema] = Field(default_factory=dict)
-    entities: dict[Identifier, Entity] = Field(default_factory=dict)
+    entities: Mapping[Identifier, Entity] = Field(default_factory=dict)
 
     @property
     def display_name(self) -> str:

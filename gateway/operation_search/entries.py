@@ -8,7 +8,8 @@ from typing import Any
 from gateway.contract.kinds import Effect
 from gateway.errors import InvalidParams, UnknownAction
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.kinds.catalog import Catalog, Kind, plain_name
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.placements import plain_name
 from gateway.kinds.requests import Action
 from gateway.kinds.search_schema import search_example, search_params_schema
 from gateway.kinds.spec import Entity

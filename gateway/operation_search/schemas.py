@@ -7,7 +7,7 @@ constraints there become sentences of the description; the gateway checks them i
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gateway.kinds.catalog import plain_name
+from gateway.kinds.placements import plain_name
 from gateway.operation_search.entries import OperationEntry
 
 _AT_THE_TOP = ("type", "properties", "required", "additionalProperties")

@@ -9,7 +9,8 @@ import jsonschema_rs
 import msgspec
 from yarl import URL
 
-from gateway.kinds.catalog import PLACEMENT_KEYWORDS, Kind, Operation
+from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.placements import PLACEMENT_KEYWORDS
 from gateway.sandbox import paging
 from gateway.sandbox.bulk import bulk_handler
 from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply, put

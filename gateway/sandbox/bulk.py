@@ -9,7 +9,8 @@ from typing import Any
 
 from gateway.contract.kinds import Effect
 from gateway.kinds.bulk import ITEMS, Bulk
-from gateway.kinds.catalog import Operation, Placement
+from gateway.kinds.catalog import Operation
+from gateway.kinds.placements import Placement
 from gateway.sandbox import filters
 from gateway.sandbox.calls import Call, Handler, Refusal, Reply, nested, put
 from gateway.sandbox.operations import Operations

@@ -14,9 +14,10 @@ import msgspec
 from yarl import URL
 
 from gateway.errors import FieldError, InternalError, InvalidParams, UpstreamInvalidResponse
-from gateway.kinds.catalog import Operation, Placement
+from gateway.kinds.catalog import Operation
 from gateway.kinds.graphql_documents import with_selection
 from gateway.kinds.members import CSV, FORM, MULTIPART, is_json
+from gateway.kinds.placements import Placement
 from gateway.kinds.requests import ParamStyle
 
 _ENCODER = msgspec.json.Encoder()

@@ -146,6 +146,15 @@ def test_a_fault_of_a_spec_is_told_with_file_and_line(folder, file, old, new, li
     assert said in lint_error.message
 
 
+def test_an_entity_of_a_shipped_kind_is_read_once_and_unknown_ones_are_refused_with_a_hint():
+    kind = load_catalog().kind("support-desk")
+
+    assert kind.entity("tickets") is kind.entity("tickets")
+    assert kind.operation("tickets", "list") is kind.operations["tickets", "list"]
+    with pytest.raises(UnknownEntity, match="did you mean tickets"):
+        kind.operation("tickts", "list")
+
+
 def test_a_folder_that_is_not_there_is_told():
     with pytest.raises(SpecError, match="/nowhere/specs"):
         load_catalog(["/nowhere/specs"])

@@ -54,6 +54,7 @@ CLAIM = f"""
 RELEASE = "UPDATE context_entities SET held_by = NULL WHERE id = $1 AND held_by = $2"
 RUN_SOON = "UPDATE context_entities SET next_sync_at = now() WHERE id = $1"
 # Connectors made before their kind could be searched, or by a process that died right after.
+ACTIVE_KINDS = "SELECT DISTINCT kind FROM connectors WHERE deleted_at IS NULL AND status = 'active'"
 UNREGISTERED = """
     SELECT c.id, c.organization_id, c.kind FROM connectors AS c
     LEFT JOIN (SELECT connector_id, count(*) AS entities FROM context_entities GROUP BY connector_id) AS registered
@@ -138,6 +139,11 @@ async def release(connection: Connection, entity: StoredEntity, job_id: UUID) ->
 async def run_soon(connection: Connection, entity: StoredEntity) -> None:
     """Make its run due now."""
     await connection.execute(RUN_SOON, entity.id)
+
+
+async def active_kinds(connection: Connection) -> set[str]:
+    """The kinds of all active connectors."""
+    return {row["kind"] for row in await connection.fetch(ACTIVE_KINDS, timeout=30)}
 
 
 async def unregistered(connection: Connection, expected: Mapping[str, int], limit: int) -> list[tuple[UUID, UUID, str]]:

@@ -135,9 +135,10 @@ class Synchronization:
         """Begin the copies of connectors that have none yet, or not all; how many connectors."""
         if not self.is_automatic:
             return 0
-        expected = {kind.name: len(sources.synchronized(kind)) for kind in self.catalog}
         async with self.database.system() as connection:
-            lacking = await schedule.unregistered(connection, expected, _MAX)
+            served = self.catalog.kinds.keys() & await schedule.active_kinds(connection)
+            expected = {name: len(sources.synchronized(self.catalog.kind(name))) for name in served}
+            lacking = await schedule.unregistered(connection, expected, _MAX) if expected else []
         for connector_id, organization_id, kind_name in lacking:
             kind = self.catalog.kind(kind_name)
             async with self.database.tenant(organization_id) as connection, connection.transaction():

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from gateway.contract.kinds import Effect
 from gateway.errors import InvalidParams
 from gateway.kinds import params as checks
-from gateway.kinds.catalog import Kind, Operation, Placement
+from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.graphql_documents import FIELD_NAMES, has_fragment
 from gateway.kinds.lint import bulk, long_running
 from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolved, without_meaning
 from gateway.kinds.members import FORM, MULTIPART, is_json, media_type
+from gateway.kinds.placements import Placement
 from gateway.kinds.requests import Action
 from gateway.kinds.rule_names import known_rules
 from gateway.kinds.suggestions import did_you_mean

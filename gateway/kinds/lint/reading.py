@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from gateway.kinds.editor_schema import members_at
-from gateway.kinds.sources import LintError, SpecError, lint_error, read_yaml
+from gateway.kinds.sources import LintError, SpecError, entity_files, lint_error, read_yaml
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean, nearest
 
@@ -101,7 +101,7 @@ def read_leniently(folder: Path) -> SpecReading:
 def _document(folder: Path, reading: SpecReading) -> dict[str, Any]:
     """The files as one document, without those that are not YAML."""
     documents: dict[str, dict[str, Any]] = {}
-    for path in [folder / "connector.yaml", *_entity_files(folder)]:
+    for path in [folder / "connector.yaml", *entity_files(folder)]:
         try:
             documents[path.stem] = read_yaml(path)
         except SpecError as error:
@@ -109,10 +109,6 @@ def _document(folder: Path, reading: SpecReading) -> dict[str, Any]:
             is_whole = path.stem == "connector"
             reading.left_out |= {(name,) for name in _OF_CONNECTOR} if is_whole else {("entities", path.stem)}
     return {**documents.pop("connector", {}), "entities": documents}
-
-
-def _entity_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*.yaml") if path.name != "connector.yaml")
 
 
 def _is_missing(details: ErrorDetails) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from gateway.kinds.catalog import PLACEMENT_KEYWORDS
+from gateway.kinds.placements import PLACEMENT_KEYWORDS
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean, nearest
 
