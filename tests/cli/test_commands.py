@@ -455,14 +455,13 @@ def commands(command, *names):
     return [found for name, child in children for found in commands(child, *names, name)]
 
 
-@pytest.mark.parametrize(("words", "found"), commands(main), ids=lambda each: each if isinstance(each, str) else "")
-def test_no_option_overwrites_an_argument(words, found):
-    arguments = {each.name for each in found.params if isinstance(each, click.Argument)}
-    options = {each.name for each in found.params if isinstance(each, click.Option)}
+def test_no_option_overwrites_an_argument():
+    for words, found in commands(main):
+        arguments = {each.name for each in found.params if isinstance(each, click.Argument)}
+        options = {each.name for each in found.params if isinstance(each, click.Option)}
+        assert arguments & options == set(), words
 
-    assert arguments & options == set(), words
 
-
-@pytest.mark.parametrize(("words", "found"), commands(main), ids=lambda each: each if isinstance(each, str) else "")
-def test_every_option_has_a_help_text(words, found):
-    assert [each.name for each in found.params if isinstance(each, click.Option) and not each.help] == [], words
+def test_every_option_has_a_help_text():
+    for words, found in commands(main):
+        assert [each.name for each in found.params if isinstance(each, click.Option) and not each.help] == [], words

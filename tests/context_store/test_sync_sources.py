@@ -12,7 +12,6 @@ from tests.harness.catalog import example_environment, shipped_catalog
 
 CATALOG = shipped_catalog()
 NOW = 1_767_225_600.0
-EVERYTHING = [(kind.name, entity) for kind in CATALOG for entity in sources.synchronized(kind)]
 
 
 def source(kind, entity):
@@ -35,9 +34,14 @@ def after(source_, place, answer, parent=None):
     return listing.after(place, answer, listing.params(place, parent))
 
 
-@pytest.mark.parametrize(("kind", "entity"), EVERYTHING)
-def test_every_copy_has_a_request_for_everything_and_one_for_changes(kind, entity):
-    spec, found = CATALOG.kind(kind).spec, source(kind, entity)
+def test_every_copy_has_a_request_for_everything_and_one_for_changes(subtests):
+    for kind in CATALOG:
+        for entity in sources.synchronized(kind):
+            with subtests.test(f"{kind.name} {entity}"):
+                assert_requests(source(kind.name, entity))
+
+
+def assert_requests(found):
     parent_spec = found.sync.parent
     members = [] if parent_spec is None else [path[0] for path in parent_spec.params.values()]
     parent = ParentRecord("P", dict.fromkeys(members, "P1")) if parent_spec else None
@@ -49,11 +53,8 @@ def test_every_copy_has_a_request_for_everything_and_one_for_changes(kind, entit
         listing = found.listing(place)
         params = listing.params(place, parent)
         call = PreparedCall.of(listing.operation, params)
-        request = requested(call)
         assert set(params) <= set(listing.operation.action.params)
-        assert "{" not in str(request.url.human_repr())
-        assert request.url.host == requested(call).url.host
-        assert spec.hosts
+        assert "{" not in requested(call).url.human_repr()
 
 
 @pytest.mark.parametrize(

@@ -159,48 +159,45 @@ def test_entities_and_actions_are_those_of_the_documents(kind):
     assert {entity for entity, _ in promised} == set(kinds_of_document_1()[kind].split(", "))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1]}.{row[2]}")
-def test_params_are_those_of_the_documents(row):
-    kind, entity, action, params = row
-    operation = CATALOG.kind(kind).operation(entity, action)
-    promised = named_params(params)
+def test_params_are_those_of_the_documents(subtests):
+    for kind, entity, action, params in ROWS:
+        with subtests.test(f"{kind} {entity}.{action}"):
+            operation = CATALOG.kind(kind).operation(entity, action)
+            promised = named_params(params)
 
-    offered = {name for name in operation.action.params if (kind, name) not in ADDED}
-    assert offered == {name for name in promised if (kind, name) not in ADDED}
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1]}.{row[2]}")
-def test_what_is_starred_is_required(row):
-    kind, entity, action, params = row
-    operation = CATALOG.kind(kind).operation(entity, action)
-    starred = {name for name, said in named_params(params).items() if said.startswith("*")}
-
-    missing = {
-        name: operation.validator.is_valid(
-            {other: value for other, value in operation.action.example.items() if other != name}
-        )
-        for name in starred
-    }
-    assert missing == dict.fromkeys(starred, False)
-    assert operation.validator.is_valid(operation.action.example)
+            offered = {name for name in operation.action.params if (kind, name) not in ADDED}
+            assert offered == {name for name in promised if (kind, name) not in ADDED}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1]}.{row[2]}")
-def test_types_and_limits_are_those_of_the_documents(row):
-    kind, entity, action, params = row
-    operation = CATALOG.kind(kind).operation(entity, action)
+def test_what_is_starred_is_required(subtests):
+    for kind, entity, action, params in ROWS:
+        with subtests.test(f"{kind} {entity}.{action}"):
+            operation = CATALOG.kind(kind).operation(entity, action)
+            starred = {name for name, said in named_params(params).items() if said.startswith("*")}
 
-    for name, said in named_params(params).items():
-        schema = declared_of(operation, name)
-        types = schema.get("type", [])
-        declared = re.match(r"\*? ?\((integer|string|boolean|object|array)", said)
-        limit = re.search(r"max (\d+)", said)
-        assert declared is None or declared[1] in ([types] if isinstance(types, str) else types), name
-        assert limit is None or int(limit[1]) in (
-            schema.get("maximum"),
-            schema.get("maxItems"),
-            schema.get("maxLength"),
-        ), name
+            missing = {
+                name: operation.validator.is_valid(
+                    {other: value for other, value in operation.action.example.items() if other != name}
+                )
+                for name in starred
+            }
+            assert missing == dict.fromkeys(starred, False)
+            assert operation.validator.is_valid(operation.action.example)
+
+
+def test_types_and_limits_are_those_of_the_documents(subtests):
+    for kind, entity, action, params in ROWS:
+        operation = CATALOG.kind(kind).operation(entity, action)
+        for name, said in named_params(params).items():
+            with subtests.test(f"{kind} {entity}.{action} {name}"):
+                schema = declared_of(operation, name)
+                types = schema.get("type", [])
+                declared = re.match(r"\*? ?\((integer|string|boolean|object|array)", said)
+                limit = re.search(r"max (\d+)", said)
+                assert declared is None or declared[1] in ([types] if isinstance(types, str) else types)
+                assert limit is None or int(limit[1]) in [
+                    schema.get(keyword) for keyword in ("maximum", "maxItems", "maxLength")
+                ]
 
 
 def test_search_fields_of_chat_messages_are_those_of_the_documents():

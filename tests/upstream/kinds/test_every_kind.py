@@ -10,7 +10,7 @@ from gateway.errors import GatewayError, InvalidCredentials, InvalidParams, Upst
 from gateway.kinds.params import validated
 from gateway.upstream.auth import checked_credentials
 from tests.upstream.judged import read
-from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Pages, Refused, all_cases, response
+from tests.upstream.kinds.cases import Cases, Pages, all_cases, response
 from tests.upstream.kinds.conftest import kind_named
 
 KINDS = all_cases()
@@ -18,13 +18,9 @@ each_kind = pytest.mark.parametrize("cases", KINDS, ids=lambda cases: cases.kind
 
 
 def each(table: Callable[[Cases], Iterable[Any]], name: Callable[[Any], object] = lambda _: "") -> pytest.MarkDecorator:
-    """A case of a table of each kind."""
+    """A test for each case of a table of each kind."""
     found = [pytest.param(cases, case, id=f"{cases.kind} {name(case)}") for cases in KINDS for case in table(cases)]
     return pytest.mark.parametrize(("cases", "case"), found)
-
-
-def action_of(case: Call | Refused | Answer | Pages) -> str:
-    return case.action
 
 
 @each_kind
@@ -32,9 +28,12 @@ def test_every_action_has_a_case(cases):
     assert {call.action for call in cases.calls} == {str(each) for each in kind_named(cases.kind).operations.values()}
 
 
-@each(lambda cases: cases.calls, action_of)
-def test_an_action_makes_its_request(offline, cases: Cases, case: Call):
-    case.assert_sent_by(offline(cases.kind, **cases.environment), cases.address, cases.headers)
+@each_kind
+def test_an_action_makes_its_request(subtests, offline, cases: Cases):
+    connector = offline(cases.kind, **cases.environment)
+    for case in cases.calls:
+        with subtests.test(case.action):
+            case.assert_sent_by(connector, cases.address, cases.headers)
 
 
 @each_kind
@@ -44,45 +43,54 @@ def test_every_example_is_valid(cases: Cases):
         assert validated(operation, example).keys() >= example.keys(), operation.name
 
 
-@each(lambda cases: cases.refused, action_of)
-def test_params_that_cannot_be_sent_are_refused_with_the_way_to_mend_them(cases: Cases, case: Refused):
-    with pytest.raises(InvalidParams) as refused:
-        validated(kind_named(cases.kind).operation(*case.action.split(".")), case.params)
+@each_kind
+def test_params_that_cannot_be_sent_are_refused_with_the_way_to_mend_them(subtests, cases: Cases):
+    for case in cases.refused:
+        with subtests.test(case.action, params=case.params):
+            with pytest.raises(InvalidParams) as refused:
+                validated(kind_named(cases.kind).operation(*case.action.split(".")), case.params)
 
-    found = {fault.field: fault.message for fault in refused.value.faults}
-    assert found.keys() == {case.field, *case.others}
-    assert case.said in found[case.field]
-
-
-@each(lambda cases: cases.answers, action_of)
-def test_an_answer_is_read_into_records_and_meta(cases: Cases, case: Answer):
-    operation = kind_named(cases.kind).operation(*case.action.split("."))
-
-    answer = read(operation, response(200, {}, case.body))
-
-    assert answer.decoded() == case.records
-    assert answer.meta == case.meta
+            found = {fault.field: fault.message for fault in refused.value.faults}
+            assert found.keys() == {case.field, *case.others}
+            assert case.said in found[case.field]
 
 
-@each(lambda cases: cases.failures, lambda failure: f"{failure.status} {failure.code}")
-def test_a_failure_is_read_for_what_it_means(cases: Cases, case: Failure):
-    operation = kind_named(cases.kind).operation(*case.action.split("."))
+@each_kind
+def test_an_answer_is_read_into_records_and_meta(subtests, cases: Cases):
+    for case in cases.answers:
+        with subtests.test(case.action):
+            operation = kind_named(cases.kind).operation(*case.action.split("."))
 
-    with pytest.raises(GatewayError) as raised:
-        read(operation, response(case.status, case.headers, case.body))
+            answer = read(operation, response(200, {}, case.body))
 
-    assert type(raised.value) is case.error
-    assert raised.value.upstream == UpstreamFault(case.status, case.code, case.message, case.request_id, case.field)
-    assert case.retry_after in (None, raised.value.retry_after)
+            assert answer.decoded() == case.records
+            assert answer.meta == case.meta
 
 
-@each(lambda cases: cases.bad_credentials)
-def test_credentials_that_do_not_fit_are_named(cases: Cases, case: BadCredentials):
-    with pytest.raises(InvalidCredentials) as refused:
-        checked_credentials(kind_named(cases.kind).spec, case.credentials)
+@each_kind
+def test_a_failure_is_read_for_what_it_means(subtests, cases: Cases):
+    for case in cases.failures:
+        with subtests.test(f"{case.status} {case.code}"):
+            operation = kind_named(cases.kind).operation(*case.action.split("."))
 
-    assert [fault.field for fault in refused.value.faults] == [case.field]
-    assert case.said in refused.value.detail
+            with pytest.raises(GatewayError) as raised:
+                read(operation, response(case.status, case.headers, case.body))
+
+            fault = UpstreamFault(case.status, case.code, case.message, case.request_id, case.field)
+            assert type(raised.value) is case.error
+            assert raised.value.upstream == fault
+            assert case.retry_after in (None, raised.value.retry_after)
+
+
+@each_kind
+def test_credentials_that_do_not_fit_are_named(subtests, cases: Cases):
+    for case in cases.bad_credentials:
+        with subtests.test(case.field):
+            with pytest.raises(InvalidCredentials) as refused:
+                checked_credentials(kind_named(cases.kind).spec, case.credentials)
+
+            assert [fault.field for fault in refused.value.faults] == [case.field]
+            assert case.said in refused.value.detail
 
 
 @each(lambda cases: cases.authorizations)
@@ -100,7 +108,7 @@ async def test_the_health_check_asks_for_little_with_the_credentials_of_its_meth
     assert cases.headers.items() <= asked.headers.items()
 
 
-@each(lambda cases: cases.pages, action_of)
+@each(lambda cases: cases.pages, lambda pages: pages.action)
 async def test_pages_are_turned_with_the_credentials_on_each_request(upstream, connect, cases: Cases, case: Pages):
     for answer, headers in zip_longest(case.answers, case.headers):
         upstream.answers(answer, headers=headers)
