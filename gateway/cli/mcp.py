@@ -50,7 +50,7 @@ async def _serve(
             answer = await _local(stack, in_process, upstream)
         try:
             reader, writer = await stack.enter_async_context(stdio.standard_streams())
-        except stdio.NotPipes as error:
+        except stdio.NoPipes as error:
             raise click.UsageError(str(error)) from error
         await stdio.serve(reader, writer, answer)
 

@@ -1,1 +1,1 @@
-"""The Model Context Protocol: messages, dispatch and transports, whatever tools a server registers."""
+"""The Model Context Protocol: messages, dispatch and transports, without any tools."""

@@ -1,4 +1,4 @@
-"""One request: its caller, the capabilities of the client, and the way to report progress."""
+"""The context of a request: its caller, the client's capabilities, and methods that send progress and log events."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from gateway.agents.mcp.messages import Message, missing_capability, notificatio
 
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
-#: RFC 5424, the least severe first
+#: levels of RFC 5424, the least severe first
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -20,9 +20,9 @@ class Context:
 
     message: Message
     version: str
-    #: sends a notification that belongs to this request
+    #: sends a notification for this request
     send: Send
-    #: the caller, as the transport authenticated it; opaque to the protocol
+    #: the caller that the transport authenticated; the protocol does not read it
     caller: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -31,7 +31,7 @@ class Context:
         return self.message.capabilities
 
     def can(self, capability: str, mode: str | None = None) -> bool:
-        """Whether the client declared a capability, and a mode of it; a bare `elicitation` means forms only."""
+        """Whether the client declared a capability, and a mode of it; `elicitation` without modes means forms only."""
         declared = self.capabilities.get(capability)
         if not isinstance(declared, Mapping) or mode is None:
             return isinstance(declared, Mapping)
@@ -45,7 +45,7 @@ class Context:
 
     @property
     def input_responses(self) -> Mapping[str, Any]:
-        """The user's answers by the keys of the questions."""
+        """The user's answers, by the keys of the questions."""
         value = self.message.params.get("inputResponses")
         return value if isinstance(value, Mapping) else {}
 
@@ -55,7 +55,7 @@ class Context:
         return value if isinstance(value, str) else None
 
     async def progress(self, progress: float, total: float | None = None, text: str | None = None) -> None:
-        """Send a progress notification if the client has asked for them."""
+        """Send a progress notification if the request has a progress token."""
         token = self.message.meta.get("progressToken")
         if token is None:
             return

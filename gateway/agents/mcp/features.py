@@ -15,7 +15,7 @@ Call = Callable[[Context, Mapping[str, Any]], Awaitable[Result]]
 
 @dataclass(frozen=True)
 class ServerTool:
-    """A tool as it is listed, and what runs it."""
+    """A tool: the members that `tools/list` returns, and the function that runs it."""
 
     name: str
     description: str
@@ -24,11 +24,11 @@ class ServerTool:
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] | None = None
     title: str | None = None
-    #: whether it cannot be served to a client without the extension for tasks
+    #: whether it needs a client with the extension for tasks
     needs_tasks: bool = False
 
     def as_document(self) -> dict[str, Any]:
-        """The tool as `tools/list` shows it."""
+        """The tool as an item of `tools/list`."""
         members = {
             "name": self.name,
             "title": self.title,
@@ -44,7 +44,7 @@ class ServerTool:
         return jsonschema_rs.Draft202012Validator(dict(self.input_schema))
 
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Everything wrong with the arguments, a sentence each."""
+        """Every fault of the arguments, one message each."""
         return [
             f"{'.'.join(map(str, fault.instance_path)) or 'arguments'}: {fault.message}"
             for fault in self.validator.iter_errors(dict(arguments))
@@ -53,7 +53,7 @@ class ServerTool:
 
 @dataclass(frozen=True)
 class ListPage:
-    """A list, whole on one page; `ttl_ms` is for how long it may be kept, `scope` for whom: `public` or `private`."""
+    """A complete list. Clients may cache it for `ttl_ms`; `scope` is `public`, or `private` to the caller."""
 
     items: Sequence[Mapping[str, Any]]
     ttl_ms: int = 300_000
@@ -64,10 +64,10 @@ class Tools(Protocol):
     """The tools that a caller may use."""
 
     async def listed(self, context: Context) -> ListPage:
-        """All of them, in a fixed order."""
+        """All tools, in a fixed order."""
 
     async def named(self, context: Context, name: str) -> ServerTool | None:
-        """The tool of that name."""
+        """The tool with that name."""
 
 
 class Resources(Protocol):
@@ -78,11 +78,11 @@ class Resources(Protocol):
     async def templates(self, context: Context) -> ListPage: ...
 
     async def read(self, context: Context, uri: str) -> Result:
-        """`{contents, ttlMs, cacheScope}`; raises RpcError for what is not there."""
+        """`{contents, ttlMs, cacheScope}`; raises RpcError for an unknown URI."""
 
 
 class Prompts(Protocol):
-    """Messages to begin with."""
+    """Prompts: messages with which a client begins a conversation."""
 
     async def listed(self, context: Context) -> ListPage: ...
 
@@ -96,7 +96,7 @@ class Completions(Protocol):
 
 
 class Tasks(Protocol):
-    """Calls that continue in the background; each raises RpcError for a task that is not the caller's."""
+    """Calls that continue in the background. Each method raises RpcError for a task that is not the caller's."""
 
     async def get(self, context: Context, task_id: str) -> Result: ...
 
@@ -115,12 +115,12 @@ class Subscriptions(Protocol):
         """The part of a filter that is served."""
 
     def notifications(self, context: Context, honored: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """Notifications as they come, until the server stops."""
+        """Notifications as they occur, until the server stops."""
 
 
 @dataclass(frozen=True)
 class EventSubscription:
-    """An event type with arguments, from a cursor on; without a cursor from now on."""
+    """An event type with arguments; events after the cursor, or new events if there is none."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -139,8 +139,7 @@ class Events(Protocol):
         """`{events, cursor, truncated, hasMore, nextPollMs}`; raises RpcError."""
 
     def stream(self, context: Context, subscription: EventSubscription) -> AsyncGenerator[dict[str, Any], None]:
-        """Notifications until the server stops, the first of them `notifications/events/active`; raises RpcError
-        before it."""
+        """Notifications until the server stops. The first is `notifications/events/active`; raises RpcError before."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The HTTP headers that repeat members of the body, so that intermediaries can route: they must agree with it."""
+"""Checks the HTTP headers that repeat members of the body for intermediaries: they must agree with the body."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ VERSION = "MCP-Protocol-Version"
 METHOD = "Mcp-Method"
 NAME = "Mcp-Name"
 PARAM_PREFIX = "Mcp-Param-"
-#: method → the member of params that `Mcp-Name` repeats
+#: method → the member of params whose value is in `Mcp-Name`
 NAMED_BY = {
     "tools/call": "name",
     "prompts/get": "name",
@@ -23,58 +23,58 @@ NAMED_BY = {
     "tasks/update": "taskId",
     "tasks/cancel": "taskId",
 }
-#: the keyword of a tool's input schema that names a param's header
+#: the keyword of an input schema with the name of an argument's header
 _KEYWORD = "x-mcp-header"
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 
 
 def version_of(message: Message, headers: Mapping[str, str]) -> str:
-    """The revision that a request is to be served by; raises RpcError when header and body do not agree on one."""
+    """The protocol version of a request; raises RpcError if header and body do not agree, or if it is not supported."""
     header = headers.get(VERSION)
     if message.version is not None or header not in (None, *HANDSHAKE_VERSIONS):
-        return _version_of_each(message, header)
+        return _repeated_version(message, header)
     if header is None and message.method != "initialize":
         raise _mismatch(f"{VERSION} is missing")
     return header or HANDSHAKE_VERSIONS[0]
 
 
-def _version_of_each(message: Message, header: str | None) -> str:
-    """The revision of a client that names it in every request."""
+def _repeated_version(message: Message, header: str | None) -> str:
+    """The version of a request that names it in header and body."""
     if message.version is None:
         if header not in VERSIONS:
             raise unsupported_version(str(header))
         raise RpcError(types.INVALID_PARAMS, f"_meta lacks {types.PROTOCOL_VERSION_META_KEY}")
     if header != message.version:
-        raise _mismatch(f"{VERSION} is {header!r}, and the body says {message.version!r}")
+        raise _mismatch(f"{VERSION} is {header!r}, but the body has {message.version!r}")
     if message.version not in VERSIONS:
         raise unsupported_version(message.version)
     return message.version
 
 
 def check_names(message: Message, headers: Mapping[str, str]) -> None:
-    """Raise RpcError unless `Mcp-Method` and `Mcp-Name` say what the body says."""
+    """Raise RpcError unless `Mcp-Method` and `Mcp-Name` agree with the body."""
     if headers.get(METHOD) != message.method:
-        raise _mismatch(f"{METHOD} is {headers.get(METHOD)!r}, and the body says {message.method!r}")
+        raise _mismatch(f"{METHOD} is {headers.get(METHOD)!r}, but the body has {message.method!r}")
     member = NAMED_BY.get(message.method)
     if member is None:
         return
     header, expected = headers.get(NAME), message.params.get(member)
     if header is None or decoded(header) != expected:
-        raise _mismatch(f"{NAME} is {header!r}, and the body says {expected!r}")
+        raise _mismatch(f"{NAME} is {header!r}, but the body has {expected!r}")
 
 
 def check_params(schema: Mapping[str, Any], arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-    """Raise RpcError unless each `Mcp-Param-…` header of a tool says what the argument says."""
+    """Raise RpcError unless each `Mcp-Param-…` header of a tool agrees with its argument."""
     for name, path, kind in annotated(schema):
         header, value = headers.get(PARAM_PREFIX + name), _at(arguments, path)
         if value is None and header is None:
             continue
         if value is None or header is None or not _agree(decoded(header), value, kind):
-            raise _mismatch(f"{PARAM_PREFIX}{name} is {header!r}, and the argument {'.'.join(path)} says {value!r}")
+            raise _mismatch(f"{PARAM_PREFIX}{name} is {header!r}, but the argument {'.'.join(path)} is {value!r}")
 
 
 def annotated(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """The params of a tool that have a header: its name, where the value stands, and its type."""
+    """The arguments of a tool that have a header: the header's name, the argument's path, and its type."""
     for member, inner in (schema.get("properties") or {}).items():
         if not isinstance(inner, dict):
             continue
@@ -84,11 +84,11 @@ def annotated(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator
 
 
 def decoded(value: str) -> str:
-    """A header's value, decoded where it is in base64; raises RpcError if it cannot be decoded."""
+    """A header's value, decoded if it is in base64; raises RpcError if it cannot be decoded."""
     match = _ENCODED.fullmatch(value)
     if match is None:
         if not all(character == "\t" or " " <= character <= "~" for character in value):
-            raise _mismatch(f"a header holds characters that are not visible ASCII: {value!r}")
+            raise _mismatch(f"a header contains characters that are not visible ASCII: {value!r}")
         return value
     try:
         return base64.b64decode(match[1], validate=True).decode()
@@ -97,7 +97,7 @@ def decoded(value: str) -> str:
 
 
 def encoded(value: str) -> str:
-    """A header's value as a client sends it: plain where that is safe."""
+    """A value as a header: plain if it is visible ASCII, else in base64."""
     is_plain = all(" " <= character <= "~" for character in value) and value == value.strip()
     if is_plain and not _ENCODED.fullmatch(value):
         return value

@@ -1,4 +1,4 @@
-"""The Streamable HTTP transport: one POST, one JSON answer or one stream of events; leaving the stream cancels."""
+"""The Streamable HTTP transport: a POST gets a JSON response or a stream of events; closing the stream cancels."""
 
 import asyncio
 import contextlib
@@ -23,9 +23,11 @@ from gateway.agents.mcp.messages import (
 from gateway.agents.mcp.server import Server
 
 _EVENTS = "text/event-stream"
-#: seconds between checks whether the client is connected, and without an event until a stream sends a keep-alive
-_POLL_INTERVAL, _KEEP_ALIVE = 0.5, 10.0
-#: seconds after which a silent answer becomes a stream, so that proxies do not time out
+#: seconds between checks whether the client is connected
+_POLL_INTERVAL = 0.5
+#: seconds without an event after which a stream sends a keep-alive
+_KEEP_ALIVE = 10.0
+#: seconds without a response after which it becomes a stream, so that proxies do not time out
 _TIMEOUT = 5.0
 
 
@@ -37,7 +39,7 @@ async def handle(
     caller: Any = None,
     response_headers: Mapping[str, str] | None = None,
 ) -> web.StreamResponse:
-    """The answer to one POST whose body was parsed."""
+    """The response to one POST with a parsed body."""
     try:
         message = message_of(document)
         if message.is_notification:
@@ -52,7 +54,7 @@ async def handle(
 
 
 def method_not_allowed() -> web.Response:
-    """GET and DELETE: there are no streams to reopen and no sessions to end."""
+    """The response to GET and DELETE: there are no streams to resume and no sessions to end."""
     return web.Response(status=405, headers={"Allow": "POST"})
 
 
@@ -63,7 +65,7 @@ def parse_error() -> web.Response:
 
 
 class _Exchange:
-    """One request in progress: the response is JSON if it is ready soon and alone, else a stream."""
+    """One request in progress. The response is JSON if it is ready soon and has no notifications, else a stream."""
 
     def __init__(
         self,
@@ -77,7 +79,7 @@ class _Exchange:
         self._request = request
         self._message = message
         self._headers = headers
-        #: notifications, and None behind the last
+        #: notifications, and None after the last one
         self._pending: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
         context = Context(message, version, self._pending.put, caller, request.headers)
         self._serving = asyncio.create_task(server.serve(context))
@@ -86,7 +88,7 @@ class _Exchange:
         self._streams = _EVENTS in request.headers.get("Accept", "")
 
     async def answered(self) -> web.StreamResponse:
-        """The response, sent whole; raises ConnectionError when the client has left."""
+        """The response; a stream is sent to its end. Raises ConnectionError if the client closed the connection."""
         try:
             await self._follow()
             document, error = self._outcome()
@@ -105,7 +107,7 @@ class _Exchange:
             return error_response(self._message.id, error), error
 
     async def _follow(self) -> None:
-        """Pass notifications on until the result is there."""
+        """Send notifications until the result is ready."""
         clock = asyncio.get_running_loop().time
         last = clock()
         while True:
@@ -143,7 +145,7 @@ class _Exchange:
 def _json(
     document: Mapping[str, Any], headers: Mapping[str, str] | None, error: RpcError | None = None
 ) -> web.Response:
-    """The document as the whole response, with the status and the headers of its error."""
+    """The document as a JSON response, with the status and the headers of its error."""
     status, more = (200, {}) if error is None else (error.status, error.headers)
     body = msgspec.json.encode(document)
     return web.Response(body=body, status=status, content_type="application/json", headers={**(headers or {}), **more})

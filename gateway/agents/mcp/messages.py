@@ -1,4 +1,4 @@
-"""JSON-RPC messages of the protocol: read, judged and answered; pure."""
+"""Parses, checks and builds the protocol's JSON-RPC messages. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from gateway.errors import GatewayError, RequestError, Unavailable
 
-#: revisions that are served, the newest first
+#: supported protocol versions, the newest first
 VERSIONS = (LATEST_MODERN_VERSION, "2025-11-25", "2025-06-18")
-#: revisions that begin with `initialize`
+#: protocol versions that begin with `initialize`
 HANDSHAKE_VERSIONS = tuple(version for version in VERSIONS if version not in MODERN_PROTOCOL_VERSIONS)
-#: the extension by which long calls continue in the background
+#: the extension for calls that continue in the background
 TASKS = "io.modelcontextprotocol/tasks"
-#: the extension by which clients poll or stream events (SEP-3415), and its error codes
+#: the extension for events that clients poll or stream (SEP-3415), and its error codes
 EVENTS = "io.modelcontextprotocol/events"
 NOT_FOUND, FORBIDDEN = -32023, -32024
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
@@ -34,7 +34,7 @@ _STATUS = {
 
 
 class RpcError(Exception):
-    """A JSON-RPC error: the request could not be served as a request; what a tool refuses is a result instead."""
+    """A JSON-RPC error: the request itself is invalid or failed. An error of a tool is a result instead."""
 
     def __init__(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
         self.code = code
@@ -62,13 +62,13 @@ class RefusedRequest(RpcError):
     """A GatewayError as a JSON-RPC error. `data` has its code and whether the same request may be sent again."""
 
     def __init__(self, error: GatewayError) -> None:
-        is_clients = isinstance(error, RequestError) and not error.retryable
+        is_client_error = isinstance(error, RequestError) and not error.retryable
         data: dict[str, Any] = {"code": error.code, "retryable": error.retryable}
         self._retry_after = error.retry_after
         if error.retry_after is not None:
             data["retry_after"] = error.retry_after
         self._is_unavailable = isinstance(error, Unavailable)
-        super().__init__(types.INVALID_PARAMS if is_clients else types.INTERNAL_ERROR, error.detail, data)
+        super().__init__(types.INVALID_PARAMS if is_client_error else types.INTERNAL_ERROR, error.detail, data)
 
     @property
     def status(self) -> int:
@@ -84,7 +84,7 @@ def invalid_params(message: str) -> RpcError:
 
 
 def missing_capability(required: Mapping[str, Any]) -> RpcError:
-    """The client did not declare what serving the request needs, in the shape of client capabilities."""
+    """The error for a request that needs these capabilities of the client."""
     return RpcError(
         types.MISSING_REQUIRED_CLIENT_CAPABILITY,
         "the request needs a capability that the client did not declare",
@@ -102,7 +102,7 @@ def unsupported_version(requested: str) -> RpcError:
 
 @dataclass(frozen=True)
 class Message:
-    """A request, or a notification when it has no id."""
+    """A request, or a notification if it has no id."""
 
     id: str | int | None
     method: str
@@ -119,29 +119,30 @@ class Message:
 
     @property
     def version(self) -> str | None:
-        """The revision that the request itself names, as those since 2026-07-28 do."""
+        """The protocol version in the request, which only versions since 2026-07-28 have."""
         version = self.meta.get(types.PROTOCOL_VERSION_META_KEY)
         return version if isinstance(version, str) else None
 
     @cached_property
     def capabilities(self) -> Mapping[str, Any]:
-        """The capabilities that the client declared for this request; earlier requests do not count."""
+        """The capabilities that the client declared in this request."""
         declared = self.meta.get(types.CLIENT_CAPABILITIES_META_KEY)
         return declared if isinstance(declared, dict) else {}
 
     @property
-    def takes_tasks(self) -> bool:
+    def has_tasks(self) -> bool:
+        """Whether the client declared the extension for tasks."""
         return TASKS in (self.capabilities.get("extensions") or {})
 
 
 def message_of(document: Any) -> Message:
-    """The message in a parsed body; raises RpcError for anything else, such as a batch."""
+    """The message in a parsed body; raises RpcError if it is not one message."""
     if isinstance(document, list):
-        raise RpcError(types.INVALID_REQUEST, "batches are not taken; send one message a request")
+        raise RpcError(types.INVALID_REQUEST, "batches are not supported; send one message per request")
     if not isinstance(document, dict) or document.get("jsonrpc") != "2.0":
         raise RpcError(types.INVALID_REQUEST, 'a message is a JSON object with "jsonrpc": "2.0"')
     if not isinstance(document.get("method"), str):
-        raise RpcError(types.INVALID_REQUEST, "method is missing; responses are not taken")
+        raise RpcError(types.INVALID_REQUEST, "method is missing; responses are not accepted")
     message_id = document.get("id")
     if "id" in document and (isinstance(message_id, bool) or not isinstance(message_id, str | int)):
         raise RpcError(types.INVALID_REQUEST, "id must be a string or an integer")
@@ -152,7 +153,7 @@ def message_of(document: Any) -> Message:
 
 
 def id_of(document: Any) -> str | int | None:
-    """The id of the response to a message that could not be read."""
+    """The id for the error response to an invalid message; None if the message has no valid id."""
     message_id = document.get("id") if isinstance(document, dict) else None
     return message_id if isinstance(message_id, str | int) and not isinstance(message_id, bool) else None
 

@@ -1,17 +1,17 @@
-"""Which pages may call from a browser: by the Origin that it sends, which a page cannot forge."""
+"""Checks the `Origin` header, which browsers set and pages cannot change."""
 
 from aiohttp import web
 from yarl import URL
 
 
 def is_origin_allowed(request: web.Request, allowed: frozenset[str]) -> bool:
-    """Whether the Origin is allowed: none (not a browser's page), the gateway's own, or one of the operator's."""
+    """Whether the request has no Origin, as one that is not from a browser, or an allowed one."""
     origin = request.headers.get("Origin")
     return origin is None or origin in allowed
 
 
 def origins_of(*urls: str) -> frozenset[str]:
-    """Origins as browsers send them; an origin on the loopback is allowed under each of its names."""
+    """The origins of URLs, as browsers send them; a loopback URL has three, for `localhost` and both addresses."""
     names = ("localhost", "127.0.0.1", "[::1]")
     found = {url: URL(url) for url in urls}
     return frozenset(

@@ -1,4 +1,4 @@
-"""The state that a server gets back with the answers to its questions: sealed, for one caller, one call, briefly."""
+"""Sealed `requestState`, which a client returns with the user's answers; valid for one caller and call, for minutes."""
 
 import hashlib
 from collections.abc import Mapping
@@ -11,17 +11,17 @@ from gateway.vault.sealed_text import NotOurs, SealedText
 
 
 class RequestStates:
-    """States as clients carry them from a question to its answer."""
+    """Seals and opens the states that clients return with answers."""
 
     def __init__(self, texts: SealedText) -> None:
         self._texts = texts
 
     def sealed(self, message: Message, caller: str, state: Mapping[str, Any]) -> str:
-        """The state for the caller to send back with the same call."""
+        """The sealed state, for the same caller and call."""
         return self._texts.sealed(state, _bound(message, caller))
 
     def opened(self, message: Message, caller: str) -> dict[str, Any] | None:
-        """The state that the client sent back, or None; raises RpcError if it was altered, is old or another's."""
+        """The state in the request, or None; raises RpcError if it was changed, has expired or is of another call."""
         sealed = message.params.get("requestState")
         if sealed is None:
             return None
@@ -33,7 +33,7 @@ class RequestStates:
 
 
 def _bound(message: Message, caller: str) -> bytes:
-    """The associated data of the state: the caller and the call, without the answers that were added since."""
+    """The associated data of the state: a hash of the caller and the call without the user's answers."""
     params = message.params
-    whole = [caller, message.method, params.get("name") or params.get("uri"), params.get("arguments")]
-    return hashlib.sha256(msgspec.json.encode(whole, order="deterministic")).digest()
+    members = [caller, message.method, params.get("name") or params.get("uri"), params.get("arguments")]
+    return hashlib.sha256(msgspec.json.encode(members, order="deterministic")).digest()

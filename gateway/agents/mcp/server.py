@@ -1,4 +1,4 @@
-"""A server of the protocol: its methods, and what each revision makes of their results."""
+"""A server of the protocol: its methods, and the form of their results in each protocol version."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -39,20 +39,20 @@ from gateway.errors import GatewayError, InternalError
 
 log = logging.getLogger(__name__)
 
-#: the experimental capability of a client that reads structured content and needs no copy of it as text
+#: the experimental capability of a client that reads structured content, and so needs no copy as text
 _STRUCTURED = "structuredContent"
 #: milliseconds that a client may cache the description of the server
 _TTL = 3_600_000
-#: results of these methods may ask for input
+#: methods whose results may be questions to the user
 _MAY_ASK = frozenset({"tools/call", "prompts/get", "resources/read"})
-#: members of results that came with 2026-07-28
+#: members of results that exist since 2026-07-28
 _NEW_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})
 
 Method = Callable[[Context], Awaitable[Result]]
 
 
 class Server:
-    """Serves requests one by one; nothing is remembered between them."""
+    """Serves requests; it has no state between them."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Server:
         return methods
 
     async def serve(self, context: Context) -> Result:
-        """The result of one request, as its revision has it; raises RpcError."""
+        """The result of one request, in the form of its protocol version; raises RpcError."""
         method = self._method(context)
         _check_shape(context)
         try:
@@ -132,7 +132,7 @@ class Server:
     def _method(self, context: Context) -> Method:
         name, is_handshake = context.message.method, context.version in HANDSHAKE_VERSIONS
         method = self._methods.get(name)
-        # Extensions have methods of their own; all others are in the registry of the revisions.
+        # The registry has the methods of each protocol version, but not those of extensions.
         is_extension = name.startswith(("tasks/", "events/"))
         is_known = (name, context.version) in CLIENT_REQUESTS or (is_extension and not is_handshake)
         if method is None or not is_known:
@@ -147,7 +147,7 @@ class Server:
         meta = {types.SERVER_INFO_META_KEY: self._info, **result.get("_meta", {})}
         return {"resultType": kind, **result, "_meta": meta}
 
-    # --- what the server is ---
+    # --- description of the server ---
 
     def _capabilities(self, *, is_handshake: bool) -> dict[str, Any]:
         registered = {
@@ -175,7 +175,7 @@ class Server:
         }
 
     async def _initialize(self, context: Context) -> Result:
-        """The handshake of earlier revisions; it creates no session."""
+        """The handshake of earlier protocol versions; it creates no session."""
         version = context.message.params.get("protocolVersion")
         return {
             "protocolVersion": version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0],
@@ -198,10 +198,10 @@ class Server:
         name, arguments = context.message.params["name"], context.message.params.get("arguments") or {}
         tool = await self._tools.named(context, name)
         if tool is None:
-            raise invalid_params(f"there is no tool {name!r}; tools/list has them all")
+            raise invalid_params(f"there is no tool {name!r}; tools/list returns all tools")
         if context.headers and context.version not in HANDSHAKE_VERSIONS:
             header_rules.check_params(tool.input_schema, arguments, context.headers)
-        if tool.needs_tasks and not context.message.takes_tasks:
+        if tool.needs_tasks and not context.message.has_tasks:
             raise missing_capability({"extensions": {TASKS: {}}})
         faults = tool.faults(arguments)
         if faults:
@@ -246,7 +246,7 @@ class Server:
         assert self._tasks
         task_id, responses = _task_id(context), context.message.params.get("inputResponses")
         if not isinstance(responses, Mapping):
-            raise invalid_params("inputResponses must be an object: the answers by the keys of their questions")
+            raise invalid_params("inputResponses must be an object: the answers, by the keys of the questions")
         await self._tasks.update(context, task_id, responses)
         return {}
 
@@ -284,7 +284,7 @@ class Server:
 
 
 def _check_shape(context: Context) -> None:
-    """Raise RpcError unless params and _meta fit the revision's schema, and for a cursor: every list has one page."""
+    """Raise RpcError if params or _meta do not match the version's schema, or if a list has a cursor."""
     message = context.message
     if (message.method, context.version) in CLIENT_REQUESTS:
         try:
@@ -295,7 +295,7 @@ def _check_shape(context: Context) -> None:
     elif types.CLIENT_CAPABILITIES_META_KEY not in message.meta:
         raise invalid_params(f"_meta lacks {types.CLIENT_CAPABILITIES_META_KEY}")
     if message.method.endswith("/list") and message.params.get("cursor") is not None:
-        raise invalid_params("cursor is not one that this server made: every list has one page")
+        raise invalid_params("cursor is invalid: every list has one page")
 
 
 def _page(member: str, listing: ListPage) -> Result:
@@ -304,14 +304,14 @@ def _page(member: str, listing: ListPage) -> Result:
 
 async def _send_all(context: Context, notifications: AsyncIterator[dict[str, Any]], meta: Mapping[str, Any]) -> None:
     """Send each notification with the id of its subscription."""
-    async with aclosing(notifications) as each_in_turn:  # type: ignore[type-var]
-        async for each in each_in_turn:
-            tagged = {**each["params"], "_meta": {**each["params"].get("_meta", {}), **meta}}
-            await context.send({**each, "params": tagged})
+    async with aclosing(notifications) as items:  # type: ignore[type-var]
+        async for item in items:
+            params = {**item["params"], "_meta": {**item["params"].get("_meta", {}), **meta}}
+            await context.send({**item, "params": params})
 
 
 def _subscription(context: Context) -> EventSubscription:
-    """The event type, its arguments and the cursor that a request names."""
+    """The event type, arguments and cursor of a request; raises RpcError."""
     params = context.message.params
     name, cursor, arguments = params.get("name"), params.get("cursor"), params.get("arguments")
     if not isinstance(name, str):
@@ -331,8 +331,8 @@ def _count(context: Context, name: str, least: int) -> int | None:
 
 
 def _task_id(context: Context) -> str:
-    """The task that a request is about; only clients that declared the extension may ask."""
-    if not context.message.takes_tasks:
+    """The task id of a request; raises RpcError, also if the client did not declare the extension."""
+    if not context.message.has_tasks:
         raise missing_capability({"extensions": {TASKS: {}}})
     task_id = context.message.params.get("taskId")
     if not isinstance(task_id, str):

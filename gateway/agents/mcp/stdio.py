@@ -1,4 +1,4 @@
-"""The stdio transport: a message a line on standard input, answers and notifications a line on standard output."""
+"""The stdio transport: one message per line on stdin, one response or notification per line on stdout."""
 
 import asyncio
 import contextlib
@@ -27,12 +27,12 @@ from gateway.agents.mcp.messages import (
 )
 from gateway.agents.mcp.server import Server
 
-#: bytes of one message
+#: maximum bytes of one message
 _LINE = 64 << 20
 #: seconds that requests in progress may take after the client has closed stdin
 _TIMEOUT = 10.0
 
-#: the answer to one request, sending notifications on the way
+#: returns the response to one request, and sends notifications before it
 Answer = Callable[[Any, Send], Awaitable[Mapping[str, Any]]]
 
 
@@ -82,7 +82,7 @@ def _forget(
 
 
 def _cancel(document: Mapping[str, Any], running: Mapping[str | int | None, "asyncio.Task[None]"]) -> None:
-    """`notifications/cancelled` ends a request; there is no stream to close as over HTTP."""
+    """Cancel the request that a `notifications/cancelled` names."""
     params = document.get("params")
     if document.get("method") == "notifications/cancelled" and isinstance(params, dict):
         task = running.get(params.get("requestId"))
@@ -90,20 +90,20 @@ def _cancel(document: Mapping[str, Any], running: Mapping[str | int | None, "asy
             task.cancel()
 
 
-class NotPipes(Exception):
-    """Standard input or output cannot carry the protocol."""
+class NoPipes(Exception):
+    """Standard input or output is not a pipe, socket or terminal."""
 
 
 @asynccontextmanager
 async def standard_streams() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Standard input and output of this process: pipes and terminals; raises NotPipes for files and devices."""
+    """Standard input and output of this process; raises NoPipes for files and devices."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_LINE)
     for stream, direction in ((sys.stdin, "input"), (sys.stdout, "output")):
         mode = os.fstat(stream.fileno()).st_mode
         if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stream.isatty()):
-            raise NotPipes(
-                f"standard {direction} is not a pipe. An MCP host starts this command and talks to it over pipes; "
+            raise NoPipes(
+                f"standard {direction} is not a pipe. An MCP host starts this command with pipes; "
                 "docs/how-to/agents.md has the configuration of the usual hosts."
             )
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -116,7 +116,7 @@ async def standard_streams() -> AsyncIterator[tuple[asyncio.StreamReader, asynci
 
 
 class StdioServer:
-    """A server in this process; a client that began with `initialize` keeps its revision."""
+    """A server in this process. After `initialize`, requests have the protocol version of its response."""
 
     def __init__(self, server: Server, caller: Any = None) -> None:
         self._server = server

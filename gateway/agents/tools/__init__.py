@@ -1,1 +1,1 @@
-"""The gateway's tools for agents: six that reach every operation, or one for each; the same hosted and in process."""
+"""The gateway's tools for agents: six general tools, or one tool for each operation; hosted and in process."""

@@ -1,4 +1,4 @@
-"""Answers, errors and jobs as the text for a model: pure."""
+"""Formats answers, errors and jobs for a model. Pure."""
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -16,20 +16,21 @@ from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.signatures import signature_of
 from gateway.upstream.responses import OperationResult
 
-#: bytes of a preview
+#: maximum bytes of a preview
 _PREVIEW = 2000
-#: records that a preview should show; how records are shortened for that: (depth, characters of a text)
+#: number of records that a preview should have
 _PREVIEW_RECORDS = 3
+#: (depth, characters of a text) to which records are shortened, tried in this order
 _SHORTENINGS = ((3, 200), (2, 100), (1, 40))
 #: items of an array that a shortened record keeps
 _ITEMS = 3
-#: milliseconds after which a client may ask for a task again
+#: milliseconds after which a client may poll a task again
 POLL_MS = 1000
 _WORKING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.WAITING})
 
 
 def continuation(answer: OperationResult) -> dict[str, Any]:
-    """`next`, the params of the next page, or `incomplete`, why the application does not give the rest.
+    """`next`, the params of the next page; or `incomplete`, the reason why the application does not return the rest.
 
     Empty on the last page, and for an operation without pages.
     """
@@ -39,7 +40,7 @@ def continuation(answer: OperationResult) -> dict[str, Any]:
 
 
 def largest_pages(entry: OperationEntry, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The params with the largest page that the application gives, unless they say how large it is to be."""
+    """The params with the application's maximum page size; unchanged if they have a page size."""
     if entry.action is None:
         return params
     paging = entry.kind.operation(entry.entity_id, entry.action_id).paging
@@ -50,16 +51,16 @@ def largest_pages(entry: OperationEntry, params: Mapping[str, Any]) -> Mapping[s
 
 
 def inline(answer: OperationResult, continued: Mapping[str, Any]) -> Result:
-    """An answer that is short enough for a conversation."""
+    """The result for an answer that is short enough for a conversation."""
     return structured({"result": answer.result, **continued})
 
 
 def linked(
     result_id: str, name: str, answer: OperationResult, continued: Mapping[str, Any], *, selected: bool = False
 ) -> Result:
-    """The first records of a long answer, a link to all of it, and the call of `read` that gets the rest.
+    """The result for a long answer: its first records, a link to all of it, and the call of `read` for the rest.
 
-    Members of a `selected` answer were named by the caller, so none is shortened.
+    With `selected`, the caller has chosen the members, and none is shortened.
     """
     decoded, size = answer.decoded(), len(bytes(answer.result))
     is_list, uri = isinstance(decoded, list), resource_uri(result_id)
@@ -88,21 +89,21 @@ def long_batch(job: JobSummary, answer: OperationResult) -> Result:
 
 
 def _rest(result_id: str, document: Any, shown: Any) -> str:
-    """How to get what a preview leaves out; after whole records, those that follow."""
+    """The hint how to read the rest; after a preview with shortened members, how to read everything."""
     if isinstance(document, list) and shown == document[: len(shown)]:
         return read_hint("rest", result_id, offset=len(shown))
     return read_hint("whole", result_id, offset=0) + ", with fields for less"
 
 
 def beginning(document: Any) -> Any:
-    """The first records that fit into a preview, none of them shortened; null for a document that is not a list."""
+    """The first records that fit into a preview, not shortened; None for a document that is not a list."""
     return _fitting(document) if isinstance(document, list) else None
 
 
 def preview(document: Any) -> Any:
-    """The beginning of a document in at most 2,000 bytes, long texts and nested members shortened; one record always.
+    """The beginning of a document, at most 2,000 bytes but at least one record, with long members shortened.
 
-    Records are shortened no more than it takes for a few of them to fit.
+    Records are shortened only as much as is needed for a few of them to fit.
     """
     for depth, characters in _SHORTENINGS:
         if isinstance(document, list):
@@ -118,13 +119,13 @@ def preview(document: Any) -> Any:
 
 
 def _fitting(records: Sequence[Any]) -> list[Any]:
-    """The first records that together are no longer than a preview."""
+    """The first records whose total size is at most that of a preview."""
     sizes = accumulate(len(msgspec.json.encode(record)) for record in records)
     return [record for record, size in zip(records, sizes, strict=True) if size <= _PREVIEW]
 
 
 def shortened(value: Any, depth: int, characters: int) -> Any:
-    """The value with texts cut after so many characters, arrays after three items, and nothing below the depth."""
+    """The value with texts cut to `characters`, arrays to three items, and containers below `depth` replaced by …."""
     if isinstance(value, str):
         return value if len(value) <= characters else value[:characters] + "…"
     if isinstance(value, list):
@@ -136,7 +137,7 @@ def shortened(value: Any, depth: int, characters: int) -> Any:
 
 
 def refused(error: GatewayError, entry: OperationEntry | None = None, **more: Any) -> Result:
-    """An error for the model to correct its call by: all faults, and an example of a call that holds."""
+    """The result for an error: all faults, and for an operation its signature and an example of a valid call."""
     document: dict[str, Any] = {
         "error": error.code,
         "message": error.detail,
@@ -174,20 +175,20 @@ def job_document(job: JobSummary) -> dict[str, Any]:
 
 
 def unknown_outcome(job: JobSummary) -> Result:
-    """The answer for a write whose response was lost: the write may have happened."""
+    """The result for a write whose response was lost."""
     error = job.error or {}
     return structured(
         {
             **job_document(job),
             "known": error.get("known", {}),
             "safe_to_retry": bool(error.get("safe_to_retry", False)),
-            "advice": "The write may have happened: its answer was lost. Look the record up before you send it again.",
+            "advice": "The write may have happened: its response was lost. Look the record up before you retry it.",
         }
     )
 
 
 def task_document(job: JobSummary) -> dict[str, Any]:
-    """A job as its MCP task, with the result if the job has ended."""
+    """A job as an MCP task, without the result."""
     status = "working" if job.status in _WORKING else "cancelled" if job.status is JobStatus.CANCELED else "completed"
     message = job.message or (f"{job.progress} of {job.total}" if job.total is not None else job.status.value)
     lifetime = None if job.expires_at is None else round((job.expires_at - job.created_at).total_seconds() * 1000)

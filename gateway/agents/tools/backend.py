@@ -1,4 +1,4 @@
-"""The backend of the tools: a gateway, or the engine in this process."""
+"""The interfaces of the tools' backend, which is a gateway or the engine in this process."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.index import OperationIndex
 from gateway.upstream.responses import OperationResult
 
-#: the status of a connector that may be used
+#: the status of a connector that can be used
 ACTIVE = "active"
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorInfo:
-    """A connector as agents see it."""
+    """A connector, with the members that agents see."""
 
     id: str
     name: str
@@ -52,7 +52,7 @@ class AgentCall:
 
 @dataclass(frozen=True, slots=True)
 class AgentBatch:
-    """Operations of one connector to run as one job: `{entity, action, params, id?}` each."""
+    """Operations of one connector to run as one job, each `{entity, action, params, id?}`."""
 
     connector: ConnectorInfo
     operations: Sequence[Mapping[str, Any]]
@@ -63,20 +63,20 @@ class AgentBatch:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A range of what is kept: `data` is text, or bytes of a file; offsets count records of a list, else bytes."""
+    """A range of a stored result: `data` is text, or bytes of a file; numbers count records of a list, else bytes."""
 
     data: str | bytes
     media_type: str
     offset: int
     count: int
-    #: how many there are in all, where that is known
+    #: the number in the whole result, if known
     total: int | None
     is_last: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ConsentLink:
-    """A page on which a person connects an application, and the id that later finds out whether they did."""
+    """A page on which a person connects an application, and the id for `is_connected`."""
 
     url: str
     id: str
@@ -84,14 +84,14 @@ class ConsentLink:
 
 @dataclass(frozen=True, slots=True)
 class FileUrl:
-    """A signed link to a file, which a person opens without a token."""
+    """A signed link to a file, which a person can open without a token."""
 
     url: str
     expires_at: datetime
 
 
 class Backend(Protocol):
-    """Runs operations for its caller; the tools do not know the caller."""
+    """Runs operations for callers, whom the tools only pass on."""
 
     @property
     def catalog(self) -> Catalog: ...
@@ -100,53 +100,53 @@ class Backend(Protocol):
     def index(self) -> OperationIndex: ...
 
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
-        """All that the caller may use, in a fixed order."""
+        """All connectors that the caller may use, in a fixed order."""
 
     async def connector(self, caller: Any, name: str) -> ConnectorInfo | None:
-        """The connector whose id the name is, among those that the caller may use."""
+        """The connector with the id `name`, if the caller may use it."""
 
     async def execute(self, caller: Any, call: AgentCall) -> OperationResult | JobSummary:
-        """The answer, or the job that will have it; raises GatewayError."""
+        """Run an operation: its answer, or the job that will have it; raises GatewayError."""
 
     async def dry_run(self, caller: Any, call: AgentCall) -> list[dict[str, Any]]:
-        """The requests that the call would send, secrets masked; nothing is sent."""
+        """The requests that the call would send, with masked secrets; nothing is sent."""
 
     async def save(self, caller: Any, call: AgentCall, answer: OperationResult) -> str:
-        """Save an answer that is too long for a conversation; the id by which parts of it are read."""
+        """Store an answer that is too long for a conversation; returns the result id for `part`."""
 
     async def part(self, caller: Any, result_id: str, offset: int, limit: int | None) -> Part:
-        """A range of what was saved; raises NotFound and ResultExpired."""
+        """A range of a stored result; raises NotFound and ResultExpired."""
 
 
 class JobsBackend(Protocol):
-    """Jobs that continue after a call, and links for people; what only a hosted gateway has."""
+    """Jobs that continue after a call, and links for people; only a hosted gateway has them."""
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the process stops: `changed` then returns at once."""
+        """Whether the process is stopping; `changed` then returns at once."""
 
     async def get(self, caller: Any, job_id: UUID) -> JobSummary: ...
 
     async def changed(self, caller: Any, job: JobSummary, seconds: float) -> JobSummary:
-        """The job as soon as it has changed or ended, or as it is after `seconds`."""
+        """The job as soon as it has changed or ended, or its current state after `seconds`."""
 
     async def cancel(self, caller: Any, job: JobSummary) -> JobSummary:
-        """The job, canceled or with its cancellation requested; raises JobNotCancelable."""
+        """Cancel the job, or request its cancellation; raises JobNotCancelable."""
 
     async def retry(self, caller: Any, job: JobSummary, *, confirm: bool) -> JobSummary:
-        """The same work as a new job; raises OutcomeUnknown for a write that may have happened, unless `confirm`."""
+        """Run the work as a new job; raises OutcomeUnknown for a write that may have happened, unless `confirm`."""
 
     async def answer(self, caller: Any, job: JobSummary) -> OperationResult:
-        """The answer of a job that is done; raises the job's own error."""
+        """The answer of a job that has ended; raises the job's error."""
 
     def file_link(self, caller: Any, job: JobSummary) -> FileUrl | None:
-        """A signed link to the job's file for a person; None if the gateway does not know its own address."""
+        """A signed link to the job's file for a person; None if the gateway's URL is unknown."""
 
     async def batch(self, caller: Any, batch: AgentBatch) -> JobSummary:
-        """The job that runs many operations of a connector; raises InvalidParams with the faults of all of them."""
+        """Accept a job that runs many operations of a connector; raises InvalidParams with all faults."""
 
     async def connect_link(self, caller: Any, kind: str, connector: ConnectorInfo | None) -> ConsentLink:
-        """A link to connect a kind, or a connector again; raises GatewayError where there can be none."""
+        """Create a link for a person to connect a kind, or a connector again; raises GatewayError."""
 
     async def is_connected(self, caller: Any, link_id: str, seconds: float) -> bool:
         """Whether the person has connected the application; waits up to `seconds` for it."""

@@ -1,4 +1,4 @@
-"""Runs an operation for an agent: inline, as a task, or as a job whose id the answer names."""
+"""Runs operations for agents: inline, as tasks, or as jobs whose id is in the answer."""
 
 import asyncio
 import time
@@ -28,12 +28,14 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operation_search.entries import OperationEntry
 from gateway.upstream.responses import OperationResult
 
-#: pages that `all_pages` reads at most, and the seconds after which it begins no further one
-_MAX_PAGES, _PAGES_SECONDS = 100, 40.0
+#: maximum pages that `all_pages` reads
+_MAX_PAGES = 100
+#: seconds after which `all_pages` begins no further page
+_PAGES_SECONDS = 40.0
 
 
 class Calls:
-    """Operations as agents call them."""
+    """Runs operations and follows their jobs."""
 
     def __init__(self, backend: Backend, jobs: JobsBackend | None) -> None:
         self._backend = backend
@@ -42,29 +44,29 @@ class Calls:
     async def run(
         self, context: Context, call: AgentCall, *, max_bytes: int = DEFAULT_BYTES, shape: Shape = whole
     ) -> Result:
-        """The answer; a task for a client that takes tasks; else the answer within 50 seconds, or the job's id."""
+        """The answer; of a job, a task if the client has tasks, else `described` after at most 50 seconds."""
         outcome = await self._start(context, call)
         if isinstance(outcome, OperationResult):
             return await self._result(context, call, shape(outcome), max_bytes)
-        return await self._of_job(context, outcome, max_bytes, shape)
+        return await self._followed(context, outcome, max_bytes, shape)
 
     async def batch(self, context: Context, batch: AgentBatch, shape: Shape) -> Result:
-        """Many operations as one job: a task, or what is shown of the results within 50 seconds, or the job's id."""
+        """Run many operations as one job: a task if the client has tasks, else `described` after at most 50 seconds."""
         accepting = asyncio.ensure_future(self._hosted().batch(context.caller, batch))
-        return await self._of_job(context, await asyncio.shield(accepting), DEFAULT_BYTES, shape)
+        return await self._followed(context, await asyncio.shield(accepting), DEFAULT_BYTES, shape)
 
-    async def _of_job(self, context: Context, outcome: JobSummary, max_bytes: int, shape: Shape) -> Result:
-        if context.message.takes_tasks:
+    async def _followed(self, context: Context, outcome: JobSummary, max_bytes: int, shape: Shape) -> Result:
+        if context.message.has_tasks:
             return {"resultType": "task", **answers.task_document(outcome)}
         try:
             return await self.described(context, await self.follow(context, outcome, MAX_WAIT), max_bytes, shape)
         except asyncio.CancelledError:
-            # No client knows the job's id, so only this call can cancel it.
-            await self._give_up(context, outcome)
+            # The client does not know the job's id yet, so that only this call can cancel it.
+            await self._cancel_quietly(context, outcome)
             raise
 
     async def _start(self, context: Context, call: AgentCall) -> OperationResult | JobSummary:
-        """A write continues although its caller disconnects: a sent request cannot be taken back."""
+        """Start the operation. A write continues if its caller disconnects, because its request may have been sent."""
         running = asyncio.ensure_future(self._backend.execute(context.caller, call))
         if call.entry.effect is Effect.READ:
             return await running
@@ -86,11 +88,11 @@ class Calls:
         except Unavailable:
             if call.entry.effect is Effect.READ:
                 raise
-            return answers.inline(answer, continued)  # an error would say that the write was not done
+            return answers.inline(answer, continued)  # an error would mean that the write did not happen
         return answers.linked(result_id, call.entry.name, answer, continued, selected=bool(call.fields))
 
     async def all_pages(self, context: Context, call: AgentCall, max_bytes: int) -> Result:
-        """The records of all pages as one answer; if pages remain, `next` has the params of the next one."""
+        """The records of all pages as one answer; if pages remain, `next` has the params of the next page."""
         records: list[msgspec.Raw] = []
         continued: dict[str, Any] = {"next": answers.largest_pages(call.entry, call.params)}
         began, pages = time.monotonic(), 0
@@ -98,7 +100,7 @@ class Calls:
             page_call = AgentCall(call.entry, call.connector, continued["next"], call.fields)
             page = await self._backend.execute(context.caller, page_call)
             if isinstance(page, JobSummary):
-                raise InvalidParams(f"a page takes long and continues as job {page.id}; read page by page")
+                raise InvalidParams(f"reading a page takes long and continues as job {page.id}; read page by page")
             records += _records(page)
             continued, pages = answers.continuation(page), pages + 1
             await context.progress(pages, text=f"{len(records)} records read")
@@ -108,7 +110,7 @@ class Calls:
     # --- jobs ---
 
     async def follow(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
-        """The job when it has ended, or as it is after `seconds` or when the process stops; reports its progress."""
+        """Report the job's progress until it has ended, `seconds` have passed or the process stops; returns the job."""
         deadline, reported = time.monotonic() + seconds, -1
         while not (job.is_done or self.is_stopping) and (remaining := deadline - time.monotonic()) > 0:
             if job.progress > reported:
@@ -118,10 +120,9 @@ class Calls:
         return job
 
     async def changed(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
-        """The job as soon as it has changed or is done, or as it was last seen after `seconds`.
+        """The job as soon as it has changed or ended, or its last known state after `seconds`.
 
-        Raises no error while PostgreSQL is unavailable: an agent that does not learn the job's id starts the work
-        again.
+        Raises no error while PostgreSQL is unavailable: an agent that does not get the job's id starts the work again.
         """
         changed = partial(self._hosted().changed, context.caller, job, seconds)
         try:
@@ -131,13 +132,13 @@ class Calls:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the process stops; calls then stop waiting for their jobs."""
+        """Whether the process is stopping; calls then stop waiting for their jobs."""
         return self._hosted().is_stopping
 
     async def described(
         self, context: Context, job: JobSummary, max_bytes: int = DEFAULT_BYTES, shape: Shape = whole
     ) -> Result:
-        """`outcome`; while PostgreSQL is unavailable, the job without its result, with its id and status."""
+        """`outcome`; while PostgreSQL is unavailable, an error with the job's id and last known status."""
         try:
             return await self.outcome(context, job, max_bytes, shape)
         except Unavailable as error:
@@ -183,13 +184,13 @@ class Calls:
         return await self._hosted().retry(context.caller, job, confirm=confirm)
 
     async def job(self, context: Context, job_id: str) -> JobSummary:
-        """The job of that id; raises NotFound."""
+        """The job with that id; raises NotFound and InvalidParams."""
         try:
             return await self._hosted().get(context.caller, UUID(job_id))
         except ValueError as error:
             raise InvalidParams(f"{job_id!r} is not a job id; job ids are UUIDs") from error
 
-    async def _give_up(self, context: Context, job: JobSummary) -> None:
+    async def _cancel_quietly(self, context: Context, job: JobSummary) -> None:
         try:
             await self._hosted().cancel(context.caller, job)
         except JobNotCancelable:
@@ -201,7 +202,7 @@ class Calls:
 
 
 def _records(answer: OperationResult) -> list[msgspec.Raw]:
-    """The records of a page; those of a search are in `data`."""
+    """The records of a page of a list or search."""
     if bytes(answer.result)[:1] == b"[":
         return answer.records
     return list(msgspec.json.decode(answer.result, type=_SearchPage).data)
@@ -213,13 +214,13 @@ class _SearchPage(msgspec.Struct):
 
 
 def _records_of_search(answer: OperationResult) -> tuple[OperationResult, dict[str, Any]]:
-    """The records of a search as a list, which is stored and read by records; and its `meta`, which is short."""
+    """The records of a search as a list, so that they are stored and read as records; and its `meta`."""
     page = msgspec.json.decode(answer.result, type=_SearchPage)
     return OperationResult(msgspec.Raw(msgspec.json.encode(page.data))), {"meta": page.meta}
 
 
 def call_of(entry: OperationEntry, connector: ConnectorInfo, arguments: Mapping[str, Any]) -> AgentCall:
-    """The call that a tool's arguments mean."""
+    """The call for the arguments of a tool."""
     return AgentCall(
         entry,
         connector,
@@ -230,7 +231,7 @@ def call_of(entry: OperationEntry, connector: ConnectorInfo, arguments: Mapping[
 
 
 def many_calls(arguments: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The operations that `each` or `steps` mean, by name, and their other members; raises InvalidParams."""
+    """The operations in `each` or `steps`: their names and their other members; raises InvalidParams."""
     each, steps = arguments.get("each"), arguments.get("steps")
     if (each is None) == (steps is None) or "params" in arguments:
         raise InvalidParams("send one of params, each and steps")
@@ -243,7 +244,7 @@ def many_calls(arguments: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]
         calls = [(str(step.pop("operation")), step) for step in named]
     else:
         if "operation" not in arguments:
-            raise InvalidParams("operation is missing; with each, it is what every call runs")
+            raise InvalidParams("operation is missing; with each, all calls run this operation")
         calls = [(arguments["operation"], {"params": params}) for params in each or ()]
     if not calls:
         raise InvalidParams(f"{'each' if steps is None else 'steps'} is empty; send at least one")

@@ -1,4 +1,4 @@
-"""Chooses the connector of a call: pure."""
+"""Chooses the connector of a call. Pure."""
 
 from collections.abc import Sequence
 
@@ -9,17 +9,17 @@ from gateway.kinds.suggestions import did_you_mean
 
 
 class NotConnected(ConnectorNotReady):
-    """A person has to connect the application first, or again."""
+    """A person has to connect the application, for the first time or again."""
 
     def __init__(self, kind: Kind, connector: ConnectorInfo | None = None) -> None:
         self.kind = kind.name
         self.connector = connector
-        what = f"{_shown(kind)} is not connected" if connector is None else f"{connector.name} is {connector.status}"
-        super().__init__(f"{what}; a person has to connect it", extra={"kind": kind.name})
+        reason = f"{_shown(kind)} is not connected" if connector is None else f"{connector.name} is {connector.status}"
+        super().__init__(f"{reason}; a person has to connect it", extra={"kind": kind.name})
 
 
 def choose(connectors: Sequence[ConnectorInfo], kind: Kind, name: str | None) -> ConnectorInfo:
-    """The connector of that kind by its name or id, or the only one; raises NotConnected and InvalidParams."""
+    """The active connector of the kind with that name or id, or the only one; raises NotConnected and InvalidParams."""
     of_kind = [each for each in connectors if each.kind == kind.name]
     if name is not None:
         of_kind = _named(of_kind, kind, name)
@@ -28,7 +28,7 @@ def choose(connectors: Sequence[ConnectorInfo], kind: Kind, name: str | None) ->
         return ready[0]
     if not ready:
         raise NotConnected(kind, of_kind[0] if of_kind else None)
-    raise InvalidParams(f"several connectors of {_shown(kind)} fit; name one in connector: {_listed(ready)}")
+    raise InvalidParams(f"there are several connectors of {_shown(kind)}; name one in connector: {_listed(ready)}")
 
 
 def _named(connectors: Sequence[ConnectorInfo], kind: Kind, name: str) -> list[ConnectorInfo]:
@@ -40,7 +40,7 @@ def _named(connectors: Sequence[ConnectorInfo], kind: Kind, name: str) -> list[C
 
 
 def _shown(kind: Kind) -> str:
-    """A kind as people read it, its application first: `Zendesk (support-desk)`."""
+    """The application and the kind: `Zendesk (support-desk)`."""
     return f"{kind.spec.application} ({kind.name})"
 
 

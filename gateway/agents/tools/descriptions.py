@@ -1,11 +1,11 @@
-"""Descriptions and schemas of the six tools as models read them; short, because each conversation pays for them."""
+"""Descriptions and schemas of the six tools; short, because every conversation contains them."""
 
 from collections.abc import Mapping
 from typing import Any
 
-#: seconds that a call waits at most before it answers with the job
+#: maximum seconds that a call waits before it returns the job
 MAX_WAIT = 50
-#: bytes of an answer that goes into the conversation whole
+#: bytes of an answer that is returned whole: the default, and the bounds of the argument
 DEFAULT_BYTES, LEAST_BYTES, MAX_BYTES = 20_000, 500, 200_000
 
 _TEXT = {"type": "string"}
@@ -71,7 +71,7 @@ INPUTS: Mapping[str, Mapping[str, Any]] = {
     },
     "connect": {"kind": _TEXT, "connector": _CONNECTOR},
 }
-#: arguments of `read` in flat lists, where it opens long answers only
+#: arguments of `read` beside tools for operations, where it reads only stored results
 RESULT_INPUT: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -90,7 +90,7 @@ _REQUIRED = {
     "job": ["job_id"],
 }
 
-#: the schemas of answers that are more than any object
+#: the schemas of answers, for tools whose answer is more specific than an object
 OUTPUTS: Mapping[str, Mapping[str, Any]] = {
     "find_operations": {"type": "object", "properties": {"data": {"type": "array"}}, "required": ["data"]},
     "connect": {"type": "object", "properties": {"connectors": {"type": "array"}}, "required": ["connectors"]},

@@ -18,10 +18,14 @@ from gateway.aio.clock import CLOCK
 from gateway.contract.events import EventPage, EventSelection, EventType, EventView
 from gateway.errors import CursorExpired, InsufficientScope, NotFound, Unavailable
 
-#: events of a poll without `maxEvents`, and at most; milliseconds until the next poll of a client that has all
-_PAGE, _MAX_PAGE, _NEXT_POLL = 100, 1000, 5000
-#: seconds between two heartbeats of a stream without events, and until the next attempt while PostgreSQL is unavailable
-_HEARTBEAT, _RETRY_INTERVAL = 25.0, 1.0
+#: events of a poll: the default and the maximum of `maxEvents`
+_PAGE, _MAX_PAGE = 100, 1000
+#: milliseconds until a client should poll again
+_NEXT_POLL = 5000
+#: seconds between two heartbeats of a stream without events
+_HEARTBEAT = 25.0
+#: seconds until the next attempt while PostgreSQL is unavailable
+_RETRY_INTERVAL = 1.0
 
 _TEXT = {"type": "string"}
 _NULLABLE = {"type": ["string", "null"]}
@@ -31,7 +35,7 @@ _ENTITY = {"entity": {"type": "string", "description": "Only records of this ent
 
 @dataclass(frozen=True)
 class EventGroup:
-    """The common members of event types with one prefix."""
+    """The arguments and the data that event types with one prefix share."""
 
     arguments: Mapping[str, Any]
     data: Mapping[str, Any]
@@ -74,7 +78,7 @@ _DESCRIPTIONS: Mapping[EventType, str] = {
 
 
 class EventsBackend(Protocol):
-    """The feed of the caller's organization, as far as the caller sees it."""
+    """The feed of the caller's organization, limited to the events that the caller may see."""
 
     async def read(self, caller: Any, selection: EventSelection, after: int | None, limit: int) -> EventPage:
         """A page of the feed; raises CursorExpired, InvalidParams, NotFound and InsufficientScope."""
@@ -82,15 +86,15 @@ class EventsBackend(Protocol):
     def follow(
         self, caller: Any, selection: EventSelection, after: int, seconds: float
     ) -> AsyncGenerator[EventPage, None]:
-        """Pages as they come, an empty one after `seconds` without events."""
+        """Pages as events occur; an empty page after `seconds` without events."""
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """A subscription that is valid."""
+class _CheckedSubscription:
+    """A checked subscription."""
 
     selection: EventSelection
-    #: None is from now on
+    #: None for new events only
     after: int | None
     #: older events are left out
     floor: datetime | None
@@ -100,42 +104,44 @@ class _Wanted:
 
 
 class FeedEvents:
-    """The types of the organization's feed as event types of the protocol."""
+    """Serves the event types of the organization's feed."""
 
     def __init__(self, backend: EventsBackend) -> None:
         self._backend = backend
 
     async def listed(self, context: Context) -> Sequence[Mapping[str, Any]]:
-        """All of them, in a fixed order."""
+        """All event types, in a fixed order."""
         return [_described(each) for each in EventType]
 
     async def poll(self, context: Context, subscription: EventSubscription, max_events: int | None) -> Result:
         """The events after the cursor; raises RpcError."""
-        wanted = _wanted(subscription)
-        limit = 1 if wanted.after is None else min(max_events or _PAGE, _MAX_PAGE)
-        page, begin = await self._page(context, wanted, limit)
-        if wanted.after is None:
+        checked = _checked(subscription)
+        limit = 1 if checked.after is None else min(max_events or _PAGE, _MAX_PAGE)
+        page, begin = await self._page(context, checked, limit)
+        if checked.after is None:
             return _polled([], page.latest_id, is_truncated=False, has_more=False)
-        events = [event for event in page.data if not wanted.is_too_old(event)]
-        is_truncated = begin != wanted.after or len(events) < len(page.data)
+        events = [event for event in page.data if not checked.is_too_old(event)]
+        is_truncated = begin != checked.after or len(events) < len(page.data)
         after = int(page.next_cursor)
         has_more = after < page.latest_id
         return _polled(events, after, is_truncated=is_truncated, has_more=has_more)
 
     async def stream(self, context: Context, subscription: EventSubscription) -> AsyncGenerator[dict[str, Any], None]:
-        """Notifications of events until the process stops; raises RpcError before the first of them."""
-        wanted = _wanted(subscription)
-        page, begin = await self._page(context, wanted, 1)
+        """Notifications of events until the process stops; raises RpcError before the first."""
+        checked = _checked(subscription)
+        page, begin = await self._page(context, checked, 1)
         after, is_truncated = page.latest_id, False
-        if wanted.after is not None:
-            after, is_truncated = begin, begin != wanted.after or any(map(wanted.is_too_old, page.data))
+        if checked.after is not None:
+            after, is_truncated = begin, begin != checked.after or any(map(checked.is_too_old, page.data))
         yield _active(after, is_truncated=is_truncated)
         while True:
             try:
-                async with aclosing(self._backend.follow(context.caller, wanted.selection, after, _HEARTBEAT)) as pages:
+                async with aclosing(
+                    self._backend.follow(context.caller, checked.selection, after, _HEARTBEAT)
+                ) as pages:
                     async for page in pages:
                         for event in page.data:
-                            if not wanted.is_too_old(event):
+                            if not checked.is_too_old(event):
                                 cursor = {"cursor": str(event.id)}
                                 yield notification("notifications/events/event", _occurrence(event) | cursor)
                         after = int(page.next_cursor)
@@ -154,15 +160,15 @@ class FeedEvents:
                 yield notification("notifications/events/error", {"error": document})
                 await asyncio.sleep(_RETRY_INTERVAL)
 
-    async def _page(self, context: Context, wanted: _Wanted, limit: int) -> tuple[EventPage, int]:
-        """A page of events, and the id after which it begins: later than the cursor if events after it are deleted."""
-        begin = wanted.after
+    async def _page(self, context: Context, checked: _CheckedSubscription, limit: int) -> tuple[EventPage, int]:
+        """A page of events, and the id after which it begins: after the cursor if later events have been deleted."""
+        begin = checked.after
         try:
             try:
-                page = await self._backend.read(context.caller, wanted.selection, begin, limit)
+                page = await self._backend.read(context.caller, checked.selection, begin, limit)
             except CursorExpired as expired:
                 begin = int(expired.extra["begins_after"])
-                page = await self._backend.read(context.caller, wanted.selection, begin, limit)
+                page = await self._backend.read(context.caller, checked.selection, begin, limit)
         except InsufficientScope as error:
             raise RpcError(FORBIDDEN, "Forbidden", {"reason": error.detail}) from error
         return page, begin or 0
@@ -183,8 +189,8 @@ def _schema(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": dict(properties)}
 
 
-def _wanted(subscription: EventSubscription) -> _Wanted:
-    """The subscription, checked; raises RpcError."""
+def _checked(subscription: EventSubscription) -> _CheckedSubscription:
+    """Check a subscription; raises RpcError."""
     if subscription.name not in set(EventType):
         raise RpcError(NOT_FOUND, "NotFound", {"kind": "event"})
     type_, arguments = EventType(subscription.name), subscription.arguments
@@ -197,7 +203,7 @@ def _wanted(subscription: EventSubscription) -> _Wanted:
         floor = CLOCK.now() - timedelta(milliseconds=min(subscription.max_age_ms, 10**12))
     connector_id = arguments.get("connector_id")
     selection = EventSelection([type_], None if connector_id is None else _uuid(connector_id), arguments.get("entity"))
-    return _Wanted(selection, None if subscription.cursor is None else _id(subscription.cursor), floor)
+    return _CheckedSubscription(selection, None if subscription.cursor is None else _id(subscription.cursor), floor)
 
 
 def _uuid(text: str) -> UUID:
@@ -209,7 +215,7 @@ def _uuid(text: str) -> UUID:
 
 def _id(cursor: str) -> int:
     if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
-        raise invalid_params("cursor is not one that this server made; null begins with the events from now on")
+        raise invalid_params("cursor is invalid; null begins with new events")
     return int(cursor)
 
 

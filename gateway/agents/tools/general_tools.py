@@ -14,7 +14,7 @@ from gateway.agents.tools.confirmation import RetryConfirmation
 from gateway.agents.tools.connector_choice import NotConnected, choose
 from gateway.agents.tools.consent import PendingConsents
 from gateway.agents.tools.stored_results import StoredResults
-from gateway.agents.tools.write_results import AskedWrite, Shape, shown_of_batch, whole
+from gateway.agents.tools.write_results import RequestedWrite, Shape, shown_of_batch, whole
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
@@ -25,14 +25,14 @@ from gateway.operation_search.entries import OperationEntry, entry_of
 from gateway.operation_search.parts import PART
 from gateway.operation_search.signatures import signature_of
 
-#: operations that a search names unless told otherwise
+#: default number of operations that a search returns
 _FOUND = 6
-#: operations that are named where none does the task
+#: number of closest operations, if no operation matches
 _CLOSEST = 3
 
 
 class GeneralTools:
-    """The tools over a backend; without jobs (in process) there are four."""
+    """The six tools; only four without jobs, that is, in process."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class GeneralTools:
         return [_tool(name, errors_as_results(known_arguments(name, call))) for name, call in calls.items()]
 
     async def find(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """The operations that do a task, one line each, those of connected kinds first among equals."""
+        """The operations for a task; of equal matches, those of connected kinds come first."""
         connectors = await self._backend.connectors(context.caller)
         kind = arguments.get("kind")
         found = self._backend.index.search(
@@ -81,7 +81,7 @@ class GeneralTools:
         )
 
     async def describe(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """Describe an operation in full; the query language once, because it is the same for all searches."""
+        """Describe an operation, a part of its params, or the query language that all searches share."""
         if arguments["operation"] == QUERY_LANGUAGE:
             return structured(query_language())
         connectors = await self._backend.connectors(context.caller)
@@ -92,7 +92,7 @@ class GeneralTools:
         return structured({**describe(entry), "connectors": _names(connectors, entry.kind.name)})
 
     async def read(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """Run what changes nothing, or read a part of a long answer."""
+        """Run an operation that changes nothing, or read a part of a long answer."""
         if arguments["operation"].startswith(RESULTS):
             return await self.read_result(context, arguments)
         if unused := {"offset", "limit"} & arguments.keys():
@@ -105,11 +105,11 @@ class GeneralTools:
         return await self.run(context, entry, arguments)
 
     async def read_result(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """A part of a long answer or of a file, by its address."""
+        """Read a part of a long answer or of a file, by its URI."""
         return await self._results.read(context, arguments)
 
     async def write(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """Run what changes data, or show what would be sent; with `each` or `steps` many operations as one job."""
+        """Run an operation that changes data, or show its requests; with `each` or `steps`, many as one job."""
         if "each" in arguments or "steps" in arguments:
             return await self._write_many(context, arguments)
         if "operation" not in arguments:
@@ -119,11 +119,14 @@ class GeneralTools:
             raise InvalidParams(f"{entry.name} changes nothing; use read")
         is_chosen = bool(arguments.get("fields"))
         return await self.run(
-            context, entry, arguments, whole if is_chosen else AskedWrite(entry, arguments.get("params") or {}).shown
+            context,
+            entry,
+            arguments,
+            whole if is_chosen else RequestedWrite(entry, arguments.get("params") or {}).shown,
         )
 
     async def _write_many(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """Many operations of one connector as one job, with a result for each."""
+        """Run many operations of one connector as one job, with a result for each."""
         if self._jobs is None or arguments.get("dry_run"):
             reason = "run without a gateway" if self._jobs is None else "shown by dry_run; try one with params"
             raise InvalidParams(f"each and steps cannot be {reason}")
@@ -131,12 +134,12 @@ class GeneralTools:
         entries = {name: await self._entry(context, name) for name in dict.fromkeys(name for name, _ in calls)}
         kinds = sorted({entry.kind.name for entry in entries.values()})
         if len(kinds) > 1:
-            raise InvalidParams(f"the steps are of {' and '.join(kinds)}; send those of one application at a time")
+            raise InvalidParams(f"the steps are of {' and '.join(kinds)}; send the steps of one application at a time")
         entry = next(iter(entries.values()))
         operations = [
             {"entity": entries[name].entity_id, "action": entries[name].action_id, **members} for name, members in calls
         ]
-        writes = [AskedWrite(entries[name], members.get("params") or {}) for name, members in calls]
+        writes = [RequestedWrite(entries[name], members.get("params") or {}) for name, members in calls]
 
         async def run(connector: ConnectorInfo) -> Result:
             key = arguments.get("idempotency_key")
@@ -146,7 +149,7 @@ class GeneralTools:
         return await self._with_connector(context, entry, arguments, run)
 
     async def _entry(self, context: Context, name: str) -> OperationEntry:
-        """The operation; which kinds are connected is looked up only for a name without a kind."""
+        """The operation with that name; a name without a kind is looked up in connected kinds first."""
         connected: set[str] = set()
         if name.count(".") == 1:
             connected = {each.kind for each in await self._backend.connectors(context.caller)}
@@ -155,7 +158,7 @@ class GeneralTools:
     async def run(
         self, context: Context, entry: OperationEntry, arguments: Mapping[str, Any], shape: Shape = whole
     ) -> Result:
-        """Run an operation; where a person has to connect the application first, ask for that."""
+        """Run an operation; if the application is not connected, ask a person to connect it."""
 
         async def run(connector: ConnectorInfo) -> Result:
             call = call_of(entry, connector, arguments)
@@ -175,7 +178,7 @@ class GeneralTools:
         arguments: Mapping[str, Any],
         run: Callable[[ConnectorInfo], Awaitable[Result]],
     ) -> Result:
-        """Run with the connector that the arguments mean; errors are results for the model."""
+        """Run with the connector that the arguments select; errors become results for the model."""
         connector = None
         try:
             connector = await self._choose(context, entry, arguments.get("connector"))
@@ -205,7 +208,7 @@ class GeneralTools:
         return await self._consent.ask(context, error, kind, connector)
 
     async def job(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """Follow a job, cancel it, or do its work again."""
+        """Follow, cancel or retry a job."""
         job = await self._calls.job(context, arguments["job_id"])
         match arguments.get("do", "follow"):
             case "cancel":
@@ -225,7 +228,7 @@ class GeneralTools:
         return self._backend.catalog.kind(kind).spec.application
 
     async def connect(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """The connectors and their state, and a link where one is to be connected."""
+        """The connectors and their state; with a kind or connector, a link for a person to connect it."""
         connectors = await self._backend.connectors(context.caller)
         kind, name = arguments.get("kind"), arguments.get("connector")
         if kind is not None:
@@ -245,7 +248,7 @@ class GeneralTools:
 
 
 def known_arguments(name: str, call: Call) -> Call:
-    """The tool without the arguments that it does not have: with a misspelt `dry_run`, a write would be sent."""
+    """A call that refuses unknown arguments: with a misspelt `dry_run`, a write would be sent."""
     known = descriptions.INPUTS[name]
 
     async def checked(context: Context, arguments: Mapping[str, Any]) -> Result:
@@ -258,7 +261,7 @@ def known_arguments(name: str, call: Call) -> Call:
 
 
 def errors_as_results(call: Call) -> Call:
-    """The tool with errors as results that tell the model what to correct."""
+    """A call that returns errors as results, which tell the model what to correct."""
 
     async def safe(context: Context, arguments: Mapping[str, Any]) -> Result:
         try:

@@ -34,9 +34,9 @@ from gateway.upstream.responses import ROOT, OperationResult
 
 log = logging.getLogger(__name__)
 
-#: seconds that a person may take to open a link
+#: seconds for which a connect link is valid
 _LINK_SECONDS = 1800
-#: the workspace of connectors that come by an agent where there is none, or more than one to choose from
+#: the workspace of new connectors, unless the organization has exactly one workspace
 _WORKSPACE = "default"
 #: seconds between checks whether a person has given consent
 _POLL_INTERVAL = 1.0
@@ -44,13 +44,13 @@ _POLL_INTERVAL = 1.0
 
 @dataclass(frozen=True)
 class HostedCaller:
-    """The caller, and the request's members for the logs and the audit."""
+    """The caller, and the members of the request that operations need."""
 
     caller: Caller
     request_id: str
-    #: the address by which this caller reaches the gateway
+    #: the URL of the gateway for this caller
     base_url: str
-    #: marks the request as suspended while it waits without using the processor
+    #: context manager that marks the request as suspended while it waits
     suspended: Callable[[], AbstractContextManager[None]]
 
     @property
@@ -59,12 +59,12 @@ class HostedCaller:
 
     @property
     def principal(self) -> str:
-        """The identity that sealed states are bound to."""
+        """The identity to which sealed states are bound."""
         return f"{self.caller.client_id}:{self.caller.organization_id}"
 
 
 class HostedBackend:
-    """Operations through the gateway's execution."""
+    """Runs operations with the gateway's use cases."""
 
     def __init__(self, services: Services, index: OperationIndex) -> None:
         self._services = services
@@ -80,7 +80,7 @@ class HostedBackend:
         return [_info(record) for record in records if record.status is not ConnectorStatus.DISABLED]
 
     async def connector(self, caller: HostedCaller, name: str) -> ConnectorInfo | None:
-        """The connector as it was last opened, so that a repeated call needs no look-up."""
+        """The connector, from the resolver's cache, so that a repeated call needs no query."""
         caller.caller.require(Scope.READ)
         try:
             resolved = await self._services.resolver.get_for(caller.caller, UUID(name))
@@ -92,7 +92,7 @@ class HostedBackend:
         operation_call = self._call(caller, call)
         if operation_call.action == SEARCH_ACTION:
             return (await self._services.copy_search.search(caller.caller, operation_call)).answer
-        # A file is stored, so that it can be read in ranges.
+        # A file is stored by a job, so that ranges of it can be read.
         is_file = call.entry.action is not None and call.entry.action.download is not None
         outcome = await self._services.execution.execute(caller.caller, replace(operation_call, respond_async=is_file))
         return outcome.answer if isinstance(outcome, Done) else outcome.job
@@ -113,7 +113,7 @@ class HostedBackend:
         )
 
     async def save(self, caller: HostedCaller, call: AgentCall, answer: OperationResult) -> str:
-        """Store a long response as the result of a job that has nothing left to do; its id."""
+        """Store a long answer as the result of a job that has ended; returns the job's id."""
         new = NewJob(
             id=uuid4(),
             organization_id=caller.organization_id,
@@ -152,7 +152,7 @@ def _info(record: ConnectorRecord) -> ConnectorInfo:
 
 
 class HostedJobs:
-    """Jobs of the caller's organization, and links for its people."""
+    """Jobs of the caller's organization, and links for people."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -207,7 +207,7 @@ class HostedJobs:
         return ConsentLink(link.url, link.id)
 
     async def _workspace(self, caller: HostedCaller, connector: ConnectorInfo | None) -> str:
-        """That of the connector, or the organization's only one."""
+        """The connector's workspace; else one that the client may use, or the organization's only one."""
         if connector is not None and connector.workspace_name is not None:
             return connector.workspace_name
         allowed = caller.caller.client.workspaces
@@ -228,7 +228,7 @@ class HostedJobs:
 
 
 class HostedEvents:
-    """The feed of the caller's organization, as far as the client sees its workspaces."""
+    """The feed of the caller's organization, limited to the client's workspaces."""
 
     def __init__(self, services: Services) -> None:
         self._events = services.events

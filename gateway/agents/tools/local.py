@@ -1,4 +1,4 @@
-"""The tools' backend in this process: one application, without a server; its credentials stay in the process."""
+"""The tools' backend in this process: one application, without a gateway; credentials stay in the process."""
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -18,12 +18,14 @@ from gateway.operation_search.index import OperationIndex
 from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.responses import OperationResult
 
-#: long answers and files that are kept, and bytes of one
-_MAX_RESULTS, _MAX_BYTES = 32, 32 << 20
+#: maximum number of stored answers and files
+_MAX_RESULTS = 32
+#: maximum bytes of a file
+_MAX_BYTES = 32 << 20
 
 
 class LocalBackend:
-    """Operations of one connector; what is long is kept in memory, the oldest goes first."""
+    """Runs operations of one connector; stores long answers in memory, and drops the oldest."""
 
     def __init__(self, connector: LocalConnector) -> None:
         self._connector = connector
@@ -40,19 +42,19 @@ class LocalBackend:
 
     async def execute(self, caller: Any, call: AgentCall) -> OperationResult | StoredJob:
         if call.idempotency_key is not None:
-            raise InvalidParams("idempotency_key needs a gateway, which remembers it; leave it out here")
+            raise InvalidParams("idempotency_key needs a gateway, which stores it; leave it out here")
         if call.entry.action is not None and call.entry.action.download is not None:
             return await self._file(call)
         page = await self._connector.execute(call.entry.entity_id, call.entry.action_id, call.params)
         return selected(page.answer, FieldSelection(select_fields=call.fields))
 
     async def _file(self, call: AgentCall) -> OperationResult:
-        """The file kept, and where its ranges are read."""
+        """Store a file; the answer has the URI at which ranges of it are read."""
         content = bytearray()
         async for chunk in self._connector.download(call.entry.entity_id, call.params):
             content += chunk
             if len(content) > _MAX_BYTES:
-                raise UpstreamTooLarge(f"the file is larger than {_MAX_BYTES} bytes; only a gateway takes longer ones")
+                raise UpstreamTooLarge(f"the file is larger than {_MAX_BYTES} bytes; use a gateway for larger files")
         result_id = self._save(bytes(content), "application/octet-stream")
         return OperationResult(
             msgspec.Raw(msgspec.json.encode({"resource": resource_uri(result_id), "bytes": len(content)}))
@@ -73,7 +75,7 @@ class LocalBackend:
 
     async def part(self, caller: Any, result_id: str, offset: int, limit: int | None) -> Part:
         if result_id not in self._results:
-            raise NotFound("there is no such result; long answers are kept for a while only")
+            raise NotFound(f"there is no such result; only the last {_MAX_RESULTS} are stored")
         content, media_type = self._results[result_id]
         if media_type != "application/json":
             return await part_of_file(
@@ -98,7 +100,7 @@ def environment_credentials(kind_name: str, catalog: Catalog, environ: Mapping[s
 
 
 def variables_of(kind_name: str, catalog: Catalog) -> dict[str, str]:
-    """Field → the variable of the environment that holds it."""
+    """Field → the environment variable with its value."""
     spec = catalog.kind(kind_name).spec
     fields = [*spec.environment, *(field for method in spec.authentication.values() for field in method.credentials)]
     prefix = spec.kind.replace("-", "_").upper()

@@ -1,4 +1,4 @@
-"""A tool for each operation, for hosts that search tools themselves."""
+"""One tool for each operation, for hosts with a tool search of their own."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -14,13 +14,13 @@ from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.formats import annotations_of
 from gateway.operation_search.tools import tool_of
 
-#: the argument that names the connector, where several fit; no operation has a param of this name
+#: the argument with the connector, if there are several; no operation has a param with this name
 _CONNECTOR = "connector_name"
 _CONNECTOR_SCHEMA = {"type": "string", "description": "name or id of the connector, if several fit"}
 
 
-def fits(name: str, pattern: str) -> bool:
-    """Whether the pattern, in which `*` is any text, matches the whole name; takes linear time and caches nothing."""
+def matches(name: str, pattern: str) -> bool:
+    """Whether a pattern matches the whole name, where `*` matches any text. Takes linear time and caches nothing."""
     first, *rest = pattern.split("*")
     if not rest:
         return name == pattern
@@ -37,11 +37,11 @@ def fits(name: str, pattern: str) -> bool:
 
 
 class OperationTools:
-    """The operations whose names fit a pattern, each as a tool; built when first asked for."""
+    """The operations whose names match a pattern, each as a tool; created at the first request."""
 
-    def __init__(self, backend: Backend, six: GeneralTools, patterns: tuple[str, ...]) -> None:
+    def __init__(self, backend: Backend, general_tools: GeneralTools, patterns: tuple[str, ...]) -> None:
         self._backend = backend
-        self._six = six
+        self._general_tools = general_tools
         self._patterns = patterns
 
     @cached_property
@@ -49,7 +49,7 @@ class OperationTools:
         entries = (
             entry
             for entry in self._backend.index.entries
-            if any(fits(entry.name, pattern) for pattern in self._patterns)
+            if any(matches(entry.name, pattern) for pattern in self._patterns)
         )
         tools = [*(self._tool(entry) for entry in entries), self._read_result()]
         return {tool.name: tool for tool in tools}
@@ -61,11 +61,11 @@ class OperationTools:
         return self._tools.get(name)
 
     def _read_result(self) -> ServerTool:
-        """`read` as the hints of long answers call it; here it reads nothing else."""
+        """The tool `read`, limited to stored results, for the hints in long answers."""
         return ServerTool(
             "read",
-            "Read a long answer in parts, by its gateway:// address.",
-            errors_as_results(self._six.read_result),
+            "Read a long answer in parts, by its gateway:// URI.",
+            errors_as_results(self._general_tools.read_result),
             descriptions.RESULT_INPUT,
             annotations=descriptions.ANNOTATIONS["read"],
         )
@@ -86,6 +86,8 @@ class OperationTools:
     def _call(self, entry: OperationEntry) -> Call:
         async def call(context: Context, arguments: Mapping[str, Any]) -> Result:
             params = {name: value for name, value in arguments.items() if name != _CONNECTOR}
-            return await self._six.run(context, entry, {"params": params, "connector": arguments.get(_CONNECTOR)})
+            return await self._general_tools.run(
+                context, entry, {"params": params, "connector": arguments.get(_CONNECTOR)}
+            )
 
         return call

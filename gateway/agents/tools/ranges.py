@@ -1,4 +1,4 @@
-"""Ranges of stored results and files, read in pieces of bounded size."""
+"""Reads ranges of stored results and files, of limited size."""
 
 from collections.abc import AsyncIterator, Callable
 from itertools import islice
@@ -6,8 +6,9 @@ from itertools import islice
 from gateway.agents.tools.backend import Part
 from gateway.upstream.http_ranges.ranges import Slice
 
-#: records, and bytes of anything else, that one read answers unless told otherwise, and at most
+#: records of a range: the default and the maximum
 _RECORDS, _MAX_RECORDS = 100, 1000
+#: bytes of a range: the default and the maximum
 _BYTES, _MAX_BYTES = 65_536, 1 << 20
 #: media types of the records of a list, and of any other document
 NDJSON, JSON = "application/x-ndjson", "application/json"
@@ -15,7 +16,7 @@ _TEXTUAL = ("text/", "application/json", "application/xml", "application/x-ndjso
 
 
 async def part_of_records(lines: AsyncIterator[str], offset: int, limit: int | None) -> Part:
-    """Records of a list, one a line (NDJSON)."""
+    """A range of the records of a list, as NDJSON; `lines` yields complete lines."""
     count = min(_RECORDS if limit is None else limit, _MAX_RECORDS)
     rows_of_part: list[str] = []
     position, is_last = 0, True
@@ -31,7 +32,7 @@ async def part_of_records(lines: AsyncIterator[str], offset: int, limit: int | N
 
 
 async def part_of_text(chunks: AsyncIterator[bytes], offset: int, limit: int | None) -> Part:
-    """Bytes of a JSON document; a character that a boundary would cut belongs to the part in which it begins."""
+    """A range of a JSON document, in bytes; a range ends after a whole character, so that it may be 3 bytes longer."""
     count = min(_BYTES if limit is None else limit, _MAX_BYTES)
     content, position = bytearray(), 0
     async for chunk in chunks:
@@ -47,7 +48,7 @@ async def part_of_text(chunks: AsyncIterator[bytes], offset: int, limit: int | N
 async def part_of_file(
     size: int, media_type: str, offset: int, limit: int | None, read: Callable[[Slice], AsyncIterator[bytes]]
 ) -> Part:
-    """Bytes of a file; `read` gives those of a slice."""
+    """A range of a file, in bytes; `read` returns the bytes of a slice."""
     count = min(_BYTES if limit is None else limit, _MAX_BYTES)
     end = min(offset + count, size)
     data = b"".join([chunk async for chunk in read(Slice(offset, end - 1))]) if end > offset else b""
@@ -55,7 +56,7 @@ async def part_of_file(
 
 
 def _text(data: bytes, media_type: str) -> str | bytes:
-    """Text as text where it is whole characters of UTF-8."""
+    """The data as text, if the media type is textual and the bytes are complete UTF-8."""
     if not media_type.startswith(_TEXTUAL):
         return data
     try:

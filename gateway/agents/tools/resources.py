@@ -1,4 +1,4 @@
-"""Answers and files that were too long for a conversation, read in parts; and what is written of each kind."""
+"""Resources: stored answers and files, read in parts; and a document for each kind."""
 
 import base64
 from collections.abc import Mapping
@@ -15,18 +15,18 @@ from gateway.agents.tools.backend import Backend, Part
 from gateway.errors import InvalidParams, NotFound
 from gateway.kinds.agent_docs import skill_docs
 
-#: milliseconds that a part may be kept: what is stored does not change
+#: milliseconds for which clients may cache a part; stored results do not change
 _TTL = 3_600_000
 
 
 class ResultResources:
-    """`gateway://results/{id}{?offset,limit}`: records of a list, bytes of anything else."""
+    """`gateway://results/{id}{?offset,limit}` and `gateway://kinds/{kind}`."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
     async def listed(self, context: Context) -> ListPage:
-        """The documents of the kinds; results have links of their own."""
+        """The documents of the kinds; links to results are in answers."""
         documents = [
             {
                 "uri": f"gateway://kinds/{kind.name}",
@@ -43,12 +43,12 @@ class ResultResources:
         result = {
             "uriTemplate": "gateway://results/{id}{?offset,limit}",
             "name": "result",
-            "description": "A kept answer or file; offset and limit count the records of a list, else bytes",
+            "description": "A stored answer or file; offset and limit count the records of a list, else bytes",
         }
         return ListPage([result], scope="public")
 
     async def read(self, context: Context, uri: str) -> Result:
-        """The part that the URI names; raises RpcError for what is not there."""
+        """The content at the URI; raises RpcError if it does not exist."""
         try:
             url = URL(uri)
             if (url.scheme, url.host) == ("gateway", "kinds"):
@@ -67,7 +67,7 @@ class ResultResources:
 
 
 def _contents(uri: str, result_id: str, part: Part) -> Result:
-    """The part, and where the next one is read."""
+    """The part, with the URI of the next part."""
     content: dict[str, Any] = {"uri": uri, "mimeType": part.media_type}
     if isinstance(part.data, str):
         content["text"] = part.data
@@ -81,8 +81,8 @@ def _contents(uri: str, result_id: str, part: Part) -> Result:
     return page("contents", [{**content, "_meta": {"gateway/range": about}}], ttl_ms=_TTL, scope="private")
 
 
-def _missing(uri: str, why: str) -> RpcError:
-    return RpcError(-32602, f"{uri}: {why}", {"uri": uri})
+def _missing(uri: str, reason: str) -> RpcError:
+    return RpcError(-32602, f"{uri}: {reason}", {"uri": uri})
 
 
 def _markdown(block: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Servers of the protocol with the gateway's tools."""
+"""Creates MCP servers with the gateway's tools."""
 
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ _NAME, _TITLE = "agent-connector-gateway", "Agent connector gateway"
 
 
 class Servers:
-    """The server with six tools, and those with a tool for each operation."""
+    """The server with the general tools, and servers with a tool for each operation."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Servers:
         self.general = self._server(StaticTools(self._tools.tools()))
 
     def of_operations(self, patterns: tuple[str, ...]) -> Server:
-        """A server with a tool for each operation whose name fits one of the patterns, such as `team-chat.*`."""
+        """A server with a tool for each operation whose name matches one of the patterns, such as `team-chat.*`."""
         return self._server(OperationTools(self._backend, self._tools, patterns))
 
     def _server(self, tools: Tools) -> Server:

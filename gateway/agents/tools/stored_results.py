@@ -1,4 +1,4 @@
-"""Long answers and files, read in parts by the tool `read`: most hosts give a model no other means to open them."""
+"""Reads long answers and files in parts, for the tool `read`: with most hosts, a model cannot read resources."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.field_selection import FieldSelection, selected, selected_records
 from gateway.upstream.responses import OperationResult
 
-#: bytes of a document of which fields are selected
+#: maximum bytes of a document whose fields are selected
 _MAX_DOCUMENT = 32 << 20
 
 
@@ -30,7 +30,7 @@ class StoredResults:
     async def read(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """The part as `{result | text | base64, offset, hint?}`; `hint` is the call for the next part.
 
-        Raises NotFound, ResultExpired, and InvalidParams for an address that is not one.
+        Raises NotFound, ResultExpired, and InvalidParams for an invalid URI.
         """
         at = ResultAddress.of(arguments["operation"])
         offset, limit = arguments.get("offset", at.offset), arguments.get("limit", at.limit)
@@ -51,7 +51,7 @@ class StoredResults:
     async def _bytes(
         self, context: Context, result_id: str, offset: int, limit: int, part: Part, fields: list[str] | None
     ) -> Part:
-        """The range of a file, or of a JSON document of which only the fields are left."""
+        """The range of a file, or of a JSON document that is reduced to the fields."""
         if part.media_type == JSON and fields:
             answer = OperationResult(msgspec.Raw(await self._document(context, result_id)))
             content = bytes(selected(answer, FieldSelection(select_fields=fields)).result)
@@ -70,7 +70,7 @@ class StoredResults:
 
 
 def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict[str, Any], int]:
-    """The records that fit into so many bytes, at least one, and their number."""
+    """The first records that fit into `max_bytes`, at least one, and their number."""
     assert isinstance(part.data, str)
     lines = [msgspec.Raw(line.encode()) for line in part.data.splitlines()]
     records = selected_records(lines, FieldSelection(select_fields=fields))
@@ -86,18 +86,18 @@ def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict
         fitting.append(record)
     if used <= max_bytes or len(fitting) > 1 or fields:
         return {"result": fitting}, len(fitting)
-    advice = f"the record was shortened from {used} bytes; name fields to read members whole"
+    advice = f"the record was shortened from {used} bytes; name fields to read members in full"
     return {"result": answers.preview([msgspec.json.decode(fitting[0])]), "shortened": advice}, 1
 
 
 def _content(part: Part) -> dict[str, Any]:
-    """A JSON document that is whole as itself, other text as text, bytes in base64."""
+    """A complete JSON document as `result`; other text as `text`, bytes as `base64`."""
     if part.media_type == JSON and part.offset == 0 and part.is_last:
         assert isinstance(part.data, str)
         return {"result": msgspec.Raw(part.data.encode())}
-    about = {} if part.media_type == JSON else {"media_type": part.media_type}
+    facts = {} if part.media_type == JSON else {"media_type": part.media_type}
     content = {"text": part.data} if isinstance(part.data, str) else {"base64": part.data}
-    return {**about, **content, **({} if part.total is None else {"bytes": part.total})}
+    return {**facts, **content, **({} if part.total is None else {"bytes": part.total})}
 
 
 async def _chunks(content: bytes) -> AsyncIterator[bytes]:

@@ -1,4 +1,4 @@
-"""Notifications of tasks, for clients that listen instead of polling."""
+"""Notifications of tasks, for clients that subscribe instead of polling."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -13,14 +13,14 @@ from gateway.aio.retries import retry_until_available
 from gateway.errors import Unavailable
 from gateway.jobs.model import JobSummary
 
-#: tasks that one stream follows at most
+#: maximum tasks that one stream follows
 _MAX = 50
-#: seconds after which a follower reads its job without a notification
+#: seconds after which a job is read even without a notification
 _POLL_INTERVAL = 30.0
 
 
 class TaskSubscriptions:
-    """`taskIds` of a `subscriptions/listen` request; the gateway's lists do not change while a server runs."""
+    """Serves `taskIds` of a `subscriptions/listen` request. The gateway's lists do not change while a server runs."""
 
     capabilities: Mapping[str, Mapping[str, Any]] = {}
 
@@ -29,18 +29,18 @@ class TaskSubscriptions:
         self._tasks = JobTasks(calls)
 
     def honored(self, context: Context, subscription_filter: Mapping[str, Any]) -> dict[str, Any]:
-        """The tasks that are followed."""
+        """The part of the filter that is served: at most `_MAX` tasks."""
         if "taskIds" not in subscription_filter:
             return {}
-        if not context.message.takes_tasks:
+        if not context.message.has_tasks:
             raise missing_capability({"extensions": {TASKS: {}}})
         return {"taskIds": list(subscription_filter["taskIds"])[:_MAX]}
 
     async def notifications(self, context: Context, honored: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """Each task whenever it has changed, until all have ended.
+        """A notification for each change of a task, until all tasks have ended.
 
-        While PostgreSQL is unavailable, the stream waits. Raises RpcError for a task that does not exist, and
-        Unavailable when the process stops: without a result the client knows that it has to listen again.
+        The stream waits while PostgreSQL is unavailable. Raises RpcError for a task that does not exist, and
+        Unavailable when the process stops: a client without a result subscribes again.
         """
         updates: asyncio.Queue[dict[str, Any] | asyncio.Task[None]] = asyncio.Queue()
         followers = [
@@ -73,10 +73,10 @@ class TaskSubscriptions:
             job = await self._changed(context, job)
 
     async def _changed(self, context: Context, job: JobSummary) -> JobSummary:
-        """The job as soon as it is past its version or done; raises Unavailable when the process stops before."""
+        """The job as soon as it has a new version or has ended; raises Unavailable if the process stops before."""
         version = job.version
         while job.version == version and not job.is_done:
             if self._calls.is_stopping:
-                raise Unavailable("this front end stops; listen again", retry_after=1)
+                raise Unavailable("this front end is stopping; subscribe again", retry_after=1)
             job = await self._calls.changed(context, job, _POLL_INTERVAL)
         return job

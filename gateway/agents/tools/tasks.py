@@ -1,4 +1,4 @@
-"""Jobs as tasks of the protocol: one to one, so that any front end answers for any of them, after any restart."""
+"""Jobs as tasks of the protocol. Each task is a job, so that every front end serves it, also after a restart."""
 
 import contextlib
 from collections.abc import Mapping
@@ -15,34 +15,34 @@ from gateway.jobs.model import JobSummary
 
 
 class JobTasks:
-    """The task id is the job's id. While PostgreSQL is unavailable every method raises Unavailable."""
+    """Tasks whose ids are those of their jobs. While PostgreSQL is unavailable, every method raises Unavailable."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def get(self, context: Context, task_id: str) -> Result:
-        """The job as it is; the task of a job that has ended contains the call's result."""
+        """The current task; it contains the call's result if the job has ended."""
         return await self.document(context, await self.job(context, task_id))
 
     async def document(self, context: Context, job: JobSummary) -> Result:
-        """A job as its task."""
+        """The task of a job."""
         task = answers.task_document(job)
         if not job.is_done or job.status is JobStatus.CANCELED:
             return task
         return {**task, "result": {**await self._calls.outcome(context, job), "resultType": "complete"}}
 
     async def update(self, context: Context, task_id: str, responses: Mapping[str, Any]) -> None:
-        """Jobs ask nothing once they run, so the responses are ignored."""
+        """Ignore the responses: jobs ask no questions. Raises RpcError for an unknown task."""
         await self.job(context, task_id)
 
     async def cancel(self, context: Context, task_id: str) -> None:
-        """Request the cancellation of the job; a job that has ended stays as it ended."""
+        """Request the cancellation of the job; a job that has ended does not change."""
         job = await self.job(context, task_id)
         with contextlib.suppress(JobNotCancelable):
             await self._calls.cancel(context, job)
 
     async def job(self, context: Context, task_id: str) -> JobSummary:
-        """The job of a task; raises RpcError only where there is none, because an agent then starts the work again."""
+        """The job of a task; raises RpcError only if it does not exist, because an agent then starts the work again."""
         try:
             return await self._calls.job(context, task_id)
         except (NotFound, InvalidParams) as error:

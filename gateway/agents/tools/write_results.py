@@ -1,4 +1,4 @@
-"""Results of `write`: by default the id and the URL of the record and the written members. Pure."""
+"""Reduces results of `write`: by default to the record's id, its URL and the written members. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,35 +13,37 @@ from gateway.operation_search.entries import OperationEntry
 from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.responses import OperationResult
 
-#: members that identify a record, or lead a person to it, in the APIs of applications
+#: names of ids and URLs of records in the APIs of applications
 _IDENTITY = frozenset(
     """
     id iid gid ts key number identifier url html_url web_url webViewLink permalink permalink_url
     """.split()  # noqa: SIM905
 )
-#: bytes of a member that is shown whole; depth and characters of a text of longer ones
-_WHOLE, _DEPTH, _CHARACTERS = 500, 2, 100
+#: maximum bytes of a member that is not shortened
+_WHOLE = 500
+#: depth and characters of a text to which longer members are shortened
+_DEPTH, _CHARACTERS = 2, 100
 
-#: the shown part of an answer
+#: reduces an answer to the part that the model gets
 Shape = Callable[[OperationResult], OperationResult]
 
 
 def whole(answer: OperationResult) -> OperationResult:
-    """The answer as it is."""
+    """The unchanged answer."""
     return answer
 
 
 @dataclass(frozen=True, slots=True)
-class AskedWrite:
-    """An operation as `write` was asked to run it."""
+class RequestedWrite:
+    """An operation that `write` runs, with its params."""
 
     entry: OperationEntry
     params: Mapping[str, Any]
 
     def shown(self, answer: OperationResult) -> OperationResult:
-        """The answer of a write without what the model neither wrote nor needs to find the record again.
+        """The answer of a write with only the written members and those that identify the record.
 
-        The result of a long operation is not a record, and is shown whole.
+        The result of a long operation is not a record and is unchanged, also that of a read.
         """
         if self.entry.effect is Effect.READ or self.entry.action is None or self.entry.action.runs != "inline":
             return answer
@@ -50,11 +52,11 @@ class AskedWrite:
             return answer
         search = self.entry.entity.search
         names = {*_names(self.params), *_IDENTITY, *([search.primary_key] if search else [])}
-        return replace(answer, result=msgspec.Raw(msgspec.json.encode(_kept(record, names) or record)))
+        return replace(answer, result=msgspec.Raw(msgspec.json.encode(_with_names(record, names) or record)))
 
 
-def shown_of_batch(writes: Sequence[AskedWrite], fields: Sequence[str] | None) -> Shape:
-    """The answer of a batch for a model: each result as `AskedWrite.shown` returns it, or the requested fields."""
+def shown_of_batch(writes: Sequence[RequestedWrite], fields: Sequence[str] | None) -> Shape:
+    """A function that reduces each result of a batch by `RequestedWrite.shown`, or to the requested fields."""
 
     def shown(answer: OperationResult) -> OperationResult:
         document = answer.decoded()
@@ -81,15 +83,15 @@ def _names(value: Any) -> Iterator[str]:
             yield from _names(item)
 
 
-def _kept(record: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
+def _with_names(record: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
     for name in record.keys() & names:
         value = record[name]
-        inner = _kept(value, names) if isinstance(value, Mapping) else {}
+        inner = _with_names(value, names) if isinstance(value, Mapping) else {}
         if inner:
-            kept[name] = inner
+            members[name] = inner
         elif len(msgspec.json.encode(value)) <= _WHOLE:
-            kept[name] = value
+            members[name] = value
         else:
-            kept[name] = shortened(value, _DEPTH, _CHARACTERS)
-    return {name: kept[name] for name in record if name in kept}
+            members[name] = shortened(value, _DEPTH, _CHARACTERS)
+    return {name: members[name] for name in record if name in members}

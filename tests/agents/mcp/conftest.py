@@ -1,4 +1,4 @@
-"""A fixture server over HTTP, and raw requests to it."""
+"""The fixture server over HTTP, and raw requests to it."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ async def fixture_url() -> AsyncIterator[str]:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer to a raw request."""
+    """A response to a raw request."""
 
     status: int
     headers: Any
@@ -45,7 +45,7 @@ class Reply:
 
 
 class Raw:
-    """Requests as they go over the wire; headers agree with the body unless a test says otherwise."""
+    """Sends raw requests; headers agree with the body unless a test overrides them."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session = session
@@ -65,14 +65,14 @@ class Raw:
         document = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params} if body is None else body
         sent = {**headers_of(method, params), **(headers or {})}
         options = {"json": document} if not isinstance(document, bytes) else {"data": document}
-        kept = {name: value for name, value in sent.items() if value is not None}
-        async with self._session.post(self.url, headers=kept, **options) as response:
+        present = {name: value for name, value in sent.items() if value is not None}
+        async with self._session.post(self.url, headers=present, **options) as response:
             is_json = response.content_type == "application/json"
             return Reply(response.status, response.headers, await response.json() if is_json else await response.text())
 
 
 def headers_of(method: str, params: dict[str, Any]) -> dict[str, str]:
-    """The headers that a client of the newest revision sends."""
+    """The headers that a client of the newest protocol version sends."""
     headers = {
         "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json",

@@ -1,6 +1,6 @@
-"""A server of the protocol with tools made for tests, as the conformance suite calls them by name.
+"""A server with tools for tests; the conformance suite calls the tools by their names.
 
-Run it: `python -m tests.agents.mcp.fixture_server PORT`. Its tasks live in its memory.
+Run it: `python -m tests.agents.mcp.fixture_server PORT`. Its tasks are in memory.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ CALLER = "anybody"
 
 
 def answered(context: Context, key: str, member: str) -> str | None:
-    """What the user entered, if it is what was asked for."""
+    """The text that the user entered for a question; None if there is none."""
     given = context.input_responses.get(key)
     content = given.get("content") if isinstance(given, Mapping) and given.get("action") == "accept" else None
     value = content.get(member) if isinstance(content, Mapping) else None
@@ -66,7 +66,7 @@ async def fail(context: Context, arguments: Mapping[str, Any]) -> Result:
     return tool_result(text("This tool intentionally returns an error for testing"), is_error=True)
 
 
-async def tell_progress(context: Context, arguments: Mapping[str, Any]) -> Result:
+async def send_progress(context: Context, arguments: Mapping[str, Any]) -> Result:
     for progress in (0, 50, 100):
         await context.progress(progress, 100, f"Completed step {progress} of 100")
     return tool_result(text("done"))
@@ -83,7 +83,7 @@ async def need_sampling(context: Context, arguments: Mapping[str, Any]) -> Resul
 
 
 async def wait_until_canceled(context: Context, arguments: Mapping[str, Any]) -> Result:
-    """Tells that it began and then waits; what was canceled can be asked for."""
+    """Sends progress and then waits; sets `CANCELED` when it is canceled."""
     await context.progress(0)
     try:
         await asyncio.Event().wait()
@@ -186,7 +186,7 @@ class MemoryTask:
         }
 
     async def ask(self, questions: dict[str, Any]) -> dict[str, Any]:
-        """Wait until the client has answered all of them."""
+        """Ask questions and wait until the client has answered all of them."""
         self.questions, self.status = questions, "input_required"
         while self.questions:
             self.changed.clear()
@@ -242,13 +242,13 @@ class MemoryTasks:
 
 
 def tasked(tasks: MemoryTasks, work: Any) -> Call:
-    """A tool whose work is a task where the client takes tasks, and is waited for where not."""
+    """A tool that runs as a task if the client has tasks, else inline."""
 
     async def call(context: Context, arguments: Mapping[str, Any]) -> Result:
         async def bound(task: MemoryTask | None) -> Result:
             return await work(task, arguments)
 
-        return tasks.started(bound) if context.message.takes_tasks else await bound(None)
+        return tasks.started(bound) if context.message.has_tasks else await bound(None)
 
     return call
 
@@ -343,7 +343,7 @@ class FixtureResources:
 
 
 class FixturePrompts:
-    """Prompts of each sort of content."""
+    """Prompts with each type of content."""
 
     async def listed(self, context: Context) -> ListPage:
         return ListPage(
@@ -382,7 +382,7 @@ class FixturePrompts:
 
 
 class FixtureCompletions:
-    """The same suggestions for everything."""
+    """The same suggestions for every argument."""
 
     async def complete(self, context: Context, params: Mapping[str, Any]) -> Result:
         begun = params["argument"]["value"]
@@ -391,7 +391,7 @@ class FixtureCompletions:
 
 
 class ListChanges:
-    """Tells that lists changed, when a tool says so."""
+    """Notifies subscribers that a list has changed, when a tool is called."""
 
     capabilities: Mapping[str, Mapping[str, Any]] = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}}
 
@@ -399,7 +399,7 @@ class ListChanges:
         self._listeners: set[asyncio.Queue[str]] = set()
 
     def honored(self, context: Context, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        if "taskIds" in wanted and not context.message.takes_tasks:
+        if "taskIds" in wanted and not context.message.has_tasks:
             raise missing_capability({"extensions": {TASKS: {}}})
         return {name: True for name in LIST_CHANGES if wanted.get(name)}
 
@@ -424,7 +424,7 @@ class ListChanges:
 
 
 def fixture_server() -> Server:
-    """The server with everything registered."""
+    """The server with all features."""
     states, tasks, changes = RequestStates(SealedText(bytes(32))), MemoryTasks(), ListChanges()
     image = {"type": "image", "data": PNG, "mimeType": "image/png"}
     mixed = embedded("test://mixed-content-resource", "application/json", '{"test": "data", "value": 123}')
@@ -437,7 +437,7 @@ def fixture_server() -> Server:
         ),
         "test_multiple_content_types": fixed(text("Multiple content types test:"), image, mixed),
         "test_error_handling": fail,
-        "test_tool_with_progress": tell_progress,
+        "test_tool_with_progress": send_progress,
         "test_logging_tool": write_log,
         "test_tool_with_logging": write_log,
         "test_missing_capability": need_sampling,
@@ -492,7 +492,7 @@ def fixture_server() -> Server:
 
 
 def fixture_app(port: int) -> web.Application:
-    """The server over HTTP, for pages of its own address only."""
+    """The server over HTTP; of pages, only those of its own origin are allowed."""
     server, origins = fixture_server(), origins_of(f"http://127.0.0.1:{port}")
 
     async def post(request: web.Request) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""The conformance suite of the protocol, where Node and the suite are at hand.
+"""The conformance suite of the protocol, if Node and the suite are installed.
 
 `npm install node@22 @modelcontextprotocol/conformance@0.2.0-alpha.12` in a folder, and its path in MCP_CONFORMANCE.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = os.environ.get("MCP_CONFORMANCE")
-#: scenarios of revision 2026-07-28 that a server must pass, and those of the extension for tasks
+#: number of scenarios of version 2026-07-28 that a server must pass, and of those of the extension for tasks
 SCENARIOS, OF_TASKS = 37, 10
 
 pytestmark = [

@@ -1,4 +1,4 @@
-"""Headers that repeat members of the body: pure."""
+"""The headers that repeat members of the body. Pure."""
 
 import pytest
 
@@ -19,7 +19,7 @@ FUTURE = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2030-01-01"}}
         ("initialize", {}, None, "2025-11-25"),
     ],
 )
-def test_a_request_is_served_by_the_revision_that_header_and_body_agree_on(method, params, header, version):
+def test_the_version_of_a_request_is_that_of_header_and_body(method, params, header, version):
     headers = {} if header is None else {"MCP-Protocol-Version": header}
 
     assert version_of(Message(1, method, params), headers) == version
@@ -37,7 +37,7 @@ def test_a_request_is_served_by_the_revision_that_header_and_body_agree_on(metho
         ({}, None, MISMATCH),
     ],
 )
-def test_a_revision_that_is_not_served_or_not_agreed_on_is_refused(params, header, code):
+def test_a_version_that_is_not_supported_or_differs_is_refused(params, header, code):
     headers = {} if header is None else {"MCP-Protocol-Version": header}
 
     with pytest.raises(RpcError) as refusal:
@@ -47,7 +47,7 @@ def test_a_revision_that_is_not_served_or_not_agreed_on_is_refused(params, heade
 
 
 @pytest.mark.parametrize("name", ["read", "café", " padded ", "=?base64?literal?=", "line\nbreak"])
-def test_a_name_arrives_whatever_its_characters(name):
+def test_a_name_with_any_characters_can_be_sent_in_a_header(name):
     message = Message(1, "tools/call", {"name": name})
 
     check_names(message, {"Mcp-Method": "tools/call", "Mcp-Name": encoded(name)})

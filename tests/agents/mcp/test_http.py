@@ -1,4 +1,4 @@
-"""The transport, asked as clients of each revision ask it."""
+"""The HTTP transport, with requests of clients of each protocol version."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ def message(method: str, **params: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("method", ["server/discover", "tools/list", "resources/list", "prompts/list"])
-async def test_every_list_is_what_the_schema_of_the_revision_says(raw, method):
+async def test_every_list_matches_the_schema_of_its_version(raw, method):
     reply = await raw(method)
 
     assert reply.status == 200
@@ -39,7 +39,7 @@ async def test_a_list_has_one_page_so_that_every_cursor_is_invalid(raw, method):
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
-async def test_an_earlier_client_is_served_without_a_session(raw, version):
+async def test_a_client_of_an_earlier_version_is_served_without_a_session(raw, version):
     hello = message("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "c", "version": "1"})
     started = await raw("", body=hello, headers={**LEGACY, "MCP-Protocol-Version": None})
     listed = await raw("", body=message("tools/list"), headers={**LEGACY, "MCP-Protocol-Version": version})
@@ -50,7 +50,7 @@ async def test_an_earlier_client_is_served_without_a_session(raw, version):
     assert {"resultType", "ttlMs", "cacheScope", "_meta"} & listed.result.keys() == set()
 
 
-async def test_a_revision_older_than_those_served_is_answered_with_one_that_is(raw):
+async def test_an_unsupported_older_version_is_answered_with_a_supported_one(raw):
     hello = message(
         "initialize", protocolVersion="2024-11-05", capabilities={}, clientInfo={"name": "c", "version": "1"}
     )
@@ -71,7 +71,7 @@ async def test_a_revision_older_than_those_served_is_answered_with_one_that_is(r
         ({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": []}, 400, -32602),
     ],
 )
-async def test_a_body_that_is_no_message_is_refused(raw, body, status, code):
+async def test_a_body_that_is_not_a_message_is_refused(raw, body, status, code):
     reply = await raw("tools/list", body=body)
 
     assert (reply.status, reply.code) == (status, code)
@@ -88,43 +88,43 @@ async def test_a_body_that_is_no_message_is_refused(raw, body, status, code):
         ("tools/call", {"name": "failing_job"}, 400, -32021),
     ],
 )
-async def test_what_cannot_be_served_is_an_error_with_its_status(raw, method, params, status, code):
+async def test_an_error_has_its_code_and_status(raw, method, params, status, code):
     reply = await raw(method, params)
 
     assert (reply.status, reply.code, reply.document["id"]) == (status, code, 1)
 
 
-async def test_arguments_that_do_not_hold_are_told_to_the_model(raw):
+async def test_invalid_arguments_are_a_result_for_the_model(raw):
     reply = await raw("tools/call", {"name": "greet", "arguments": {"name": 1}})
 
     assert reply.result["isError"]
     assert "name: 1 is not of type" in reply.result["content"][0]["text"]
 
 
-async def test_a_notification_is_accepted_without_an_answer(raw):
+async def test_a_notification_is_accepted_without_a_response(raw):
     reply = await raw("", body={"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     assert (reply.status, reply.document) == (202, "")
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_there_is_no_stream_to_reopen_and_no_session_to_end(fixture_url, method):
+async def test_get_and_delete_are_not_allowed(fixture_url, method):
     async with aiohttp.request(method, fixture_url) as response:
         assert (response.status, response.headers["Allow"]) == (405, "POST")
 
 
 @pytest.mark.parametrize(("origin", "status"), [("http://evil.example.com", 403), ("null", 403), (None, 200)])
-async def test_a_foreign_page_is_refused(raw, origin, status):
+async def test_a_request_from_another_origin_is_refused(raw, origin, status):
     assert (await raw("tools/list", headers={"Origin": origin})).status == status
 
 
-async def test_a_page_of_the_server_itself_may_call(raw):
+async def test_a_request_from_the_servers_own_origin_is_allowed(raw):
     origin = raw.url.removesuffix("/mcp").replace("127.0.0.1", "localhost")
 
     assert (await raw("tools/list", headers={"Origin": origin})).status == 200
 
 
-async def test_progress_makes_the_answer_a_stream(raw):
+async def test_progress_makes_the_response_a_stream(raw):
     reply = await raw("tools/call", {"name": "test_tool_with_progress", "_meta": {"progressToken": "p"}})
 
     documents = [json.loads(line[6:]) for line in reply.document.splitlines() if line.startswith("data: ")]
@@ -133,7 +133,7 @@ async def test_progress_makes_the_answer_a_stream(raw):
     assert documents[-1]["result"]["content"][0]["text"] == "done"
 
 
-async def test_a_client_that_takes_no_streams_gets_the_answer_alone(raw):
+async def test_a_client_that_does_not_accept_streams_gets_json(raw):
     params = {"name": "test_tool_with_progress", "_meta": {"progressToken": "p"}}
 
     reply = await raw("tools/call", params, headers={"Accept": "application/json"})
@@ -141,7 +141,7 @@ async def test_a_client_that_takes_no_streams_gets_the_answer_alone(raw):
     assert reply.result["content"][0]["text"] == "done"
 
 
-async def test_leaving_the_stream_cancels_the_call(raw):
+async def test_closing_the_stream_cancels_the_call(raw):
     fixture_server.CANCELED.clear()
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

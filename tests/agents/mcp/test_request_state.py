@@ -1,4 +1,4 @@
-"""States that come back with answers."""
+"""The sealed states that clients return with answers."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def call(state: str | None = None, **arguments: object) -> Message:
     return Message(1, "tools/call", params if state is None else {**params, "requestState": state})
 
 
-def test_a_state_comes_back_to_another_process_with_the_same_key():
+def test_a_state_is_valid_in_another_process_with_the_same_key():
     sealed = RequestStates(SealedText(KEY)).sealed(call(limit=1), "client", {"flow": "f"})
 
     assert RequestStates(SealedText(KEY)).opened(call(sealed, limit=1), "client") == {"flow": "f"}
@@ -26,7 +26,7 @@ def test_a_call_without_a_state_has_none():
 
 @pytest.mark.parametrize("caller", ["client", "another"])
 @pytest.mark.parametrize("limit", [1, 2])
-def test_a_state_is_for_one_caller_and_one_call(caller, limit):
+def test_a_state_is_valid_for_one_caller_and_one_call(caller, limit):
     sealed = RequestStates(SealedText(KEY)).sealed(call(limit=1), "client", {})
     if (caller, limit) == ("client", 1):
         return
@@ -36,7 +36,7 @@ def test_a_state_is_for_one_caller_and_one_call(caller, limit):
 
 
 @pytest.mark.parametrize("suffix", ["AAAA", "-TAMPERED", "é"])
-def test_a_state_that_was_altered_is_refused(suffix):
+def test_a_changed_state_is_refused(suffix):
     sealed = RequestStates(SealedText(KEY)).sealed(call(), "client", {})
 
     with pytest.raises(RpcError):

@@ -1,4 +1,4 @@
-"""What a model is told of answers, errors and jobs."""
+"""Answers, errors and jobs, as formatted for a model."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def job(status: JobStatus, **members: Any) -> Any:
-    """The members of a job that are told."""
+    """The members of a job that are formatted."""
     known = {
         "id": "j", "status": status, "is_done": status not in ("queued", "running", "waiting"), "progress": 3,
         "total": 9, "message": None, "kind": "support-desk", "entity": "tickets", "action": "create",
@@ -42,11 +42,11 @@ def job(status: JobStatus, **members: Any) -> Any:
         (JobStatus.CANCELED, "cancelled"),
     ],
 )
-def test_a_job_is_a_task_and_never_a_failed_one(status, expected):
+def test_each_status_of_a_job_has_a_task_status(status, expected):
     assert answers.task_document(job(status))["status"] == expected
 
 
-def test_a_task_tells_how_far_it_is_and_how_long_it_is_kept():
+def test_a_task_has_its_progress_and_its_lifetime():
     task = answers.task_document(job(JobStatus.RUNNING, expires_at=NOW + timedelta(days=1)))
 
     assert task["statusMessage"] == "3 of 9"
@@ -54,7 +54,7 @@ def test_a_task_tells_how_far_it_is_and_how_long_it_is_kept():
     assert task["lastUpdatedAt"] == "2026-01-02T00:00:00Z"
 
 
-def test_an_unknown_outcome_is_told_with_what_is_known_and_is_no_error():
+def test_an_unknown_outcome_is_no_error_and_has_the_known_facts():
     known = {"sent_at": "2026-01-02T00:00:00Z", "find_by": "tickets.list"}
     result = answers.unknown_outcome(job(JobStatus.UNKNOWN, error={"known": known, "safe_to_retry": False}))
 
@@ -64,7 +64,7 @@ def test_an_unknown_outcome_is_told_with_what_is_known_and_is_no_error():
     assert "may have happened" in document["advice"]
 
 
-def test_a_refusal_tells_all_faults_the_signature_and_an_example():
+def test_a_refusal_has_all_faults_the_signature_and_an_example():
     faults = [FieldError("/params/page", "page", "minimum", "page is 0"), FieldError("/params/x", "x", "unknown", "x?")]
     result = answers.refused(InvalidParams(faults=faults), LIST)
 
@@ -75,7 +75,7 @@ def test_a_refusal_tells_all_faults_the_signature_and_an_example():
     assert document["signature"].startswith("tickets.list(")
 
 
-def test_a_preview_is_the_first_rows_in_few_bytes():
+def test_a_preview_has_the_first_records_in_few_bytes():
     rows = [{"id": number, "body": "b" * 5000} for number in range(100)]
 
     shown = answers.preview(rows)
@@ -85,7 +85,7 @@ def test_a_preview_is_the_first_rows_in_few_bytes():
     assert shown[0]["body"].endswith("…")
 
 
-def test_a_preview_shortens_records_no_more_than_it_takes_for_a_few_to_fit():
+def test_a_preview_shortens_records_only_until_three_fit():
     rows = [{"id": number, "body": "b" * 90, **{f"m{each}": "c" * 90 for each in range(10)}} for number in range(100)]
 
     shown = answers.preview(rows)
@@ -100,14 +100,14 @@ def linked(records: list[Any], **options: Any) -> dict[str, Any]:
     return document
 
 
-def test_members_that_were_named_are_not_shortened_and_the_hint_goes_on_after_them():
+def test_selected_members_are_not_shortened_and_the_hint_continues_after_them():
     document = linked([{"body": "b" * 900}] * 10, selected=True)
 
     assert document["preview"] == [{"body": "b" * 900}] * 2
     assert document["hint"] == 'rest: read {"operation":"gateway://results/r","offset":2}'
 
 
-def test_the_hint_of_shortened_records_begins_at_the_first():
+def test_the_hint_after_shortened_records_reads_everything():
     document = linked([{"body": "b" * 9000}] * 10)
 
     assert document["hint"].startswith('whole: read {"operation":"gateway://results/r","offset":0}')
@@ -121,10 +121,10 @@ def test_the_hint_of_shortened_records_begins_at_the_first():
         ({}, {}),
     ],
 )
-def test_a_list_says_how_it_goes_on(members, expected):
+def test_a_page_has_the_next_params_or_the_reason_for_being_incomplete(members, expected):
     assert answers.continuation(OperationResult(msgspec.Raw(b"[]"), is_page=True, **members)) == expected
 
 
-def test_pages_are_as_large_as_the_application_gives_unless_their_size_is_named():
+def test_pages_have_the_maximum_size_unless_the_params_have_a_size():
     assert answers.largest_pages(LIST, {}) == {"per_page": 100}
     assert answers.largest_pages(LIST, {"per_page": 7}) == {"per_page": 7}

@@ -1,4 +1,4 @@
-"""Which connector a call is for."""
+"""The choice of a call's connector."""
 
 import pytest
 
@@ -23,16 +23,16 @@ CHAT = ConnectorInfo("4", "Chat", "team-chat")
         ([DESK, OTHER], "Acme desk", DESK),
     ],
 )
-def test_the_connector_named_or_the_only_one_that_is_ready_is_taken(connectors, wanted, expected):
+def test_the_named_connector_or_the_only_active_one_is_chosen(connectors, wanted, expected):
     assert choose(connectors, KIND, wanted) is expected
 
 
-def test_several_that_fit_are_named():
+def test_several_active_connectors_are_an_error_that_lists_them():
     with pytest.raises(InvalidParams, match=r"Acme desk \(1, workspace acme\), Other desk \(2, workspace other\)"):
         choose([DESK, OTHER], KIND, None)
 
 
-def test_a_name_that_is_not_there_brings_the_nearest():
+def test_the_error_for_an_unknown_name_has_the_nearest():
     with pytest.raises(InvalidParams, match="Acme desk"):
         choose([DESK], KIND, "acme dsk")
 
@@ -40,13 +40,13 @@ def test_a_name_that_is_not_there_brings_the_nearest():
 @pytest.mark.parametrize(
     ("connectors", "wanted", "connector"), [([CHAT], None, None), ([STALE], None, STALE), ([DESK, STALE], "3", STALE)]
 )
-def test_where_none_is_ready_a_person_has_to_connect(connectors, wanted, connector):
+def test_without_an_active_connector_a_person_has_to_connect_one(connectors, wanted, connector):
     with pytest.raises(NotConnected) as refusal:
         choose(connectors, KIND, wanted)
 
     assert refusal.value.connector is connector
 
 
-def test_what_is_not_connected_is_named_by_its_application():
+def test_the_error_for_a_missing_connector_names_the_application():
     with pytest.raises(NotConnected, match=r"Zendesk \(support-desk\) is not connected"):
         choose([], KIND, None)

@@ -1,4 +1,4 @@
-"""What models are given to read."""
+"""The size and content of descriptions for models."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from tests.harness.catalog import shipped_catalog
 from tests.operation_search.evaluation import CHARACTERS_OF_A_TOKEN
 
 
-def test_the_six_tools_cost_no_more_than_eight_hundred_tokens():
+def test_the_six_tools_have_at_most_eight_hundred_tokens():
     tools = GeneralTools(None, None, object(), object()).tools()
 
     listed = json.dumps([tool.as_document() for tool in tools], separators=(",", ":"))
@@ -26,7 +26,7 @@ def test_the_six_tools_cost_no_more_than_eight_hundred_tokens():
     assert len(listed) / CHARACTERS_OF_A_TOKEN <= 800
 
 
-def test_every_argument_of_a_tool_is_described_by_its_schema():
+def test_every_tool_has_a_schema_a_description_and_annotations():
     assert INPUTS.keys() == DESCRIPTIONS.keys() == ANNOTATIONS.keys()
 
 
@@ -56,12 +56,12 @@ def texts_of(entry: OperationEntry) -> list[str]:
     return texts
 
 
-def test_a_part_that_is_not_there_brings_the_nearest():
+def test_the_error_for_an_unknown_part_has_the_nearest():
     with pytest.raises(InvalidParams, match="has no part 'blok'; did you mean block"):
         described_part(entry_of(shipped_catalog(), "workspace-notes.pages.create"), "blok")
 
 
-def test_the_query_language_is_described_in_at_most_five_hundred_tokens_and_its_example_holds():
+def test_the_query_language_is_described_in_at_most_five_hundred_tokens_with_a_valid_example():
     described = query_language()
 
     assert len(msgspec.json.encode(described)) / CHARACTERS_OF_A_TOKEN <= 500

@@ -1,4 +1,4 @@
-"""Ranges of what is kept."""
+"""Ranges of stored results."""
 
 import pytest
 
@@ -24,14 +24,14 @@ LINES = ('{"id":1}\n{"id":2}\n', '{"id":3}\n')
         (0, 0, "", None, False),
     ],
 )
-async def test_records_are_read_by_their_number(offset, limit, data, total, is_last):
+async def test_records_are_read_by_offset_and_limit(offset, limit, data, total, is_last):
     part = await part_of_records(pieces(*LINES), offset, limit)
 
     assert (part.data, part.total, part.is_last) == (data, total, is_last)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
-async def test_text_is_read_in_parts_that_cut_no_character(size):
+async def test_text_is_read_in_parts_of_whole_characters(size):
     whole = '{"name":"Zoë","note":"日本"}'
     encoded, read, offset = whole.encode(), "", 0
 

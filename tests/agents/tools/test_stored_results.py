@@ -19,7 +19,7 @@ async def pieces(*each: Any):
 
 
 class Stored:
-    """A backend that has one result."""
+    """A backend with one result."""
 
     def __init__(self, content: Any, media_type: str | None = None) -> None:
         self._content = content
@@ -47,7 +47,7 @@ async def read(stored: Stored, **arguments: Any) -> dict[str, Any]:
 ROWS = [{"id": number, "body": "b" * 300} for number in range(10)]
 
 
-async def test_records_are_read_as_far_as_they_fit_and_the_hint_is_the_next_call():
+async def test_records_are_read_up_to_max_bytes_and_the_hint_is_the_next_call():
     part = await read(Stored(ROWS), offset=2, max_bytes=700)
 
     assert part["result"] == ROWS[2:4]
@@ -58,26 +58,26 @@ async def test_the_last_part_has_no_hint():
     assert await read(Stored(ROWS), offset=8) == {"offset": 8, "result": ROWS[8:]}
 
 
-async def test_fields_are_selected_and_never_shortened():
+async def test_selected_fields_are_not_shortened():
     part = await read(Stored([{"id": 1, "body": "b" * 5000}] * 2), fields=["body"], max_bytes=500)
 
     assert part["result"] == [{"body": "b" * 5000}]
     assert '"fields":["body"]' in part["hint"]
 
 
-async def test_a_record_that_is_too_long_is_shortened_and_says_so():
+async def test_a_record_that_is_too_long_is_shortened_with_advice():
     part = await read(Stored([{"id": 1, "body": "b" * 5000}] * 2), max_bytes=500)
 
     assert len(part["result"][0]["body"]) < 300
     assert "name fields" in part["shortened"]
 
 
-async def test_fields_that_no_record_has_are_an_error_that_names_the_nearest():
+async def test_the_error_for_an_unknown_field_names_the_nearest():
     with pytest.raises(InvalidParams, match="body"):
         await read(Stored(ROWS), fields=["bdy"])
 
 
-async def test_a_document_is_itself_where_it_fits_and_text_in_parts_where_not():
+async def test_a_document_is_returned_whole_if_it_fits_else_as_text_in_parts():
     document = {"id": 1, "body": "b" * 900}
 
     assert (await read(Stored(document)))["result"] == document
@@ -101,10 +101,10 @@ async def test_a_file_is_text_or_base64(content, media_type, member, expected):
     ("uri", "words"),
     [("gateway://kinds/r", "not the address of a result"), ("gateway://results/r?limit=-1", "at least 0")],
 )
-def test_what_is_no_address_of_a_result_is_refused(uri, words):
+def test_a_uri_that_is_not_of_a_result_is_refused(uri, words):
     with pytest.raises(InvalidParams, match=words):
         ResultAddress.of(uri)
 
 
-def test_an_address_may_name_its_range():
+def test_a_uri_may_have_a_range():
     assert ResultAddress.of("gateway://results/r?offset=20&limit=5") == ResultAddress("r", 20, 5)

@@ -1,11 +1,11 @@
-"""What `write` answers unless fields are named."""
+"""Results of `write` without `fields`."""
 
 from typing import Any
 
 import msgspec
 import pytest
 
-from gateway.agents.tools.write_results import AskedWrite, shown_of_batch
+from gateway.agents.tools.write_results import RequestedWrite, shown_of_batch
 from gateway.operation_search.entries import entry_of
 from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import shipped_catalog
@@ -33,32 +33,32 @@ def answer(document: Any) -> OperationResult:
         ({"ticket_id": 7, "ticket": {"custom_fields": [{"id": 1, "value": None}]}}, {"id", "url", "custom_fields"}),
     ],
 )
-def test_a_record_is_its_id_its_url_and_what_was_written(params: Any, shown: set[str]) -> None:
-    assert AskedWrite(UPDATE, params).shown(answer(RECORD)).decoded().keys() == shown
+def test_a_record_is_reduced_to_its_id_its_url_and_the_written_members(params: Any, shown: set[str]) -> None:
+    assert RequestedWrite(UPDATE, params).shown(answer(RECORD)).decoded().keys() == shown
 
 
-def test_a_long_text_that_was_written_is_shortened() -> None:
-    shown = AskedWrite(UPDATE, {"ticket": {"description": "x" * 5000}}).shown(answer(RECORD)).decoded()
+def test_a_long_written_text_is_shortened() -> None:
+    shown = RequestedWrite(UPDATE, {"ticket": {"description": "x" * 5000}}).shown(answer(RECORD)).decoded()
 
     assert shown["description"] == "x" * 100 + "…"
 
 
-def test_members_within_what_was_written_are_chosen_in_the_same_way() -> None:
+def test_nested_members_are_reduced_in_the_same_way() -> None:
     record = {"ticket": {"id": 7, "status": "solved", "group_id": 1}, "audit": {"events": []}}
 
-    shown = AskedWrite(UPDATE, {"ticket": {"status": "solved"}}).shown(answer(record)).decoded()
+    shown = RequestedWrite(UPDATE, {"ticket": {"status": "solved"}}).shown(answer(record)).decoded()
 
     assert shown == {"ticket": {"id": 7, "status": "solved"}}
 
 
 @pytest.mark.parametrize("document", [None, [RECORD], {"deleted": True}])
-def test_what_has_nothing_of_these_is_whole(document: Any) -> None:
-    assert AskedWrite(UPDATE, {}).shown(answer(document)).decoded() == document
+def test_a_result_without_such_members_is_unchanged(document: Any) -> None:
+    assert RequestedWrite(UPDATE, {}).shown(answer(document)).decoded() == document
 
 
-def test_reads_among_the_steps_of_a_batch_are_whole_and_fields_are_of_every_result() -> None:
+def test_in_a_batch_reads_are_unchanged_and_fields_apply_to_every_result() -> None:
     read = entry_of(shipped_catalog(), "support-desk.tickets.get")
-    writes = [AskedWrite(read, {"ticket_id": 7}), AskedWrite(UPDATE, {"ticket": {"status": "solved"}})]
+    writes = [RequestedWrite(read, {"ticket_id": 7}), RequestedWrite(UPDATE, {"ticket": {"status": "solved"}})]
     items = [{"index": 0, "result": RECORD}, {"index": 1, "result": RECORD}, {"index": 2, "error": {}}]
 
     shown = shown_of_batch(writes, None)(answer({"results": items})).decoded()["results"]
