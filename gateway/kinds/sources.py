@@ -47,6 +47,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         message = "there is no such file; a kind is a folder with a connector.yaml"
         raise SpecError([LintError(path, 1, message, is_unreadable=True)]) from error
+    except OSError as error:
+        message = f"the file cannot be read: {error.strerror or error}"
+        raise SpecError([LintError(path, 1, message, is_unreadable=True)]) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
         message = getattr(error, "problem", None) or "this is not text in UTF-8"

@@ -471,6 +471,15 @@ def test_a_file_that_is_not_yaml_does_not_hide_the_errors_of_another(example):
     ]
 
 
+def test_a_file_that_cannot_be_read_is_an_error_of_its_kind_alone(example):
+    (example / "parcels.yaml").mkdir()
+
+    catalog = load_catalog([example.parent])
+
+    assert errors(example) == ["parcels.yaml:1: the file cannot be read: Is a directory"]
+    assert catalog.refused.keys() == {"parcel-tracking"}
+
+
 @pytest.mark.parametrize("text", ["description: &a [*a]\n", "description: x\nfields: &f {a: *f}\nactions: {}\n"])
 def test_a_file_that_refers_to_itself_is_refused(example, text):
     (example / "loops.yaml").write_text(text, "utf-8")
