@@ -68,7 +68,7 @@ async def _unsized() -> AsyncIterator[bytes]:
     ("options", "status", "message"),
     [
         ({"data": _unsized}, 400, "Content-Length"),
-        ({"headers": {"Idempotency-Key": "k-1"}}, 400, "takes no Idempotency-Key"),
+        ({"headers": {"Idempotency-Key": "k-1"}}, 400, "do not support Idempotency-Key"),
         ({"params": {"issueIdOrKey": "ACME-7"}}, 422, "filename"),
         ({"params": {"filename": "hi.txt"}}, 422, "issueIdOrKey is missing"),
         ({"params": {**FILE, "colour": "red"}}, 422, "colour is not a param"),
@@ -368,8 +368,8 @@ async def test_of_two_requests_at_a_time_the_later_one_continues(front):
     ("headers", "status", "message"),
     [
         ({"Upload-Complete": "?0"}, 400, "Upload-Length"),
-        ({"Upload-Complete": "yes"}, 400, "Upload-Complete is ?1"),
-        ({"Upload-Complete": "?1", "Upload-Length": "9"}, 400, "Upload-Length is not Content-Length"),
+        ({"Upload-Complete": "yes"}, 400, "Upload-Complete must be ?1"),
+        ({"Upload-Complete": "?1", "Upload-Length": "9"}, 400, "Upload-Length differs from Content-Length"),
         ({"Upload-Complete": "?0", "Upload-Length": str((1 << 30) + 1)}, 413, "GATEWAY_MAX_UPLOAD_BYTES"),
     ],
 )
@@ -387,7 +387,7 @@ async def test_an_upload_that_cannot_begin_says_how_to(api, drive, headers, stat
         ({"Upload-Offset": "0", "Upload-Complete": "?0"}, 9, 400, "a multiple of 262144"),
         ({"Upload-Offset": "262144", "Upload-Complete": "?0"}, 262_144, 409, "continues at byte 0"),
         ({"Upload-Complete": "?1"}, 9, 400, "Upload-Offset"),
-        ({"Upload-Offset": "0"}, 9, 400, "Upload-Complete is ?1"),
+        ({"Upload-Offset": "0"}, 9, 400, "Upload-Complete must be ?1"),
         ({"Upload-Offset": "0", "Upload-Complete": "?1", "Content-Type": "text/plain"}, 9, 400, "partial-upload"),
     ],
 )

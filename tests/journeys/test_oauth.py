@@ -126,7 +126,7 @@ async def test_a_callback_that_comes_again_leads_nowhere(api, apps, browser):
     assert (first[0], second) == (303, (400, None))
     assert flow["connector_id"] == _query(first[1])["connector_id"]
     async with browser.get(callback) as again, _new_browser() as another, another.get(callback) as foreign:
-        assert "was given already, and the connector is there" in await again.text()
+        assert "was given already, and the application is connected" in await again.text()
         assert "Nothing was connected" in await foreign.text()
 
 

@@ -1,4 +1,4 @@
-"""The audit log, for those who administer an organization."""
+"""The audit log and usage, for administrators of an organization."""
 
 from dataclasses import asdict
 from datetime import timedelta
@@ -25,12 +25,12 @@ from gateway.identity.model import Caller, id_of
 from gateway.kinds.catalog import Catalog
 from gateway.monitoring.statistics import read_work_in_progress
 
-#: points of a usage answer
+#: maximum points of a usage response
 _MAX_POINTS = 2000
 
 
 class AuditQuery(QueryString):
-    """Which entries."""
+    """The filter and page of audit entries."""
 
     EXAMPLE: ClassVar = {"limit": 20}
 
@@ -46,12 +46,12 @@ class AuditQuery(QueryString):
     request_id: str | None = Field(None, max_length=128, description="only actions of this request")
     since: Moment | None = Field(None, description="only from this time on")
     until: Moment | None = Field(None, description="only before this time")
-    limit: int = Field(100, ge=1, le=1000, description="how many a page holds")
+    limit: int = Field(100, ge=1, le=1000, description="maximum entries of a page")
     cursor: int | None = Field(None, ge=1, le=2**62, description="`next_cursor` of the page before")
 
 
 class UsageQuery(QueryString):
-    """From when, in which steps."""
+    """The start and the interval of usage points."""
 
     since: Moment | None = Field(None, description="an hour ago when left out; at most 31 days")
     step: int = Field(
@@ -90,7 +90,7 @@ async def list_audit(request: web.Request) -> AuditPage:
 
 
 def entry_filter(query: AuditQuery, caller: Caller) -> EntryFilter:
-    """The entries that a query asks for; an actor is found by id or by name."""
+    """The filter of a query; the actor is an id or a name."""
     actor = id_of(query.actor)
     return EntryFilter(
         connector_id=query.connector_id,
@@ -107,7 +107,7 @@ def entry_filter(query: AuditQuery, caller: Caller) -> EntryFilter:
 
 
 def entry_view(entry: StoredEntry, catalog: Catalog) -> AuditEntryView:
-    """An entry as it is shown, with the names of its client and its application."""
+    """The entry for the response, with the names of its client and its application."""
     return AuditEntryView(
         id=str(entry.id),
         at=entry.at,

@@ -22,12 +22,12 @@ from gateway.identity.model import Caller, Client
 from gateway.identity.tokens import hashed, new_secret
 from gateway.services.front_end import Services
 
-#: the purpose of a sign-in by the provider
+#: the purpose of a sign-in at the provider that continues an authorization request
 AUTHORIZE_PAGE = "authorize"
 
 _BROWSER = HostCookie("gateway-authorize", 600, "Strict")
 _MAX_FIELDS, _MAX_WORKSPACES = 1000, 500
-_STALE = "This page is too old, or was opened in another browser. Go back to your agent and begin again."
+_STALE = "This page has expired, or was opened in another browser. Go back to your agent and start again."
 _MEANING = {
     "read": "Read: see everything in the workspaces' applications",
     "write": "Write: change data there, and connect applications",
@@ -64,12 +64,12 @@ async def server_metadata(request: web.Request) -> web.Response:
 
 
 async def register(request: web.Request) -> web.Response:
-    """Registers an agent's host that has no metadata document (RFC 7591), where `GATEWAY_MCP_REGISTRATION` allows it;
-    404 otherwise.
+    """Registers an agent's host that has no metadata document (RFC 7591), if `GATEWAY_MCP_REGISTRATION` allows it;
+    otherwise 404.
     """
     services = request.app[SERVICES]
     if not services.settings.mcp_registration:
-        raise NotFound("hosts do not register here; a client_id is the https URL of a metadata document")
+        raise NotFound("registration of hosts is not allowed; use the https URL of a metadata document as client_id")
     await services.attempts.require("registration of a host", request.remote or "")
     document = await read_json(request)
     try:
@@ -85,7 +85,7 @@ async def authorize(request: web.Request) -> web.Response:
     services = request.app[SERVICES]
     query = dict(request.query)
     if len(query) < len(request.query):
-        return _refusal(request, "The request names a parameter twice.")
+        return _refusal(request, "The request has a parameter twice.")
     try:
         authorization_request = await services.authorization.requested(query, request.remote or "")
     except OAuthError as error:
@@ -103,7 +103,7 @@ async def sign_in(request: web.Request) -> web.Response:
     if form is None:
         return _refusal(request, _STALE)
     if not form.services.settings.secret_sign_in:
-        raise NotFound("people sign in by the provider here")
+        raise NotFound("sign-in with a client's id and secret is turned off; sign in at the provider")
     try:
         client = await form.services.tokens.authenticated(
             form.text("client_id"), form.text("client_secret"), request.remote or ""
@@ -115,7 +115,7 @@ async def sign_in(request: web.Request) -> web.Response:
 
 
 async def leave_to_sign_in(request: web.Request) -> web.Response:
-    """For browsers: signs in by the operator's OpenID Connect provider instead."""
+    """For browsers: redirects to the operator's OpenID Connect provider to sign in there."""
     form = await _Form.read(request)
     if form is None:
         return _refusal(request, _STALE)
@@ -128,8 +128,8 @@ async def leave_to_sign_in(request: web.Request) -> web.Response:
 async def signed_in_by_provider(
     request: web.Request, purpose: Mapping[str, Any], identified: Client | GatewayError
 ) -> web.Response:
-    """Continues a request after the sign-in at the provider: with the consent, or the sign-in page and the reason of a
-    refusal.
+    """Continues a request after the sign-in at the provider: with the consent page, or with the sign-in page and the
+    reason of the refusal.
     """
     form = _Form.of(request.app[SERVICES], purpose)
     if isinstance(identified, GatewayError):
@@ -138,7 +138,7 @@ async def signed_in_by_provider(
 
 
 async def _signed_in(request: web.Request, form: "_Form", client: Client) -> web.Response:
-    """The consent, after the choice of an organization where there are several."""
+    """The consent page; first the choice of an organization if the client has several."""
     if len(client.organization_ids) == 1:
         return await _consent_page(request, form, client, next(iter(client.organization_ids)))
     known = {each.id: each.name for each in await form.services.identity.organizations()}
@@ -200,7 +200,7 @@ async def consent(request: web.Request) -> web.Response:
     if form.text("decision") != "allow" or not scopes:
         return _redirect(server.denied(authorization_request))
     assert form.organization_id is not None
-    # A person who ticks some workspaces means those, although the box for all is ticked when the page opens.
+    # Ticked workspaces override the box for all, which is ticked when the page opens.
     chosen = tuple(form.all("workspace"))
     workspaces = chosen if chosen or form.text("all_workspaces") != "yes" else None
     caller = Caller(client, form.organization_id)
@@ -208,7 +208,7 @@ async def consent(request: web.Request) -> web.Response:
 
 
 class _Form:
-    """A page's form that came back from the browser it was made for."""
+    """A form of a page, sent by the browser that the page was made for."""
 
     def __init__(self, services: Services, fields: "MultiDict[str]", state: dict[str, Any], context: bytes) -> None:
         self.services = services
@@ -220,7 +220,7 @@ class _Form:
 
     @classmethod
     async def read(cls, request: web.Request) -> "_Form | None":
-        """The form; None for one of another browser, another site, or too long ago."""
+        """The form; None if it is from another browser or site, or has expired."""
         services = request.app[SERVICES]
         if not is_origin_allowed(request, origins_of(services.settings.base_url)):
             return None
@@ -239,12 +239,12 @@ class _Form:
 
     @classmethod
     def of(cls, services: Services, carried: Mapping[str, Any]) -> "_Form":
-        """The form from the members that `carried` gave to the provider's page."""
+        """The form from the members of `carried`, after the sign-in at the provider."""
         return cls(services, MultiDict(), {"request": carried["request"]}, bytes.fromhex(carried["context"]))
 
     @property
     def carried(self) -> dict[str, Any]:
-        """The members with which another page continues the request, in the browser that it is for."""
+        """The members with which the request continues after the sign-in at the provider, in the same browser."""
         return {"request": asdict(self.authorization_request), "context": self._context.hex()}
 
     def text(self, name: str) -> str:
@@ -254,7 +254,7 @@ class _Form:
         return self._fields.getall(name, [])
 
     def sealed(self, **more: str) -> str:
-        """The state for the next page."""
+        """The sealed state for the next page."""
         return self.services.page_seals.sealed({"request": asdict(self.authorization_request), **more}, self._context)
 
     @property
@@ -275,7 +275,7 @@ def _page(http: web.Request, name: str, status: int = 200, form_target: str = ""
 
 
 def _refusal(request: web.Request, text: str, back: str | None = None, host_name: str = "") -> web.Response:
-    """The reason of the refusal; the page links back to the host instead of redirecting."""
+    """The page with the reason of the refusal, and a link back to the host instead of a redirect."""
     return _page(request, "refusal", 400, text=text, back=back, host_name=host_name)
 
 

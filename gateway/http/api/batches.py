@@ -1,4 +1,4 @@
-"""POST …/connectors/{id}/batch: many operations as one job, sent as one JSON document or one operation a line."""
+"""POST …/connectors/{id}/batch: many operations as one job, sent as one JSON document or one operation per line."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, ClassVar
@@ -32,11 +32,15 @@ from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.http.server.connection_guard import extend_body_limit
 from gateway.jobs.model import JobSummary
 
-#: media types of a body with one operation a line
+#: media types of a body with one operation per line
 _LINES = ("application/x-ndjson", "application/ndjson")
-#: bytes of a body of lines, of one of its lines, and of a JSON document, which is whole in memory
-MAX_BYTES, _MAX_LINE, _MAX_JSON = 64 << 20, 1 << 20, 16 << 20
-#: bytes after whose receipt a sender has its seconds again
+#: maximum bytes of a body of lines
+MAX_BYTES = 64 << 20
+#: maximum bytes of one line
+_MAX_LINE = 1 << 20
+#: maximum bytes of a JSON document, which is held in memory
+_MAX_JSON = 16 << 20
+#: received bytes after which the time limit of the body starts again
 _RENEWS_AFTER = 1 << 20
 _DECODER = msgspec.json.Decoder()
 _CALLBACK = "one of the client's callback URLs, which receives the job's final event"
@@ -47,7 +51,7 @@ class BatchOptionsBody(Body):
     """How a batch is run."""
 
     concurrency: int | None = Field(
-        None, ge=1, le=MAX_CONCURRENCY, description=f"operations that run at a time; {CONCURRENCY} by default"
+        None, ge=1, le=MAX_CONCURRENCY, description=f"operations that run concurrently; {CONCURRENCY} by default"
     )
     stop_on_error: bool | None = Field(
         None, description="whether no operation is sent after the first one that does not succeed"
@@ -55,7 +59,7 @@ class BatchOptionsBody(Body):
 
 
 class BatchBody(BatchOptionsBody):
-    """Operations of one connector, with their ids where the caller has some."""
+    """Operations of one connector, with optional ids."""
 
     EXAMPLES: ClassVar = {
         "updates": {
@@ -88,18 +92,22 @@ class BatchBody(BatchOptionsBody):
 class BatchQuery(QueryString):
     """How a batch of lines is run."""
 
-    concurrency: int | None = Field(None, ge=1, le=MAX_CONCURRENCY, description="of lines: operations at a time")
-    stop_on_error: bool | None = Field(None, description="of lines: whether the first failure keeps others back")
+    concurrency: int | None = Field(
+        None, ge=1, le=MAX_CONCURRENCY, description="of lines: operations that run concurrently"
+    )
+    stop_on_error: bool | None = Field(
+        None, description="of lines: whether no operation is sent after the first one that does not succeed"
+    )
     callback_url: Text | None = Field(None, description=f"of lines: {_CALLBACK}")
 
 
 async def start_batch(request: web.Request) -> web.StreamResponse:
     """Runs up to 10,000 operations of one connector as one job, or up to 100,000 as `application/x-ndjson`, one
-    operation a line (64 MiB). Every operation is checked before anything is sent; a 422 names each faulty line.
+    operation per line (64 MiB). Every operation is checked before anything is sent; a 422 names each faulty line.
 
     They run concurrently, at most `concurrency` at a time and within the application's limits. The job's result is
     `{total, succeeded, failed, unknown, skipped, results: [{index, id?, status, result?, error?}]}` in the order sent;
-    with `Accept: application/x-ndjson` it is one operation a line. Operations that fail do not fail the job. After a
+    with `Accept: application/x-ndjson` it is one operation per line. Operations that fail do not fail the job. After a
     crash a finished operation is not sent again, a write that was in flight ends `unknown`, and the others are run.
 
     With `steps` up to 20 operations run in order, and a param may be `{"$from": "<id>.<path>"}`: the value at that
@@ -132,7 +140,7 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
 
 
 async def _received(request: web.Request) -> tuple[BatchOptions, int, AsyncIterator[ReceivedOperation], str | None]:
-    """How the batch is run, how many operations it may have, these, and the callback URL."""
+    """The options, the maximum number of operations, the operations, and the callback URL."""
     query = read_query(request, BatchQuery)
     if request.content_type in _LINES:
         return _options(query.concurrency, query.stop_on_error), MAX_LINES, _lines(request), query.callback_url
@@ -147,7 +155,7 @@ def _options(concurrency: int | None, stop_on_error: bool | None, steps: bool | 
 
 
 async def _lines(request: web.Request) -> AsyncIterator[ReceivedOperation]:
-    """The operations of the body, one a line, as they come; empty lines are left out."""
+    """The operations of a body of lines, while it is received; empty lines are skipped."""
     if (request.content_length or 0) > MAX_BYTES:
         raise BodyTooLarge(f"the body is larger than {MAX_BYTES} bytes; split the batch")
     number, received, renewed = 0, 0, 0

@@ -1,4 +1,4 @@
-"""The organization's clients, for those who administer it."""
+"""The organization's clients, for administrators."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -14,7 +14,7 @@ from gateway.identity.model import Client
 
 
 class ChangeClient(Body):
-    """What to change of a client."""
+    """Changes of a client."""
 
     EXAMPLES: ClassVar = {
         "urls": {"redirect_urls": ["https://app.example.com/connected"]},
@@ -28,7 +28,7 @@ class ChangeClient(Body):
 
 
 def client_view(client: Client, callback_urls: Sequence[str] = ()) -> ClientView:
-    """The client as callers see it; without its secrets."""
+    """The client for the response, without its secrets."""
     return ClientView(
         str(client.id),
         client.name,
@@ -51,8 +51,8 @@ async def list_clients(request: web.Request) -> ClientList:
 
 
 async def change_client(request: web.Request) -> ChangedClientView:
-    """Replaces the client's redirect URLs or callback URLs. With its first callback URL the answer has
-    `webhook_secret`, which signs its callbacks. A client that belongs to several organizations answers 404.
+    """Replaces the client's redirect URLs or callback URLs. With the first callback URL the response has
+    `webhook_secret`, which signs the client's callbacks. 404 for a client that belongs to several organizations.
     """
     body, services, caller = await read_body(request, ChangeClient), request.app[SERVICES], request[CALLER]
     client_id, secret = path_id(request, "client_id"), None

@@ -1,4 +1,4 @@
-"""Connect links: made by programs, opened by people; the pages work without scripts."""
+"""Connect links: programs create them and people open them; the pages work without scripts."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
@@ -19,7 +19,7 @@ from gateway.kinds.catalog import Kind
 
 
 class CreateConnectSession(Body):
-    """A link at which a person connects one application."""
+    """A link with which a person connects one application."""
 
     EXAMPLES: ClassVar = {"link": {"workspace_name": "acme", "connector_types": ["support-desk", "team-chat"]}}
 
@@ -28,10 +28,10 @@ class CreateConnectSession(Body):
         None, min_length=1, max_length=100, description="the kinds to choose from; all when left out"
     )
     connector_id: Annotated[UUID, Field(strict=False)] | None = Field(
-        None, description="the connector to authorize again, in place"
+        None, description="the existing connector to authorize again"
     )
     redirect_url: str | None = Field(
-        None, max_length=2000, description="where the browser returns to; one of the client's"
+        None, max_length=2000, description="where the browser returns to: one of the client's redirect URLs"
     )
     expires_in: int = Field(
         MAX_LINK_SECONDS, ge=1, le=MAX_LINK_SECONDS, description="seconds for which the link is valid"
@@ -39,8 +39,8 @@ class CreateConnectSession(Body):
 
 
 async def create_connect_session(request: web.Request) -> web.Response:
-    """Creates a link at which a person connects one application, by consent or by key. The link works once, for at most
-    30 minutes. `redirect_url` must be one of the client's redirect URLs.
+    """Creates a link with which a person connects one application, by consent or with a key. The link works once, for
+    at most 30 minutes. `redirect_url` must be one of the client's redirect URLs.
     """
     body, services = await read_body(request, CreateConnectSession), request.app[SERVICES]
     link = await services.connect_links.create(
@@ -76,7 +76,7 @@ async def show_connect_page(request: web.Request) -> web.Response:
 
 
 async def send_connect_form(request: web.Request) -> web.Response:
-    """POST /connect/{token}: connect by the key of the form, or continue to the application's consent."""
+    """POST /connect/{token}: connect with the credentials of the form, or continue to the application's consent."""
     session, fields = await _session(request), await read_form_fields(request)
     links, catalog = request.app[SERVICES].connect_links, request.app[SERVICES].catalog
     if session.status is not SessionStatus.PENDING:
@@ -95,7 +95,7 @@ async def send_connect_form(request: web.Request) -> web.Response:
 
 
 async def finish_connect(request: web.Request) -> web.Response:
-    """GET /connect/return: the redirect URL of consents that a link began."""
+    """GET /connect/return: the redirect URL of consents that began at a link."""
     token = request.query.get("state", "")
     session, state = await request.app[SERVICES].connect_links.finish_consent(token)
     kind = request.app[SERVICES].catalog.kind(state.kind)
@@ -123,7 +123,7 @@ async def _session(request: web.Request) -> ConnectSession:
 
 
 def _is_by_consent(kind: Kind, values: Mapping[str, str]) -> bool:
-    """Whether a form of the OAuth method asks for consent: it holds variables only, and no tokens."""
+    """Whether a form of the OAuth method asks for consent: it contains only variables, no tokens."""
     return kind.spec.oauth is not None and all(name in kind.spec.environment for name in values)
 
 
@@ -163,10 +163,10 @@ def _page(
 
 
 def _ended(request: web.Request, session: ConnectSession) -> web.Response:
-    """A link that was used, or whose time is over."""
+    """The page of a link that was used or has expired."""
     pages = request.app[PAGES]
     heading, text = (
-        ("Already connected", "This link was used already; it is valid once.")
+        ("Already connected", "This link has been used; it is valid once.")
         if session.status is SessionStatus.COMPLETED
         else ("This link has expired", "Ask for a new one where you got it.")
     )
@@ -191,7 +191,7 @@ def _done(request: web.Request, session: ConnectSession, kind: Kind, connector_i
 
 
 def _origin(session: ConnectSession) -> str | None:
-    """The origin of the page that made the link: it receives the result and may show the link in a frame."""
+    """The origin of the redirect URL: its pages receive the result and may show the link in a frame."""
     return str(URL(session.redirect_url, encoded=True).origin()) if session.redirect_url else None
 
 

@@ -50,16 +50,16 @@ class CreateConnector(Body):
         description="the credential fields of the kind's authentication method; never returned"
     )
     environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
-    validate_: bool = Field(True, alias="validate", description="ask the application before the connector is stored")
+    validate_: bool = Field(True, alias="validate", description="check the credentials at the application first")
     if_exists: Literal["create", "fail", "update"] = Field(
         "create",
-        description="where the workspace has a connector of this name: create another one, fail with a 409 that names "
-        "it (connector_id), or update it: it takes the credentials and keeps its id (200)",
+        description="if the workspace has a connector of this name: create another one, fail with a 409 that has its "
+        "connector_id, or update its credentials; it keeps its id (200)",
     )
 
 
 class ChangeConnector(Body):
-    """What to change of a connector."""
+    """Changes of a connector."""
 
     EXAMPLES: ClassVar = {
         "rename": {"name": "Help desk of Acme"},
@@ -75,7 +75,7 @@ class ChangeConnector(Body):
 
 
 class ConnectorQuery(QueryString):
-    """Which connectors."""
+    """The filter and page of connectors."""
 
     EXAMPLE: ClassVar = {"workspace_name": "acme"}
 
@@ -83,28 +83,28 @@ class ConnectorQuery(QueryString):
     connector_type: str | None = Field(None, description="only those of this kind, such as support-desk")
     definition_id: str | None = Field(None, description="only those of the kind with this id")
     status: ConnectorStatus | None = Field(None, description="only those with this status")
-    limit: int | None = Field(None, ge=1, le=1000, description="how many a page holds; all when left out")
+    limit: int | None = Field(None, ge=1, le=1000, description="maximum connectors of a page; all when left out")
     cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
 class WorkspaceQuery(QueryString):
-    """Which workspaces."""
+    """The filter and page of workspaces."""
 
     EXAMPLE: ClassVar = {"name_contains": "acme"}
 
     name_contains: str | None = Field(None, description="only those whose name contains this")
-    limit: int | None = Field(None, ge=1, le=1000, description="how many a page holds; 1000 when left out")
+    limit: int | None = Field(None, ge=1, le=1000, description="maximum workspaces of a page; 1000 when left out")
     cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
-def _ending_headers(connector: Connector, catalog: Catalog) -> dict[str, str]:
+def _sunset_headers(connector: Connector, catalog: Catalog) -> dict[str, str]:
     return sunset_headers(call_sunsets(catalog.kind(connector.kind).spec, connector.auth_method))
 
 
 async def create_connector(request: web.Request) -> web.Response:
     """Creates a connector in a workspace; a new workspace name creates the workspace. The kind's variables, such as
     `subdomain`, may be in `environment` or in `credentials`. Unless `validate` is false, the gateway first checks the
-    credentials with the application; if it refuses them, the answer is 422 `invalid_credentials` and names the field.
+    credentials at the application; if it refuses them, the response is 422 `invalid_credentials` and names the field.
     Credentials are sealed and never returned.
     """
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
@@ -120,12 +120,12 @@ async def create_connector(request: web.Request) -> web.Response:
     connector, is_new = await services.connector_service.create(caller, connector_request)
     location = {"Location": f"/api/v1/integrations/connectors/{connector.id}"}
     return json_response(
-        connector, 201 if is_new else 200, {**location, **_ending_headers(connector, services.catalog)}
+        connector, 201 if is_new else 200, {**location, **_sunset_headers(connector, services.catalog)}
     )
 
 
 async def list_connectors(request: web.Request) -> ConnectorPage:
-    """All matching connectors, or pages of them with `limit`."""
+    """All matching connectors; with `limit` in pages."""
     query, caller, services = read_query(request, ConnectorQuery), request[CALLER], request.app[SERVICES]
     kinds = {kind.spec.definition_id: kind.name for kind in services.catalog}
     kind = services.catalog.kind(query.connector_type).name if query.connector_type else None
@@ -141,7 +141,7 @@ async def get_connector(request: web.Request) -> web.Response:
     """One connector, without its credentials."""
     services = request.app[SERVICES]
     connector = await services.connector_service.get(request[CALLER], path_id(request, "connector_id"))
-    return json_response(connector, headers=_ending_headers(connector, services.catalog))
+    return json_response(connector, headers=_sunset_headers(connector, services.catalog))
 
 
 async def change_connector(request: web.Request) -> Connector:

@@ -1,4 +1,4 @@
-"""The copies of a connector: how fresh they are, and to have them synchronized now."""
+"""The synchronized copies of a connector: their state, and a synchronization on request."""
 
 from typing import Annotated, ClassVar
 
@@ -14,7 +14,7 @@ EntityName = Annotated[str, StringConstraints(max_length=100)]
 
 
 class SynchronizeBody(Body):
-    """What to synchronize."""
+    """The entities to synchronize."""
 
     EXAMPLES: ClassVar = {"tickets": {"entities": ["tickets"]}, "everything": {"full": True}}
 

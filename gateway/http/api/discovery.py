@@ -14,7 +14,7 @@ from gateway.kinds.describe import kind_summary, kind_view
 
 
 class DocsQuery(QueryString):
-    """Which document, and which part of it."""
+    """A document, and a section of it."""
 
     EXAMPLE: ClassVar = {"id": "support-desk", "section": "tickets"}
 

@@ -1,4 +1,4 @@
-"""Files over HTTP: streamed through as they come, whole or in ranges, in JSON chunks, or from storage."""
+"""Files over HTTP: streamed from the application, whole or in ranges; as JSON chunks; or from storage."""
 
 import time
 from collections.abc import Mapping
@@ -30,21 +30,21 @@ class FileQuery(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    #: the query string that the OpenAPI document shows
+    #: the example for the OpenAPI document
     EXAMPLE: ClassVar[Mapping[str, Any]] = {"attachment_id": 2}
 
-    range_header: str | None = Field(None, description="stands for the Range header")
+    range_header: str | None = Field(None, description="the Range header, for callers that cannot set it")
 
 
 class LinkQuery(QueryString):
     """The query of a link to a stored file."""
 
-    signature: str = Field(description="of the file, the client that the link was made for, and its expiry")
+    signature: str = Field(description="the signature of the file, the link's client and its expiry")
 
 
 async def download(request: web.Request, call: OperationCall) -> web.StreamResponse:
-    """The file of a download action. Its status is known before the first byte is sent, so that it can still be an
-    error.
+    """The file of a download action. The application's status is checked before the first byte is sent, so that the
+    response can still be an error.
     """
     if call.token_hash is not None or wants_chunk(call.params):
         return await _chunk(request, call)
@@ -62,12 +62,12 @@ async def get_file(request: web.Request) -> web.StreamResponse:
 
 
 async def head_file(request: web.Request) -> web.StreamResponse:
-    """The headers that GET answers for the whole file. The gateway does not read the file."""
+    """The headers of GET for the whole file. The gateway does not read the file."""
     return await get_file(request)
 
 
 async def linked_file(request: web.Request) -> web.StreamResponse:
-    """The stored file that a signed link opens, in any ranges."""
+    """The stored file of a signed link, with ranges."""
     job_id, query = path_id(request, "job_id"), read_query(request, LinkQuery)
     async with request.app[SERVICES].file_links.open(job_id, query.signature) as file:
         request[CALLER] = file.caller
@@ -75,7 +75,7 @@ async def linked_file(request: web.Request) -> web.StreamResponse:
 
 
 async def stored_file(request: web.Request, job: JobSummary, document: Mapping[str, Any]) -> web.StreamResponse:
-    """The file that a job stored, in any ranges; without a Range header the range of the job's own params."""
+    """The file that a job stored, with ranges; without a Range header the range in the job's params."""
     file = StoredFile.of(document)
     stated = None if "Range" in request.headers else await _range_of(request, job)
     range_request = RangeRequest.of(request.headers, method=request.method, range_header=stated)
@@ -101,7 +101,7 @@ async def _stream(request: web.Request, call: OperationCall) -> web.StreamRespon
 
 
 async def _chunk(request: web.Request, call: OperationCall) -> web.Response:
-    """One chunk in the envelope of any other answer."""
+    """One chunk of the file, as JSON in the envelope of every operation."""
     started = time.monotonic()
     chunk_request = ChunkRequest.of(call.params)
     file_call = replace(call, params={**file_params(call.params), "range_header": chunk_request.range_header})

@@ -21,12 +21,12 @@ _MAX_ID = 2**62
 
 
 class EventStreamQuery(QueryString):
-    """Which events."""
+    """The filter of events."""
 
     EXAMPLE: ClassVar = {"types": "job.*,record.updated"}
 
     after: int | None = Field(
-        None, ge=0, le=_MAX_ID, description="only events after this id; from the oldest that is kept when left out"
+        None, ge=0, le=_MAX_ID, description="only events after this id; from the oldest stored event when left out"
     )
     types: Annotated[list[str] | None, BeforeValidator(split_at_commas)] = Field(
         None,
@@ -37,12 +37,12 @@ class EventStreamQuery(QueryString):
 
 
 class EventQuery(EventStreamQuery):
-    """Which events, how many, and how long to wait for the first."""
+    """The filter and page of events, and the time to wait for the first."""
 
     EXAMPLE: ClassVar = {"after": 41, "wait": 30}
 
-    limit: int = Field(100, ge=1, le=1000, description="how many a page holds")
-    wait: int = Field(0, ge=0, le=MAX_WAIT, description="seconds to wait for at most if there is no event yet")
+    limit: int = Field(100, ge=1, le=1000, description="maximum events of a page")
+    wait: int = Field(0, ge=0, le=MAX_WAIT, description="maximum seconds to wait if there is no event yet")
 
 
 async def list_events(request: web.Request) -> EventPage:
@@ -63,7 +63,7 @@ async def stream_feed(request: web.Request) -> web.StreamResponse:
     query = read_query(request, EventStreamQuery)
     last_id, selection = last_event_id(request), _selection_of(query)
     after = query.after if last_id is None else last_id
-    # A cursor that is refused is an error response, so it is checked before the stream begins.
+    # Check the cursor before the stream begins, because a refusal must be an error response.
     await request.app[SERVICES].events.page(request[CALLER], selection, after, 1)
     return await stream_events(request, _events(request, selection, after))
 
@@ -75,7 +75,7 @@ def _selection_of(query: EventStreamQuery) -> EventSelection:
 async def _events(
     request: web.Request, selection: EventSelection, after: int | None
 ) -> AsyncGenerator[ServerSentEvent, None]:
-    """Events until the process stops, the organization is disabled, or the reader falls behind what is kept."""
+    """Events until the process stops, the organization is disabled, or the next event has been deleted."""
     services = request.app[SERVICES]
     while not services.feed.shutting_down:
         try:

@@ -1,4 +1,4 @@
-"""POST …/connectors/{id}/execute: one operation, answered now or as a job."""
+"""POST …/connectors/{id}/execute: one operation, answered inline or as a job."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -21,7 +21,7 @@ from gateway.operations.response_cache import Freshness
 from gateway.upstream.download import ACTION as DOWNLOAD
 from gateway.upstream.field_selection import FieldSelection
 
-#: paths that a caller may select
+#: maximum paths in `select_fields` and in `exclude_fields`
 MAX_FIELDS = 500
 
 
@@ -32,7 +32,7 @@ class OutputBody(Body):
 
 
 class ExecuteBody(Body):
-    """One operation: entity and action, and their params."""
+    """One operation: entity, action and params."""
 
     EXAMPLES: ClassVar = {
         "list": {
@@ -62,12 +62,12 @@ class ExecuteBody(Body):
     }
 
     entity: str = Field(max_length=100, description="the entity, such as tickets")
-    action: str = Field(max_length=100, description="the action, such as list; `search` stands for api_search")
+    action: str = Field(max_length=100, description="the action, such as list; `search` is short for api_search")
     params: dict[str, Any] | None = Field(None, description="the operation's params; discovery has their schema")
     select_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to keep")
     exclude_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to leave out")
-    skip_truncation: bool | None = Field(None, description="false cuts long texts; they are whole by default")
-    intent: Text | None = Field(None, description="why, for the audit log")
+    skip_truncation: bool | None = Field(None, description="false shortens long texts; by default they are complete")
+    intent: Text | None = Field(None, description="the caller's reason, for the audit log")
     labels: dict[Text, Text] | None = Field(
         None, max_length=50, description="labels of the job, if the call becomes one"
     )
@@ -78,7 +78,7 @@ class ExecuteBody(Body):
         None,
         description="of a call that becomes a job: the client's callback URL that receives the job's final event",
     )
-    dry_run: bool | None = Field(None, description="show the application's requests and send nothing")
+    dry_run: bool | None = Field(None, description="return the requests to the application without sending them")
 
 
 async def execute(request: web.Request) -> web.StreamResponse | Answer:
@@ -86,8 +86,8 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
     request is sent; a 422 names every fault and has a valid call as `example`.
 
     `result` is the records of a list or search, or the record of a get, create or update. `next` is the params of
-    the call for the next page, null on the last page; `incomplete` says why the application does not give the rest.
-    With `dry_run` nothing is sent, and `result` is the requests.
+    the call for the next page, null on the last page; `incomplete` says why the application does not return the
+    remaining records. With `dry_run` nothing is sent, and `result` is the requests.
 
     With `Prefer: respond-async` the call becomes a job at once, with `Prefer: wait=N` after N seconds; bulk updates
     are always jobs. With `output` a job collects all pages of a list or search into a file, which is its result.

@@ -9,9 +9,9 @@ from gateway.http.keys import CALLER, SERVICES
 
 
 class GrantQuery(QueryString):
-    """Which page."""
+    """The page of grants."""
 
-    limit: int = Field(100, ge=1, le=1000, description="grants of a page")
+    limit: int = Field(100, ge=1, le=1000, description="maximum grants of a page")
     cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 

@@ -1,4 +1,4 @@
-"""Hooks: their URLs and secrets for callers, their notices for applications."""
+"""Hooks: callers create and delete them; applications send notices to their URLs."""
 
 import time
 from typing import Annotated, ClassVar
@@ -13,17 +13,17 @@ from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.model import id_of
 from gateway.telemetry.metrics import NOTICE_SECONDS
 
-#: bytes of a notice
+#: maximum bytes of a notice
 MAX_NOTICE = 2**20
 
 
 class CreateHook(Body):
-    """The secret of the application."""
+    """The secret that the application signs its notices with."""
 
     EXAMPLES: ClassVar = {"secret": {"secret": "8f742231b10e8888abcd99yyyzzz85a5"}, "handshake": {}}
 
     secret: Annotated[str, Field(min_length=1, max_length=500)] | None = Field(
-        None, description="the secret with which the application signs its notices, unless a handshake brings it"
+        None, description="the secret with which the application signs its notices; leave it out if a handshake sets it"
     )
 
 
@@ -32,9 +32,9 @@ def _hook_response(hook: HookView) -> web.Response:
 
 
 async def create_hook(request: web.Request) -> web.Response:
-    """Answers with the URL that receives the application's webhooks, and stores the secret that they are signed with.
-    Notices bring synchronizations forward. Repeat the request to replace the secret, of which the previous one stays
-    valid, or to let handshakes bring secrets for another hour.
+    """Returns the URL that receives the application's webhooks, and stores the secret that they are signed with.
+    Notices bring synchronizations forward. Repeat the request to replace the secret, while the previous one stays
+    valid, or to allow handshakes to set the secret for another hour.
     """
     body = await read_body(request, CreateHook) if request.body_exists else CreateHook(secret=None)
     hooks = request.app[SERVICES].inbound_webhooks
@@ -54,8 +54,8 @@ async def delete_hook(request: web.Request) -> web.Response:
 
 
 async def receive_notice(request: web.Request) -> web.Response:
-    """Receives a notice of an application. The signature or handshake is that of the application; a notice that is not
-    signed, or too old, is answered 403. The answer comes once the notice is stored. The gateway brings the copies' next
+    """Receives a notice of an application, with the application's own signature or handshake; 403 for a notice that is
+    not signed or too old. The response is sent once the notice is stored. The gateway brings the copies' next
     synchronizations forward and does not trust the notice's content.
     """
     services, started = request.app[SERVICES], time.perf_counter()

@@ -39,12 +39,14 @@ from gateway.upstream.responses import NO_HEADERS, NULL
 
 #: seconds after which a caller should ask again
 _RETRY_AFTER = 1
-#: hops of the chain for callers that cannot follow a job, and seconds that each waits
-_HOPS, _HOP_WAIT = 20, 240
-#: seconds that a chain lasts at most, the time between its hops included
+#: maximum redirects for the public SDK, which cannot follow a job
+_HOPS = 20
+#: seconds that the gateway waits before each redirect
+_HOP_WAIT = 240
+#: maximum seconds of all redirects, with the time between them
 CHAIN_SECONDS = _HOPS * (_HOP_WAIT + 15)
 RESULT_PATH = "/api/v1/jobs/{job_id}/result"
-#: the beginning of an answer, before its result is spliced in
+#: the beginning of an encoded answer without its result
 _NULL_RESULT = b'{"status":"success","result":null'
 
 
@@ -52,7 +54,7 @@ Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
 
 
 class JobQuery(QueryString):
-    """Which jobs."""
+    """The filter and page of jobs."""
 
     EXAMPLE: ClassVar = {"limit": 20}
 
@@ -64,33 +66,35 @@ class JobQuery(QueryString):
     entity: Text | None = Field(None, description="only those of this entity")
     created_after: Moment | None = Field(None, description="only those accepted after this time")
     created_before: Moment | None = Field(None, description="only those accepted before this time")
-    limit: int = Field(100, ge=1, le=1000, description="how many a page holds")
+    limit: int = Field(100, ge=1, le=1000, description="maximum jobs of a page")
     cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
 class WaitQuery(QueryString):
-    """How long to wait, and which hop of a chain this is."""
+    """The time to wait, and the number of redirects so far."""
 
     EXAMPLE: ClassVar = {"wait": 30}
 
-    wait: int | None = Field(None, ge=0, le=MAX_WAIT, description="seconds to wait for at most")
-    hop: int = Field(0, ge=0, le=_HOPS, description="of callers that only follow redirects: how many they followed")
+    wait: int | None = Field(None, ge=0, le=MAX_WAIT, description="maximum seconds to wait")
+    hop: int = Field(
+        0, ge=0, le=_HOPS, description="for callers that only follow redirects: the number of redirects so far"
+    )
 
 
 class RetryBody(Body):
-    """Whether a write that may have happened is to be sent again."""
+    """The confirmation that a write which may have happened is sent again."""
 
     EXAMPLES: ClassVar = {"unknown": {"confirm": True}}
 
     confirm: bool = Field(False, description="of an `unknown` job: send the write again though it may have happened")
 
 
-#: members that a job has as callers see them
+#: members with the same name and value in a job and in its view
 _SAME = tuple(name for name in JobView.__struct_fields__ if name in JobSummary.__struct_fields__)
 
 
 def job_view(request: web.Request, job: JobSummary) -> JobView:
-    """The job as callers see it."""
+    """The job for the response."""
     url, error = url_of(job, request.app[LINK_BASE]), job.error or {}
     members = {name: getattr(job, name) for name in _SAME} | {
         "id": str(job.id),
@@ -107,7 +111,7 @@ def job_view(request: web.Request, job: JobSummary) -> JobView:
 
 
 def accepted_response(request: web.Request, job: JobSummary, headers: Mapping[str, str] | None = None) -> web.Response:
-    """The 202 for a job that continues, with its `Location`."""
+    """The 202 for a job that has not ended, with its `Location`."""
     document = job_view(request, job)
     return json_response(
         AcceptedJobView("accepted", document, document),
@@ -117,17 +121,17 @@ def accepted_response(request: web.Request, job: JobSummary, headers: Mapping[st
 
 
 def chained(job: JobSummary, hop: int) -> web.Response:
-    """The next redirect of the chain to the job's result; relative, so that clients send their token with it."""
+    """The next redirect to the job's result; its URL is relative, so that clients send their token with it."""
     return web.Response(
         status=303, headers={"Location": f"/api/v1/jobs/{job.id}/result?wait={_HOP_WAIT}&hop={hop + 1}"}
     )
 
 
 async def follower(request: web.Request, token: str) -> Caller | None:
-    """The caller of a redirect chain to a job's result whose token has expired since the chain began; no other.
+    """The caller that follows redirects to a job's result, if its token has expired meanwhile; else None.
 
-    Callers of the chain cannot get a new token on the way. The old one opens this one result, for as long as the
-    chain may last.
+    Such callers cannot get a new token between redirects. The expired one opens this result only, for at most
+    CHAIN_SECONDS.
     """
     resource = request.match_info.route.resource
     if not is_sdk(request) or request.method != "GET" or resource is None or resource.canonical != RESULT_PATH:
@@ -220,7 +224,7 @@ async def job_result(request: web.Request) -> web.StreamResponse:
 async def result_response(
     request: web.Request, job: JobSummary, headers: Mapping[str, str] = NO_HEADERS
 ) -> web.StreamResponse:
-    """The result of a job that is done, as a stream; raises the error that it ended with."""
+    """The result of a job that has ended, as a stream; raises the error that it ended with."""
     result = await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
     if result.is_partial:
         return await _partial(request, job, result)
@@ -250,7 +254,7 @@ async def _document(request: web.Request, job: JobSummary, result: JobResult) ->
 
 
 async def _partial(request: web.Request, job: JobSummary, result: JobResult) -> web.StreamResponse:
-    """The error that the job ended with, and as its `result` what was done before."""
+    """The problem document of a job that ended early, with the stored part of the result as `result`."""
     error = results.error_of(job)
     members = msgspec.json.encode(problem(error, request[REQUEST_ID]))[:-1]
 

@@ -1,4 +1,4 @@
-"""POST /mcp: the Model Context Protocol, whose tools reach every operation of the caller's organization."""
+"""POST /mcp: the Model Context Protocol, with tools for every operation of the caller's organization."""
 
 import asyncio
 from functools import partial
@@ -18,19 +18,19 @@ from gateway.services.front_end import Services
 if TYPE_CHECKING:
     from gateway.http.api.mcp_endpoint import McpEndpoint
 
-#: created at the first request: the models of the protocol are a quarter of what a front end loads
+#: created at the first request, because the protocol's models are a quarter of a front end's memory
 ENDPOINT: web.AppKey[Remembered["McpEndpoint"]] = web.AppKey("mcp_endpoint")
 ORIGINS = web.AppKey("mcp_origins", frozenset[str])
 
 
 class KindQuery(QueryString):
-    """Which connectors the tools reach."""
+    """The connectors that the tools use."""
 
     workspace: str | None = Field(None, max_length=200, description="only connectors of this workspace")
 
 
 class McpQuery(KindQuery):
-    """Which tools, and which connectors they reach."""
+    """The tools, and the connectors that they use."""
 
     tools: str | None = Field(
         None, max_length=2000, description="patterns such as team-chat.*.list, separated by commas; `*` is any text"
@@ -38,7 +38,7 @@ class McpQuery(KindQuery):
 
 
 def offer_mcp(app: web.Application, services: Services) -> None:
-    """Have /mcp answer from the tools of this process."""
+    """Set up the endpoint /mcp and its allowed origins."""
     app[ENDPOINT] = Remembered(partial(_endpoint, services), inf)
     app[ORIGINS] = origins_of(services.settings.base_url, *services.settings.mcp_origins)
 
@@ -70,7 +70,9 @@ async def mcp_of_kind(request: web.Request) -> web.StreamResponse:
 
 async def _answer(request: web.Request, query: KindQuery, patterns: tuple[str, ...] | None) -> web.StreamResponse:
     if not is_origin_allowed(request, request.app[ORIGINS]):
-        raise Forbidden(f"pages of {request.headers['Origin']} may not call; GATEWAY_MCP_ORIGINS allows more")
+        raise Forbidden(
+            f"the origin {request.headers['Origin']} is not allowed; the operator can add it to GATEWAY_MCP_ORIGINS"
+        )
     if query.workspace is not None:
         request[CALLER] = request[CALLER].limited_to(query.workspace)
     endpoint = await request.app[ENDPOINT]()

@@ -1,4 +1,4 @@
-"""The answers of POST /mcp: the protocol over the tools of this process."""
+"""The responses of POST /mcp."""
 
 import msgspec
 from aiohttp import web
@@ -14,7 +14,7 @@ from gateway.telemetry import tracing
 
 
 class McpEndpoint:
-    """The tools of this process, made once."""
+    """The MCP servers with the tools of this process."""
 
     def __init__(self, services: Services, operations: OperationIndex) -> None:
         states = RequestStates(services.request_seals)
@@ -23,7 +23,7 @@ class McpEndpoint:
         )
 
     async def answer(self, request: web.Request, patterns: tuple[str, ...] | None) -> web.StreamResponse:
-        """The answer to one POST: of the six tools, or of one for each operation that fits one of the patterns."""
+        """The response to one POST: with the six tools, or with a tool for each operation that matches a pattern."""
         server = self._servers.general if patterns is None else self._servers.of_operations(patterns)
         try:
             document = msgspec.json.decode(await request.read())
@@ -39,7 +39,7 @@ def _caller(request: web.Request) -> HostedCaller:
 
 
 def _continue_trace(document: object) -> None:
-    """Continue the trace that the message names, instead of that of its HTTP request."""
+    """Continue the trace in `_meta` of the message, instead of that of its HTTP request."""
     params = document.get("params") if isinstance(document, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     if isinstance(meta, dict) and isinstance(meta.get("traceparent"), str):

@@ -1,4 +1,4 @@
-"""OAuth: consents begun by callers and ended by browsers, and the organizations' own apps."""
+"""OAuth: consents that callers start and browsers finish, and the organizations' own apps."""
 
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
@@ -12,16 +12,16 @@ from gateway.http.cookies import HostCookie
 from gateway.http.keys import CALLER, SERVICES
 from gateway.identity.tokens import new_secret
 
-#: RFC 6749 appendix A.1 and A.2
+#: the characters of a client id (RFC 6749 appendix A.1)
 Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]
-# The address of a callback holds a code: no cache may store it, and no other site may get it.
+# The URL of a callback contains a code: no cache may store it, and no other site may receive it.
 _PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-_LEADS_NOWHERE = (
+_NOT_USABLE = (
     "This consent is unknown, was used already, has expired, or was begun in another browser. Nothing was connected.\n"
     "Go back to where you came from and begin again.\n"
 )
-_WAS_COMPLETED = "This consent was given already, and the connector is there.\nYou may close this page.\n"
-#: binds a consent to one browser, which receives the cookie when it begins the consent
+_WAS_COMPLETED = "This consent was given already, and the application is connected.\nYou may close this page.\n"
+#: binds a consent to the browser that begins it
 _BROWSER = HostCookie("gateway-consent", CONSENT_SECONDS)
 
 
@@ -33,7 +33,7 @@ def _visible(secret: SecretStr) -> SecretStr:
 
 
 class InitiateOAuth(Body):
-    """A connector that a user's consent creates."""
+    """A connector to create or reauthorize by a user's consent."""
 
     EXAMPLES: ClassVar = {
         "consent": {
@@ -45,12 +45,14 @@ class InitiateOAuth(Body):
 
     workspace_name: Name = Field(description="the workspace that the connector will belong to")
     connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
-    redirect_url: str = Field(max_length=2000, description="where the browser returns to; one of the client's")
+    redirect_url: str = Field(
+        max_length=2000, description="where the browser returns to: one of the client's redirect URLs"
+    )
     name: Name | None = Field(None, description="display name; the kind's title when left out")
     environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
-    scopes: list[str] | None = Field(None, max_length=100, description="the kind's usual ones when left out")
+    scopes: list[str] | None = Field(None, max_length=100, description="the kind's default scopes when left out")
     connector_id: Annotated[UUID, Field(strict=False)] | None = Field(
-        None, description="the connector to authorize again, in place"
+        None, description="the existing connector to authorize again"
     )
     state: str | None = Field(None, max_length=1000, description="returned unchanged on redirect_url")
 
@@ -78,18 +80,18 @@ class PutOAuthApp(Body):
 
 
 class ConsentQuery(QueryString):
-    """Members of `consent_url`; the flow checks them."""
+    """The query of `consent_url`; the use case validates it."""
 
-    state: str | None = Field(None, description="the consent, as `consent_url` has it")
+    state: str | None = Field(None, description="identifies the consent")
 
 
 class CallbackQuery(BaseModel):
-    """Members that the application adds to the callback; the flow checks them."""
+    """The query that the application adds to the callback; the use case validates it."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     code: str | None = Field(None, description="the authorization code (RFC 6749 §4.1.2)")
-    state: str | None = Field(None, description="the consent that it is for")
+    state: str | None = Field(None, description="identifies the consent")
     iss: str | None = Field(None, description="the authorization server (RFC 9207)")
     error: str | None = Field(None, description="the reason why there is no code")
     error_description: str | None = Field(None, description="the reason in the application's words")
@@ -106,34 +108,34 @@ async def initiate_oauth(request: web.Request) -> web.Response:
 
 
 async def begin_consent(request: web.Request) -> web.Response:
-    """For browsers: binds the consent to this browser by a cookie and redirects to the application's page. An unknown,
-    used or expired consent answers 400 with a plain page.
+    """For browsers: binds the consent to this browser by a cookie and redirects to the application's page. 400 with a
+    plain page for an unknown, used or expired consent.
     """
     browser = _BROWSER.secret(request) or new_secret()
     address = await request.app[SERVICES].oauth.flows.bind_browser(list(request.query.items()), browser)
     if address is None:
-        return await _dead_end(request)
+        return await _not_usable(request)
     response = web.Response(status=303, headers={"Location": address, **_PRIVATE})
     _BROWSER.set(request, response, browser)
     return response
 
 
-async def _dead_end(request: web.Request) -> web.Response:
+async def _not_usable(request: web.Request) -> web.Response:
     """The page for a state that is unknown, used or expired."""
     is_done = await request.app[SERVICES].oauth.flows.was_completed(
         list(request.query.items()), _BROWSER.secret(request)
     )
-    return web.Response(status=400, text=_WAS_COMPLETED if is_done else _LEADS_NOWHERE, headers=_PRIVATE)
+    return web.Response(status=400, text=_WAS_COMPLETED if is_done else _NOT_USABLE, headers=_PRIVATE)
 
 
 async def finish_oauth(request: web.Request) -> web.Response:
     """For browsers: the application redirects here with `code` and `state`. The gateway creates the connector and
-    redirects to `redirect_url`. An unknown, used or expired `state` answers 400 with a plain page.
+    redirects to `redirect_url`. 400 with a plain page for an unknown, used or expired `state`.
     """
     services = request.app[SERVICES]
     redirected = await services.oauth.flows.finish(list(request.query.items()), _BROWSER.secret(request))
     if redirected is None:
-        return await _dead_end(request)
+        return await _not_usable(request)
     if redirected.connector is not None:
         await services.synchronization.begin(redirected.connector, redirected.client_id)
     return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
@@ -146,7 +148,7 @@ async def get_oauth_flow(request: web.Request) -> FlowView:
 
 
 async def put_oauth_app(request: web.Request) -> AppView:
-    """Sets the organization's own OAuth app for a kind; later consents show it. The secret is sealed and never
+    """Sets the organization's own OAuth app for a kind; later consents use it. The secret is sealed and never
     returned.
     """
     body, apps = await read_body(request, PutOAuthApp), request.app[SERVICES].oauth.apps

@@ -1,4 +1,4 @@
-"""Operations found by plain words, and as tools of agent frameworks."""
+"""Operations: search by plain words, and definitions as tools of agent frameworks."""
 
 import time
 from collections import defaultdict
@@ -23,30 +23,34 @@ from gateway.services.front_end import Services
 if TYPE_CHECKING:
     from gateway.operation_search.index import OperationIndex
 
-#: connectors that an operation is shown with at most
+#: maximum connectors of an operation in a response
 _CONNECTORS_SHOWN = 20
 
 
 class OperationQuery(QueryString):
-    """Which operations."""
+    """The task, and the filter of operations."""
 
     EXAMPLE: ClassVar = {"query": "close a ticket"}
 
-    query: str | None = Field(None, max_length=1000, description="the task in plain words; left out, all operations")
+    query: str | None = Field(
+        None, max_length=1000, description="the task in plain words; all operations when left out"
+    )
     kind: str | None = Field(
         None, max_length=100, description="only operations of this kind or application, such as support-desk or Zendesk"
     )
     effect: Effect | None = Field(None, description="only operations of this effect")
     connector_id: UUID | None = Field(None, description="only operations of this connector")
-    limit: int | None = Field(None, ge=1, le=1000, description="6 with a query, else all")
+    limit: int | None = Field(
+        None, ge=1, le=1000, description="maximum operations; by default 6 with a query, else all"
+    )
 
 
 class ToolQuery(QueryString):
-    """Which operations, and in which format."""
+    """The filter of operations, and the format of the tools."""
 
     EXAMPLE: ClassVar = {"format": "openai", "kind": "support-desk", "effect": "read"}
 
-    format: Literal["mcp", "openai", "anthropic"] = Field("mcp", description="whose API the definitions are for")
+    format: Literal["mcp", "openai", "anthropic"] = Field("mcp", description="the format of the definitions")
     kind: str | None = Field(
         None, max_length=100, description="only operations of this kind or application, such as support-desk or Zendesk"
     )
@@ -58,9 +62,9 @@ class ToolQuery(QueryString):
 
 
 async def search_operations(request: web.Request) -> OperationMatches:
-    """The operations that do a task in plain words, the best first, with the connectors that could run them; without
-    `query` all operations in a fixed order. Where no operation does the task, `data` is empty, `closest` has the
-    operations that come closest, and `message` says what is missing.
+    """The operations for a task in plain words, the best first, with the connectors that can run them; without `query`
+    all operations in a fixed order. If no operation does the task, `data` is empty, `closest` has the operations that
+    come closest, and `message` says what is missing.
     """
     query, services = read_query(request, OperationQuery), request.app[SERVICES]
     connectors = await _connectors(request, query.connector_id)
@@ -78,8 +82,8 @@ async def search_operations(request: web.Request) -> OperationMatches:
 
 
 async def list_tools(request: web.Request) -> ToolsView:
-    """Operations as tool definitions in the format of `format`. `operations` in the answer maps each tool's name to its
-    operation.
+    """Operations as tool definitions in the format of `format`. `operations` in the response maps each tool's name to
+    its operation.
     """
     query, services = read_query(request, ToolQuery), request.app[SERVICES]
     among = await _connectors(request, query.connector_id) if query.connector_id else None
@@ -90,7 +94,7 @@ async def list_tools(request: web.Request) -> ToolsView:
 
 
 def _kind(services: Services, name: str | None) -> str | None:
-    """The kind's own name, however it is written; raises UnknownConnectorType."""
+    """The name of a kind from any of its spellings; raises UnknownConnectorType."""
     return None if name is None else services.catalog.kind(name).name
 
 
@@ -121,7 +125,7 @@ def _found(
 
 
 async def _named(services: Services, names: str | None) -> Sequence[OperationEntry]:
-    """The operations of these names in their order, each once, or all; raises what is wrong with a name."""
+    """The operations with these names, in their order and without repetitions; all if None. Raises InvalidParams."""
     if names is None:
         return (await services.operations()).entries
     unique_names = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())

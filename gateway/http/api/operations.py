@@ -15,7 +15,7 @@ _ROOT = RootView(name="agent connector gateway", api="/api/v1", openapi="/openap
 
 
 async def root(request: web.Request) -> web.Response:
-    """Redirects a browser to the pages for people; answers a program with the URLs of the API and its documents."""
+    """Redirects a browser to the console or the documentation; programs get the URLs of the API and its documents."""
     if "text/html" in request.headers.get("Accept", ""):
         pages = {resource.canonical for resource in request.app.router.resources()}
         location = "/console" if "/console" in pages else "/docs"
@@ -24,7 +24,7 @@ async def root(request: web.Request) -> web.Response:
 
 
 async def healthz(request: web.Request) -> AliveView:
-    """Answers while the process runs; checks nothing else."""
+    """200 while the process runs; checks nothing else."""
     return AliveView("ok")
 
 
@@ -50,8 +50,8 @@ async def openapi(request: web.Request) -> web.Response:
 
 
 async def list_health_checks(request: web.Request) -> HealthCheckList:
-    """Whether PostgreSQL, Redis and workers answer, and how the organization's own jobs and copies stand; each check is
-    `passed`, `warning` or `failed`. Settings and other organizations are in `gateway doctor` alone.
+    """Whether PostgreSQL, Redis and workers answer, and the state of the organization's jobs and copies; each check is
+    `passed`, `warning` or `failed`. Only `gateway doctor` checks settings and other organizations.
     """
     in_progress = await read_work_in_progress(request.app[SERVICES].database, request[CALLER].organization_id)
     checks = organization_checks((await request.app[READINESS]()).checks, in_progress)

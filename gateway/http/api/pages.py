@@ -6,8 +6,9 @@ from gateway.errors import NotFound
 from gateway.http.keys import PAGES
 from gateway.http.pages.static_files import StaticFile, file_response, static_files
 
-# The content of an address with its hash never changes; without a hash browsers must revalidate it.
-_FOR_GOOD, _FOR_NOW = "public, max-age=31536000, immutable", "public, max-age=300"
+#: for a URL with the hash of the content, which never changes
+_IMMUTABLE = "public, max-age=31536000, immutable"
+_SHORT = "public, max-age=300"
 
 
 async def favicon(request: web.Request) -> web.Response:
@@ -32,9 +33,9 @@ async def _served(request: web.Request, file: StaticFile | None) -> web.Response
     if file is None:
         raise NotFound("there is no such file")
     is_fixed = request.query.get("v") == file.digest
-    # A picture may come from the operator: no script in it may run.
+    # The logo comes from the operator: scripts in it must not run.
     headers = {
-        "Cache-Control": _FOR_GOOD if is_fixed else _FOR_NOW,
+        "Cache-Control": _IMMUTABLE if is_fixed else _SHORT,
         "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
     }
     return await file_response(request, file, headers)

@@ -12,7 +12,7 @@ from gateway.http.keys import CALLER, SERVICES
 
 
 class RequestQuery(QueryString):
-    """Which requests."""
+    """The filter and page of requests."""
 
     EXAMPLE: ClassVar = {"status": "failed", "limit": 20}
 
@@ -27,12 +27,12 @@ class RequestQuery(QueryString):
         description="only this status: `404`, `5xx`, or `failed` for no complete response or a status from 400 on",
     )
     since: Moment | None = Field(None, description="only from this time on")
-    limit: int = Field(100, ge=1, le=1000, description="how many a page holds")
+    limit: int = Field(100, ge=1, le=1000, description="maximum requests of a page")
     cursor: int | None = Field(None, ge=1, le=2**62, description="`next_cursor` of the page before")
 
 
 async def list_requests(request: web.Request) -> RequestPage:
-    """Every HTTP request to an application, the newest first. Queries, bodies and headers are never kept."""
+    """Every HTTP request to an application, the newest first. Queries, bodies and headers are never stored."""
     query = read_query(request, RequestQuery)
     caller = request[CALLER]
     selection = RequestSelection(

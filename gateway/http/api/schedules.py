@@ -56,7 +56,7 @@ class CreateSchedule(Body):
 
 
 class ChangeSchedule(Body):
-    """What to change of a schedule; members that are left out stay as they are."""
+    """Changes of a schedule; members that are left out do not change."""
 
     EXAMPLES: ClassVar = {"disable": {"enabled": False}, "time": {"cron": "0 7 * * 1-5"}}
 
@@ -79,21 +79,21 @@ class ChangeSchedule(Body):
 
 
 class ScheduleQuery(QueryString):
-    """Which schedules."""
+    """The filter and page of schedules."""
 
     EXAMPLE: ClassVar = {"limit": 20}
 
     connector_id: UUID | None = Field(None, description="only those of this connector")
-    limit: int = Field(100, ge=1, le=1000, description="schedules of a page")
+    limit: int = Field(100, ge=1, le=1000, description="maximum schedules of a page")
     cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
-#: members of a body that null is a value of; null leaves the others as they are
+#: members of a body that may be set to null; for the others null means no change
 _NULLABLE = ("select_fields", "exclude_fields", "output")
 
 
 def _sent(body: CreateSchedule | ChangeSchedule) -> dict[str, Any]:
-    """The members of the definition that the body has."""
+    """The members of the definition that are in the body."""
     members = {name: getattr(body, name) for name in body.model_fields_set}
     if body.output is not None:
         members["output"] = OutputView(body.output.file)
@@ -101,8 +101,8 @@ def _sent(body: CreateSchedule | ChangeSchedule) -> dict[str, Any]:
 
 
 async def create_schedule(request: web.Request) -> web.Response:
-    """Creates a schedule. Its entity, action and params are checked as those of a call are. Each run is a job with the
-    label `schedule_id`.
+    """Creates a schedule. Entity, action and params are checked like those of a call. Each run is a job with the label
+    `schedule_id`.
     """
     body = await read_body(request, CreateSchedule)
     schedule = await request.app[SERVICES].schedules.create(request[CALLER], ScheduleDefinition(**_sent(body)))
@@ -121,7 +121,7 @@ async def get_schedule(request: web.Request) -> ScheduleView:
 
 
 async def change_schedule(request: web.Request) -> ScheduleView:
-    """Changes members of a schedule. It then runs in the name of the client that changed it."""
+    """Changes members of a schedule. Its later runs are recorded as those of the client that changed it."""
     body, schedule_id = await read_body(request, ChangeSchedule), path_id(request, "schedule_id")
     return await request.app[SERVICES].schedules.change(request[CALLER], schedule_id, _sent(body))
 

@@ -14,11 +14,11 @@ from gateway.identity.people import SignInRefused
 
 log = logging.getLogger(__name__)
 
-_STALE = "This sign-in is too old, was used already, or was begun in another browser. Go back and begin again."
+_STALE = "This sign-in has expired, was used already, or was begun in another browser. Go back and start again."
 
 
 async def finish_sign_in(request: web.Request) -> web.Response:
-    """GET /sign-in/callback: continues the page that the person left, signed in."""
+    """GET /sign-in/callback: continues with the page from which the person went to the provider."""
     provider = request.app[SERVICES].sign_in_provider
     query, browser = list(request.query.items()), SIGN_IN_BROWSER.secret(request)
     pending = await provider.resume(query, browser) if browser else None

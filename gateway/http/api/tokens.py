@@ -1,4 +1,4 @@
-"""The token endpoints: the JSON one of known SDKs, the client-credentials grant of RFC 6749, revocation of RFC 7009."""
+"""The token endpoints: the JSON endpoint of the public SDK, the grants of RFC 6749, and revocation by RFC 7009."""
 
 import base64
 from collections.abc import Awaitable, Mapping
@@ -16,7 +16,7 @@ from gateway.http.bodies import Body, Form, json_response, read_body, read_form
 from gateway.http.keys import SERVICES
 from gateway.identity.model import Client
 
-#: characters of a client's id and of its secret
+#: maximum characters of a client's id, and of its secret
 _MAX_ID, _MAX_SECRET = 200, 500
 _NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
@@ -39,18 +39,20 @@ class ClientCredentials(Form):
 
 
 class TokenRequest(ClientCredentials):
-    """Any grant: a client's credentials, the code of a consent, or a refresh token (RFC 6749 §4.1.3, §4.4.2, §6)."""
+    """A grant: a client's credentials, an authorization code, or a refresh token (RFC 6749 §4.1.3, §4.4.2, §6)."""
 
     EXAMPLES: ClassVar = {"client": {"grant_type": "client_credentials", "client_id": ID, "client_secret": "…"}}
 
-    code: str = Field("", max_length=_MAX_SECRET, description="of authorization_code: the code of the consent")
+    code: str = Field("", max_length=_MAX_SECRET, description="of authorization_code: the code")
     redirect_uri: str | None = Field(
         None, max_length=2000, description="of authorization_code: the redirect_uri of the authorization request"
     )
     code_verifier: str = Field(
         "", max_length=200, description="of authorization_code: the code verifier of PKCE (RFC 7636)"
     )
-    refresh_token: str = Field("", max_length=_MAX_SECRET, description="of refresh_token: the token, valid once")
+    refresh_token: str = Field(
+        "", max_length=_MAX_SECRET, description="of refresh_token: the token, which is valid once"
+    )
     resource: str | None = Field(None, max_length=2000, description="the URL that the tokens are for (RFC 8707)")
     scope: str = Field(
         "",
@@ -64,18 +66,18 @@ class RevokeToken(Form):
 
     EXAMPLES: ClassVar = {"token": {"token": "2YotnFZFEjr1zCsicMWpAA", "client_id": ID, "client_secret": "…"}}
 
-    token: str = Field(min_length=1, max_length=_MAX_SECRET, description="the token that is to end")
-    token_type_hint: str = Field("", max_length=_MAX_ID, description="not needed: there is one type")
+    token: str = Field(min_length=1, max_length=_MAX_SECRET, description="the token to revoke")
+    token_type_hint: str = Field("", max_length=_MAX_ID, description="ignored: there is one type")
     client_id: str = Field("", max_length=_MAX_ID, description="the client's id, or the host's")
     client_secret: str = Field("", max_length=_MAX_SECRET, description="the client's secret; a host has none")
 
 
 class _UnsupportedGrantType(MalformedRequest):
-    """A grant other than that of a client's credentials."""
+    """The `grant_type` is not supported (RFC 6749 §5.2)."""
 
 
 async def issue_token(request: web.Request) -> web.Response:
-    """A bearer token for a client's id and secret, valid for 15 minutes. The answer is the same for an unknown client
+    """A bearer token for a client's id and secret, valid for 15 minutes. The error is the same for an unknown client
     and a wrong secret.
     """
     body = await read_body(request, TokenBody)
@@ -90,14 +92,14 @@ def _only_organization(client: Client) -> str | None:
 
 async def grant_token(request: web.Request) -> web.Response:
     """The grants of RFC 6749: `client_credentials` for a client (id and secret in the form or by Basic),
-    `authorization_code` and `refresh_token` for agents' hosts. Errors have the shape of that RFC (§5.2).
+    `authorization_code` and `refresh_token` for agents' hosts. Errors have the format of that RFC (§5.2).
     """
-    return await _in_oauth_shape(_grant(request))
+    return await _with_oauth_errors(_grant(request))
 
 
 async def revoke_token(request: web.Request) -> web.Response:
-    """Revokes a token of a client or a host (RFC 7009). An unknown token answers 200 too."""
-    return await _in_oauth_shape(_revoke(request))
+    """Revokes a token of a client or a host (RFC 7009). 200 for an unknown token too."""
+    return await _with_oauth_errors(_revoke(request))
 
 
 async def _grant(request: web.Request) -> web.Response:
@@ -115,7 +117,7 @@ async def _grant(request: web.Request) -> web.Response:
 
 
 async def _exchange(request: web.Request, form: TokenRequest) -> web.Response:
-    """Tokens for an agent's host, which is known by its id and keeps no secret."""
+    """Tokens for an agent's host, a public client: it has an id and no secret."""
     view = await request.app[SERVICES].authorization.exchange(form.model_dump(exclude_none=True))
     return json_response(view, headers=_NO_STORE)
 
@@ -130,8 +132,8 @@ async def _revoke(request: web.Request) -> web.Response:
     return web.Response(headers=_NO_STORE)
 
 
-async def _in_oauth_shape(answering: Awaitable[web.Response]) -> web.Response:
-    """The answer, or its error as RFC 6749 §5.2 writes it."""
+async def _with_oauth_errors(answering: Awaitable[web.Response]) -> web.Response:
+    """The response, or the error in the format of RFC 6749 §5.2."""
     try:
         return await answering
     except Unauthorized as error:
@@ -147,17 +149,17 @@ async def _in_oauth_shape(answering: Awaitable[web.Response]) -> web.Response:
 
 
 def address_of(request: web.Request) -> str:
-    """The address of the connection, perhaps a proxy's: the proxy's headers about its clients are not verified."""
+    """The address of the connection, which may be a proxy's: forwarded addresses in headers are not verified."""
     return request.remote or ""
 
 
 def _client_of(request: web.Request, form: ClientCredentials | RevokeToken) -> tuple[str, str]:
-    """Id and secret of the client, from the header or else from the form."""
+    """The client's id and secret, from the Authorization header or else from the form."""
     return _basic(request) or (form.client_id, form.client_secret)
 
 
 def _basic(request: web.Request) -> tuple[str, str] | None:
-    """Client id and secret from the Authorization header, each form-encoded within (RFC 6749 §2.3.1)."""
+    """The client's id and secret from the Authorization header, form-decoded (RFC 6749 §2.3.1)."""
     scheme, _, encoded = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "basic":
         return None

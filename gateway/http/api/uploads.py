@@ -1,6 +1,6 @@
-"""Files of callers to applications: POST …/upload/{entity} in one request, or resumed after a broken connection.
+"""Uploads of files to applications: POST …/upload/{entity} in one request, or resumable after a broken connection.
 
-Resuming follows "Resumable Uploads for HTTP", draft-ietf-httpbis-resumable-upload.
+Resumable uploads follow "Resumable Uploads for HTTP", draft-ietf-httpbis-resumable-upload.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from gateway.operations.call import OperationCall
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile
 
-#: seconds that a caller may send nothing
+#: seconds after which a caller that sends nothing is refused
 _IDLE = 60.0
 _UNTYPED = "application/octet-stream"
-#: the type of the body of a request that continues an upload
+#: the media type of a request that continues an upload
 PARTIAL_UPLOAD = "application/partial-upload"
 #: structured booleans (RFC 9651 §3.3.6)
 _BOOLEANS = {"?1": True, "?0": False}
@@ -35,7 +35,7 @@ class UploadQuery(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    #: the query string that the OpenAPI document shows
+    #: the example for the OpenAPI document
     EXAMPLE: ClassVar[Mapping[str, Any]] = {"issueIdOrKey": "ACME-7", "filename": "report.pdf"}
 
     filename: str = Field(min_length=1, max_length=255, description="name of the file")
@@ -43,16 +43,16 @@ class UploadQuery(BaseModel):
 
 async def upload(request: web.Request) -> web.Response:
     """Sends a file to an application, by the entity's `create` action: the body is the file, its `Content-Type` the
-    type of the file, and the query has the other params. Discovery shows which actions have a param in base64; the
-    file takes its place. It is streamed and never in memory as a whole, up to `GATEWAY_MAX_UPLOAD_BYTES`.
+    type of the file, and the query has the other params. Discovery shows which actions have a param in base64, which
+    the file replaces. The file is streamed, up to `GATEWAY_MAX_UPLOAD_BYTES`.
 
-    The answer is that of `execute`. If the response of the application is lost, the error says that the outcome is
-    unknown. The gateway does not repeat an upload, and an upload takes no `Idempotency-Key`.
+    The response is that of `execute`. If the response of the application is lost, the error says that the outcome is
+    unknown. The gateway does not repeat an upload and does not support `Idempotency-Key` for it.
 
     With `Upload-Complete` the upload can be resumed if the application has upload sessions, such as Google Drive; for
-    others the error is `not_resumable`. Send `Upload-Complete: ?0`, `Upload-Length` and no body: the answer is 201, and
-    `Location` takes the file by PATCH. With `Upload-Complete: ?1` the body is the whole file, and an interim response
-    (104) has the `Location` before the file is read. This is draft-ietf-httpbis-resumable-upload.
+    others the error is `not_resumable`. Send `Upload-Complete: ?0`, `Upload-Length` and no body: the response is 201
+    with the `Location` to which PATCH sends the file. With `Upload-Complete: ?1` the body is the whole file, and an
+    interim response (104) has the `Location` before the file is read. This is draft-ietf-httpbis-resumable-upload.
     """
     length = request.content_length
     if length is None:
@@ -63,7 +63,7 @@ async def upload(request: web.Request) -> web.Response:
         raise BodyTooLarge(f"the file is larger than {largest} bytes; GATEWAY_MAX_UPLOAD_BYTES is the limit")
     if "Idempotency-Key" in request.headers:
         raise MalformedRequest(
-            "an upload takes no Idempotency-Key; look up whether the file is there and send it again"
+            "uploads do not support Idempotency-Key; before you send a file again, check whether it was stored"
         )
     params = read_query(request, UploadQuery).model_dump()
     name = params.pop("filename")
@@ -85,8 +85,8 @@ async def upload(request: web.Request) -> web.Response:
 
 async def get_upload(request: web.Request) -> web.Response:
     """The state of an upload, as the application reports it: `offset` (and `Upload-Offset`) is the number of bytes that
-    it has stored. Once it is `complete`, `answer` is that of `execute`, even if the response to the last request was
-    lost.
+    it has stored. Once it is `complete`, `answer` is the response of `execute`, even if the response to the last
+    request was lost.
     """
     state = await request.app[SERVICES].uploads.state(request[CALLER], *_ids(request))
     headers = _headers(state.view, state.multiple, request.app[MAX_UPLOAD])
@@ -95,11 +95,11 @@ async def get_upload(request: web.Request) -> web.Response:
 
 async def append(request: web.Request) -> web.Response:
     """Continues an upload: the body is the rest of the file from `Upload-Offset`, with `Upload-Complete: ?1`. The
-    answer is that of `execute`. A part of the rest, with `Upload-Complete: ?0`, ends at a multiple of `min-append-size`
-    of `Upload-Limit`, and is answered with 204.
+    response is that of `execute`. A part of the rest, with `Upload-Complete: ?0`, must end at a multiple of
+    `min-append-size` of `Upload-Limit`; the response is 204.
 
-    If the connection breaks, get the upload and continue at its `Upload-Offset`. Of two requests at a time the later
-    one continues. If the offset is a different one, the error is `upload_offset_mismatch`.
+    If the connection breaks, get the upload and continue at its `Upload-Offset`. Of two concurrent requests the later
+    one continues. For any other offset the error is `upload_offset_mismatch`.
     """
     length = request.content_length
     if length is None or request.content_type != PARTIAL_UPLOAD:
@@ -111,7 +111,7 @@ async def append(request: web.Request) -> web.Response:
 
 
 async def _begun(request: web.Request, call: OperationCall, file: SourceFile, length: int) -> web.Response:
-    """A new upload, and what the body of the same request brings of it."""
+    """Create an upload, and append the body of the same request."""
     state = await request.app[SERVICES].uploads.create(request[CALLER], call, file)
     headers = {**_headers(state.view, state.multiple, request.app[MAX_UPLOAD]), "Location": _path(state.view)}
     is_last = _is_complete(request)
@@ -138,7 +138,7 @@ async def _appended(
 
 
 def _answered(request: web.Request, view: UploadView, answer: OperationResult | None, took_ms: int) -> UploadView:
-    """The upload with the application's answer, once there is one."""
+    """The upload with the answer of the operation, once it is complete."""
     if answer is None:
         return view
     return replace(view, answer=answer_of(request, view.connector_id, answer, took_ms))
@@ -159,25 +159,27 @@ def _path(view: UploadView) -> str:
 
 
 def _send_interim(request: web.Request, headers: Mapping[str, str]) -> None:
-    """104 (Upload Resumption Supported), so that the caller knows the upload's URL before the file is read."""
+    """Send 104 (Upload Resumption Supported), so that the caller has the upload's URL before the file is read."""
     if request.transport is not None and request.version >= HttpVersion11:
         lines = "".join(f"{name}: {headers[name]}\r\n" for name in ("Location", "Upload-Limit"))
         request.transport.write(f"HTTP/1.1 104 Upload Resumption Supported\r\n{lines}\r\n".encode())
 
 
 def _whole_size(request: web.Request, length: int) -> int:
-    """Bytes of the whole file of a request that begins an upload."""
+    """The bytes of the whole file, from the headers of a request that creates an upload."""
     if not _is_complete(request):
         return _number(request, "Upload-Length")
     if "Upload-Length" in request.headers and _number(request, "Upload-Length") != length:
-        raise MalformedRequest("Upload-Length is not Content-Length; with Upload-Complete: ?1 send the whole file")
+        raise MalformedRequest(
+            "Upload-Length differs from Content-Length; with Upload-Complete: ?1 send the whole file"
+        )
     return length
 
 
 def _is_complete(request: web.Request) -> bool:
     text = request.headers.get("Upload-Complete", "").strip()
     if text not in _BOOLEANS:
-        raise MalformedRequest("Upload-Complete is ?1 where the body ends the file, else ?0; send one of them")
+        raise MalformedRequest("Upload-Complete must be ?1 if the body ends the file, else ?0")
     return _BOOLEANS[text]
 
 
@@ -193,13 +195,13 @@ def _ids(request: web.Request) -> tuple[Any, Any]:
 
 
 async def _chunks(request: web.Request) -> AsyncIterator[bytes]:
-    """The body as it comes; raises MalformedRequest where the caller stops sending."""
+    """The chunks of the body; raises MalformedRequest if the caller stops sending."""
     while True:
         try:
             async with asyncio.timeout(_IDLE):
                 chunk = await request.content.readany()
         except (TimeoutError, OSError, web.HTTPException) as error:
-            raise MalformedRequest("the file did not come to its end; send it again") from error
+            raise MalformedRequest("the file was not received completely; send it again") from error
         if not chunk:
             return
         yield chunk

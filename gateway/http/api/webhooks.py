@@ -37,12 +37,12 @@ class CreateWebhook(Body):
     connector_id: _ConnectorId | None = Field(None, description="only events of this connector")
     workspace_name: Name | None = Field(None, description="only events of this workspace")
     entity: Name | None = Field(None, description="only records of this entity")
-    include_record: bool = Field(False, description="whether deliveries hold the record as the copy has it")
+    include_record: bool = Field(False, description="whether deliveries contain the record from the copy")
     description: _Description | None = Field(None, description="what the webhook is for")
 
 
 class ChangeWebhook(Body):
-    """What to change; members that are left out stay, null removes a restriction."""
+    """Changes of a webhook; members that are left out do not change, null removes a restriction."""
 
     EXAMPLES: ClassVar = {"enable": {"status": "active"}, "types": {"types": ["job.*"]}}
 
@@ -51,13 +51,13 @@ class ChangeWebhook(Body):
     connector_id: _ConnectorId | None = Field(None, description="only events of this connector")
     workspace_name: Name | None = Field(None, description="only events of this workspace")
     entity: Name | None = Field(None, description="only records of this entity")
-    include_record: bool = Field(False, description="whether deliveries hold the record as the copy has it")
+    include_record: bool = Field(False, description="whether deliveries contain the record from the copy")
     description: _Description | None = Field(None, description="what the webhook is for")
     status: Literal["active", "disabled"] = Field("active", description="whether events are delivered")
 
 
 class ReplayBody(Body):
-    """From where to deliver again."""
+    """The position from which events are delivered again."""
 
     EXAMPLES: ClassVar = {"replay": {"after": 41}}
 
@@ -65,24 +65,24 @@ class ReplayBody(Body):
 
 
 class WebhookQuery(QueryString):
-    """How many."""
+    """The page of webhooks."""
 
-    limit: int = Field(100, ge=1, le=1000, description="how many a page holds")
+    limit: int = Field(100, ge=1, le=1000, description="maximum webhooks of a page")
     cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
 class DeliveryQuery(QueryString):
-    """Which deliveries."""
+    """The filter and page of deliveries."""
 
     status: DeliveryStatus | None = Field(None, description="only those with this status")
-    limit: int = Field(100, ge=1, le=1000, description="how many a page holds")
+    limit: int = Field(100, ge=1, le=1000, description="maximum deliveries of a page")
     cursor: int | None = Field(None, ge=1, le=2**62, description="`next_cursor` of the page before")
 
 
 async def create_webhook(request: web.Request) -> web.Response:
     """Subscribes a receiver to events from now on. Deliveries follow Standard Webhooks: verify `webhook-signature` with
-    `secret`, which is shown once. Deliveries are made at least once, in order for each record and job; anything but 2xx
-    is retried with back-off for three days.
+    `secret`, which is shown once. Each event is delivered at least once, in order for each record and job; a delivery
+    without a 2xx response is retried with back-off, for three days by default.
     """
     body = await read_body(request, CreateWebhook)
     await _require_connector(request, body.connector_id)
@@ -92,7 +92,7 @@ async def create_webhook(request: web.Request) -> web.Response:
 
 
 async def _require_connector(request: web.Request, connector_id: UUID | None) -> None:
-    """Raise NotFound for a connector that the caller does not see: its webhook would never send anything."""
+    """Raise NotFound for a connector that the caller cannot access: the webhook would never send anything."""
     if connector_id is not None:
         await request.app[SERVICES].connectors.get(request[CALLER], connector_id)
 
@@ -104,7 +104,7 @@ async def list_webhooks(request: web.Request) -> WebhookPage:
 
 
 async def get_webhook(request: web.Request) -> WebhookView:
-    """A webhook; `status_reason` says why it is disabled."""
+    """A webhook. If it is disabled, `status_reason` says why."""
     return await request.app[SERVICES].webhooks.get(request[CALLER], path_id(request, "webhook_id"))
 
 
@@ -117,18 +117,18 @@ async def change_webhook(request: web.Request) -> WebhookView:
 
 
 async def delete_webhook(request: web.Request) -> web.Response:
-    """Deletes a webhook with its deliveries; an attempt in progress is not undone."""
+    """Deletes a webhook with its deliveries; an attempt in progress continues."""
     await request.app[SERVICES].webhooks.delete(request[CALLER], path_id(request, "webhook_id"))
     return web.Response(status=204)
 
 
 async def test_webhook(request: web.Request) -> WebhookTestView:
-    """Sends an event of the type `webhook.test` to the receiver, once, and answers with the result."""
+    """Sends an event of the type `webhook.test` to the receiver, once, and returns the result."""
     return await request.app[SERVICES].webhooks.test(request[CALLER], path_id(request, "webhook_id"))
 
 
 async def rotate_webhook_secret(request: web.Request) -> web.Response:
-    """Makes another signing secret. For a day deliveries have a signature by the previous one too."""
+    """Creates a new signing secret. For a day deliveries are signed with the previous one too."""
     rotated = await request.app[SERVICES].webhooks.rotate(request[CALLER], path_id(request, "webhook_id"))
     return json_response(rotated, headers={"Cache-Control": "no-store"})
 
@@ -142,7 +142,7 @@ async def list_deliveries(request: web.Request) -> DeliveryPage:
 
 
 async def replay_webhook(request: web.Request) -> web.Response:
-    """Delivers the events after `after` again, each with the `webhook-id` that it had; 410 if they are deleted."""
+    """Delivers the events after `after` again, each with its previous `webhook-id`; 410 if they have been deleted."""
     body, webhook_id = await read_body(request, ReplayBody), path_id(request, "webhook_id")
     webhook = await request.app[SERVICES].webhooks.replay(request[CALLER], webhook_id, body.after)
     return json_response(webhook, 202)

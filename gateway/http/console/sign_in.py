@@ -38,7 +38,7 @@ async def sign_in(request: web.Request) -> web.Response:
     """POST /console/sign-in: begin a session with its own cookie, and redirect to the requested page."""
     fields, services = await read_sign_in_form(request), request.app[SERVICES]
     if not services.settings.secret_sign_in:
-        raise NotFound("people sign in by the provider here")
+        raise NotFound("sign-in with a client's id and secret is turned off; sign in at the provider")
     client_id, secret = fields.get("client_id", "").strip(), fields.get("client_secret", "").strip()
     next_page = fields.get("next", "")
     try:

@@ -1,1 +1,1 @@
-"""The OpenAPI document: the HTTP contract as programs read it."""
+"""The OpenAPI document of the HTTP contract."""

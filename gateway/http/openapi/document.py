@@ -49,7 +49,7 @@ _TEXT_EXAMPLES = {
 
 
 def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str, Any]:
-    """The contract that callers can rely on."""
+    """The OpenAPI document of all routes except pages; `base_url` is its server."""
     schemas, paths = _schemas(), dict[str, dict[str, Any]]()
     for route in _ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
@@ -121,7 +121,7 @@ def _operation(route: Route, schemas: dict[str, Schema]) -> dict[str, Any]:
 
 
 def operation_id(route: Route) -> str:
-    """The handler's name in camel case, which URLs of the reference hold as it is."""
+    """The handler's name in camel case; it is a part of URLs of the reference."""
     first, *others = route.handler.__name__.split("_")
     return first + "".join(word.capitalize() for word in others)
 
@@ -132,9 +132,9 @@ def _response(route: Route, status: int, schemas: dict[str, Schema]) -> dict[str
 
 
 def _content(route: Route, status: int, schemas: dict[str, Schema]) -> dict[str, Any]:
-    """The media types of an answer, each with schema and example; empty for an answer without a body.
+    """The media types of a response, each with schema and example; empty for a response without a body.
 
-    JSON comes first: generators of clients read the first media type.
+    JSON comes first, because client generators read the first media type.
     """
     if route.form and status in FORM_ERRORS:
         return form_errors()
@@ -158,7 +158,7 @@ def _media(media_type: str) -> dict[str, Any]:
 
 
 def _description(route: Route) -> str:
-    """The handler's docstring: paragraphs, whose lines are joined."""
+    """The handler's docstring, with the lines of each paragraph joined, and the scope."""
     paragraphs = (inspect.getdoc(route.handler) or route.summary).split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     return text if route.scope is None else f"{text}\n\nNeeds the scope `{route.scope.value}`."

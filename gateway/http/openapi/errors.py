@@ -1,4 +1,4 @@
-"""The errors of operations: which statuses each may answer, with an example of every code."""
+"""The error responses of operations, with an example of each code."""
 
 from typing import Any
 
@@ -19,16 +19,16 @@ from gateway.http.route import Route
 
 MEANINGS = {
     400: "Malformed request",
-    401: "No good token",
-    403: "Not allowed",
+    401: "Missing or invalid token",
+    403: "Forbidden",
     404: "Not found",
-    405: "Another method",
+    405: "Method not allowed",
     409: "Conflict",
     410: "Gone",
     413: "Body too large",
     415: "Unsupported encoding",
     416: "Range not satisfiable",
-    422: "Invalid",
+    422: "Invalid params",
     424: "The connector must be authorized again",
     429: "Rate limited",
     500: "A bug of the gateway",
@@ -36,23 +36,19 @@ MEANINGS = {
     503: "Temporarily unavailable",
     504: "The application did not answer in time",
 }
-#: errors of the endpoints of RFC 6749 and 7009, which have their own shape
+#: errors of the endpoints of RFC 6749 and 7009, which have a format of their own
 FORM_ERRORS = {
-    400: "It cannot be granted",
-    401: "No such client",
+    400: "Invalid request or grant",
+    401: "Unknown client or wrong secret",
     413: "Body too large",
     429: "Too many wrong secrets",
 }
 _OF_ALL = {400, 405, 415, 429, 500, 503}
-#: the errors that an application's response can cause
-_OF_REQUEST_ID = "5e1f0c3d"
-
-
 _REQUEST_ID = "5e1f0c3d"
 
 
 def statuses_of(route: Route) -> list[int]:
-    """The statuses of the errors that it may answer."""
+    """The statuses of the errors that a route may return."""
     statuses = {*_OF_ALL, *route.errors}
     if not route.is_open:
         statuses |= {401, 403}
@@ -105,5 +101,5 @@ def _example(cls: type[GatewayError]) -> GatewayError:
         status, code = (503, "Unavailable") if cls is UpstreamError else (422, "RecordInvalid")
         return cls(upstream=UpstreamFault(status, code, "the application's own words", "c0ffee"))
     if cls is MethodNotAllowed:
-        return cls("this path takes GET", extra={"allowed": "GET"})
+        return cls("this path supports GET", extra={"allowed": "GET"})
     return cls()

@@ -1,6 +1,6 @@
-"""What each header means, and the headers of each operation in the OpenAPI document.
+"""Descriptions of headers, and the headers of each operation in the OpenAPI document.
 
-OpenAPI describes Accept, Authorization and Content-Type by media types and the security scheme.
+Accept, Authorization and Content-Type are left out: OpenAPI describes them by media types and the security scheme.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ _REQUEST: dict[str, tuple[str, dict[str, Any]]] = {
         {"type": "string", "format": "uuid", "examples": [ID]},
     ),
     "X-Request-Id": (
-        "Your id for the request; it comes back and is in the logs.",
+        "Your id for the request; it is in the response and in the logs.",
         {"type": "string", "pattern": "^[A-Za-z0-9._~:/+=-]{1,128}$"},
     ),
     "traceparent": (
@@ -32,18 +32,18 @@ _REQUEST: dict[str, tuple[str, dict[str, Any]]] = {
         {"type": "string", "examples": ["respond-async", "wait=20"]},
     ),
     "Idempotency-Key": (
-        "A value of the caller's choice, a new one for each write. The same request with the same key is answered with "
-        "the first answer; nothing is sent again.",
+        "A value of the caller's choice, a new one for each write. A repetition of the request with the same key gets "
+        "the first response; nothing is sent again.",
         {"type": "string", "pattern": "^[!-~]{1,255}$", "examples": ["order-4711-ticket"]},
     ),
     "Cache-Control": (
-        "RFC 9111, for operations that read: `max-age=N` accepts an answer of at most N seconds, `only-if-cached` "
-        "accepts only a remembered one, `no-store` does not remember the answer.",
+        "RFC 9111, for operations that read: `max-age=N` accepts a cached response of at most N seconds, "
+        "`only-if-cached` accepts no other, `no-store` does not cache the response.",
         {"type": "string", "examples": ["max-age=60"]},
     ),
     "Range": ("RFC 9110: the requested range of the file.", {"type": "string", "examples": ["bytes=0-1023"]}),
     "If-Range": (
-        "The ETag or date of the range's file; if the file has changed, the answer is the whole file.",
+        "The ETag or date of the range's file; if the file has changed, the response is the whole file.",
         _TEXT,
     ),
     "If-None-Match": ("The known ETag; 304 if it is still current.", _TEXT),
@@ -55,7 +55,7 @@ _REQUEST: dict[str, tuple[str, dict[str, Any]]] = {
     "Mcp-Method": ("The same as `method` of the body, for routers.", _TEXT),
     "Mcp-Name": ("The same as the name in `params` (a tool, a resource, a task), for routers.", _TEXT),
     "Origin": (
-        "The origin of the calling page, sent by browsers; other origins than the allowed ones are refused.",
+        "The origin of the calling page, sent by browsers; origins that are not allowed are refused.",
         _TEXT,
     ),
     "Upload-Complete": (
@@ -63,7 +63,7 @@ _REQUEST: dict[str, tuple[str, dict[str, Any]]] = {
         {"enum": ["?1", "?0"]},
     ),
     "Upload-Offset": ("The byte of the file that the body begins with.", {"type": "integer", "minimum": 0}),
-    "Upload-Length": ("Bytes of the whole file, where the body is not all of it.", {"type": "integer", "minimum": 0}),
+    "Upload-Length": ("Bytes of the whole file, if the body is only a part of it.", {"type": "integer", "minimum": 0}),
     "X-ADP-Agent-SDK": (
         "Sent by callers that cannot follow a job: they get redirects (303) to the result, and files as JSON chunks.",
         _TEXT,
@@ -71,14 +71,17 @@ _REQUEST: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 _ANSWER: dict[str, tuple[str, dict[str, Any]]] = {
-    "X-Request-Id": ("The id of the request, to quote when you ask for help.", _TEXT),
+    "X-Request-Id": ("The id of the request; quote it when you ask for help.", _TEXT),
     "X-Content-Type-Options": ("`nosniff`.", _TEXT),
     "RateLimit": ("The remaining quota of each limit, if the operator has set limits.", _TEXT),
     "RateLimit-Policy": ("The limits.", _TEXT),
     "Location": ("The URL of the new resource or of the next step.", {"type": "string", "format": "uri-reference"}),
     "Retry-After": ("Seconds to wait before the next request.", _SECONDS),
     "Preference-Applied": ("The preference that was followed.", {"type": "string", "examples": ["respond-async"]}),
-    "Idempotency-Replayed": ("`true`: this is the first answer to this Idempotency-Key again.", {"const": "true"}),
+    "Idempotency-Replayed": (
+        "`true`: this is the stored response to an earlier request with this Idempotency-Key.",
+        {"const": "true"},
+    ),
     "ETag": ("The version of the resource.", {"type": "string", "examples": ['"3"']}),
     "Last-Modified": ("When the file was last changed.", _TEXT),
     "Content-Range": ("The range and the size of the file; of 416 the size.", _TEXT),
@@ -87,7 +90,7 @@ _ANSWER: dict[str, tuple[str, dict[str, Any]]] = {
     "Content-Security-Policy": ("The restrictions for browsers.", _TEXT),
     "Age": ("Seconds since the application answered.", _SECONDS),
     "Cache-Status": (
-        "RFC 9211: whether this is a remembered answer.",
+        "RFC 9211: whether this is a cached response.",
         {"type": "string", "examples": ["gateway; hit"]},
     ),
     "Deprecation": ("RFC 9745: the date since which a part that the call uses is deprecated.", _TEXT),
@@ -97,18 +100,18 @@ _ANSWER: dict[str, tuple[str, dict[str, Any]]] = {
     "Upload-Offset": ("Bytes of the file that the application has stored.", {"type": "integer", "minimum": 0}),
     "Upload-Length": ("Bytes of the whole file.", {"type": "integer", "minimum": 0}),
     "Upload-Limit": (
-        "The largest file, and the bytes of which each part but the last ends at a multiple.",
+        "`max-size` of a file in bytes; each part except the last must end at a multiple of `min-append-size` bytes.",
         {"type": "string", "examples": ["max-size=1073741824, min-append-size=262144"]},
     ),
     "WWW-Authenticate": ("How to authenticate; at /mcp also where to get a token (RFC 9728).", _TEXT),
     "Allow": ("The methods of the path.", _TEXT),
     "Accept-Encoding": ("`identity`: request bodies must not be encoded.", _TEXT),
-    "Cache-Control": ("Whether caches may store the answer.", _TEXT),
+    "Cache-Control": ("Whether caches may store the response.", _TEXT),
     "Set-Cookie": ("The cookie that binds the consent to this browser.", _TEXT),
     "Pragma": ("`no-cache` (RFC 6749).", _TEXT),
-    "Vary": ("The request header that selected the answer.", _TEXT),
+    "Vary": ("The request header that selected the response.", _TEXT),
     "Referrer-Policy": ("`no-referrer`: the URL contains secrets.", _TEXT),
-    "Access-Control-Allow-Origin": ("`*`: pages of any origin may read the answer.", _TEXT),
+    "Access-Control-Allow-Origin": ("`*`: pages of any origin may read the response.", _TEXT),
     "X-Accel-Buffering": ("`no`: proxies must not buffer events.", _TEXT),
 }
 
@@ -132,7 +135,7 @@ def header_parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def response_headers(route: Route, status: int) -> dict[str, Any]:
-    """The headers that an answer of the operation may have."""
+    """The headers that a response of the operation may have."""
     limits = () if route.is_open else ("RateLimit", "RateLimit-Policy")
     return _headers((*_ALWAYS, *limits, *route.sends.get(status, ()), *_OF_ERRORS.get(status, ())))
 

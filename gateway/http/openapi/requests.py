@@ -1,4 +1,4 @@
-"""Requests in the OpenAPI document: parameters of paths and queries, bodies, and an example of each."""
+"""Requests in the OpenAPI document: parameters of paths and queries, bodies, and their examples."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ from gateway.http.openapi.schemas import REF, Schema, component_name, normalized
 from gateway.http.route import Route
 from gateway.kinds.actions import SEARCH_ACTION
 
-#: variable of a path → what it means, where it is not the id of what its name says
+#: path variable → its description, unless it is the id of the resource in its name
 _PATH_MEANINGS = {
     "flow_id": "The consent's id.",
     "session_id": "The link's id.",
@@ -44,7 +44,7 @@ def path_example(name: str) -> str:
 
 
 def query_parameters(route: Route) -> list[dict[str, Any]]:
-    """The members of its query string."""
+    """The parameters of the route's query string."""
     if route.query is None:
         return []
     schema = normalized(route.query.model_json_schema(ref_template=f"{REF}{{model}}"))
@@ -68,22 +68,22 @@ def query_parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def is_list(schema: Schema) -> bool:
-    """Whether its values are separated by commas."""
+    """Whether the member is a list of values separated by commas."""
     return any(each.get("type") == "array" for each in schema.get("anyOf", ()))
 
 
 def query_example(route: Route) -> dict[str, Any]:
-    """The query string that the document shows: `EXAMPLE` of the model."""
+    """The example of the query string: `EXAMPLE` of the model."""
     return dict(getattr(route.query, "EXAMPLE", {}))
 
 
 def body_example(route: Route, schemas: dict[str, Schema]) -> dict[str, Any] | None:
-    """The first of its bodies that the document shows."""
+    """The first example of the body; None without one."""
     return next((each["value"] for each in _body_examples(route, schemas).values()), None)
 
 
 def _body_examples(route: Route, schemas: dict[str, Schema]) -> dict[str, Any]:
-    """The bodies that the document shows: `EXAMPLES` of the model, or the example of the Struct."""
+    """The examples of the body: `EXAMPLES` of the model, or the example of the Struct."""
     if route.body is not None and issubclass(route.body, Struct):
         return {"example": {"value": schemas[component_name(route.body)]["examples"][0]}}
     examples = getattr(route.form or route.body, "EXAMPLES", {})
@@ -119,6 +119,6 @@ def has_body(route: Route) -> bool:
 
 
 def search_condition() -> Schema:
-    """The schema of `params` when the action is the search of the copy."""
+    """The condition that `params` are SearchParams if the action is the search of the copy."""
     is_search = {"properties": {"action": {"const": SEARCH_ACTION}}, "required": ["action"]}
     return {"if": is_search, "then": {"properties": {"params": ref("SearchParams")}, "required": ["params"]}}

@@ -1,4 +1,4 @@
-"""How an operation is called: with curl, in Python, TypeScript and on the command line (`x-codeSamples`)."""
+"""Samples of calls with curl, in Python, TypeScript and on the command line (`x-codeSamples`)."""
 
 import json
 import re
@@ -26,7 +26,7 @@ _VARIABLES = {
     "session_id": "SESSION",
     "schedule_id": "SCHEDULE",
 }
-#: how `openapi-fetch` writes lists and objects in a query as the document declares them
+#: the option with which `openapi-fetch` encodes lists and objects in a query as the document declares them
 _SERIALIZER = 'querySerializer: { array: { style: "form", explode: false }, object: { style: "form", explode: true } }'
 #: the file that a sample sends
 _FILE = "report.pdf"
@@ -35,7 +35,7 @@ _TEXTS = ("text/plain", "text/html", "text/event-stream", "application/x-ndjson"
 
 
 def samples_of(route: Route, schemas: dict[str, Schema]) -> list[dict[str, str]]:
-    """A sample for each way of calling it; none for what only browsers open."""
+    """A sample in each language; none for steps that only browsers open."""
     if route.is_browser_step:
         return []
     body = body_example(route, schemas)
@@ -48,7 +48,7 @@ def samples_of(route: Route, schemas: dict[str, Schema]) -> list[dict[str, str]]
 
 
 def _address(route: Route, opening: str, closing: str = "") -> str:
-    """Its path with names that exist, and variables of the language for ids."""
+    """The route's path and query, with variables of the language for ids and examples for other names."""
 
     def place(variable: re.Match[str]) -> str:
         name = variable[1]
@@ -99,7 +99,7 @@ def _typescript(route: Route, body: Mapping[str, Any] | None) -> str:
 
 
 def _typed_query(route: Route) -> dict[str, Any]:
-    """The query of the sample: lists as arrays, params of the operation, which have no names here, as one object."""
+    """The query of the sample: lists as arrays, and the params of the operation as the object `params`."""
     kinds = {each["name"]: each["schema"] for each in query_parameters(route)}
     example = query_example(route)
     named = {
@@ -122,7 +122,7 @@ def typescript_call(
     is_form: bool = False,
     takes_file: bool = False,
 ) -> str:
-    """A call with `openapi-fetch`, typed by what `openapi-typescript` makes of the document."""
+    """A call with `openapi-fetch`, with the types that `openapi-typescript` generates from the document."""
     names = re.findall(r"{(\w+)}", path)
     variables = {name: f"process.env.{_VARIABLES[name]}!" for name in names if name in _VARIABLES}
     place = [f"{name}: {variables.get(name) or json.dumps(path_example(name))}" for name in names]
@@ -165,7 +165,7 @@ def _python(route: Route, body: Mapping[str, Any] | None) -> str:
 
 
 def _with_httpx(route: Route, body: Mapping[str, Any] | None) -> str:
-    """For what the client has no method of its own."""
+    """A sample with httpx, for routes without a method of `gateway.client`."""
     path = _address(route, "{", "}")
     arguments = [f'f"{{url}}{path}"' if "{" in path else f'url + "{path}"']
     if not route.is_open:

@@ -1,4 +1,4 @@
-"""Schemas of the OpenAPI document: of the Structs that are answered and of the models that are read."""
+"""Schemas of the OpenAPI document: of the Structs of responses, and of the models and Structs of requests."""
 
 from collections.abc import Iterable, Mapping
 from itertools import compress
@@ -24,18 +24,18 @@ def ref(name: str) -> Schema:
 
 
 def response_schemas(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
-    """The schemas of Structs that are answered, with those that they contain; each has an example.
+    """The schemas of the Structs of responses, and of the Structs that they contain; each has an example.
 
-    The members that are always written are required, so that callers can rely on them.
+    The members that are always encoded are required, so that callers can rely on them.
     """
     schemas = _struct_schemas(structs)
     for struct in _structs_within(structs):
-        schemas[component_name(struct)]["required"] = _always_written(struct)
+        schemas[component_name(struct)]["required"] = _always_encoded(struct)
     return _with_examples(schemas)
 
 
-def _always_written(struct: type[msgspec.Struct]) -> list[str]:
-    """The members that are encoded whatever their value; `omit_defaults` leaves out simple defaults alone."""
+def _always_encoded(struct: type[msgspec.Struct]) -> list[str]:
+    """The members that are encoded for any value; `omit_defaults` leaves out simple defaults, empty dicts and lists."""
     written = [
         not struct.__struct_config__.omit_defaults
         or field.required
@@ -46,13 +46,13 @@ def _always_written(struct: type[msgspec.Struct]) -> list[str]:
 
 
 def body_schemas(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
-    """The schemas of Structs that are read; members that they do not name are ignored."""
+    """The schemas of the Structs of request bodies; unknown members are allowed and ignored."""
     schemas = _struct_schemas(structs)
     return _with_examples({name: {**schema, "additionalProperties": True} for name, schema in schemas.items()})
 
 
 def model_schemas(models: Iterable[type[BaseModel]]) -> dict[str, Schema]:
-    """The schemas of the models that read bodies and forms, with those that they contain."""
+    """The schemas of the models of bodies and forms, and of the models that they contain."""
     _, schemas = models_json_schema(
         [(model, "validation") for model in dict.fromkeys(models)], ref_template=f"{REF}{{model}}"
     )
@@ -60,7 +60,7 @@ def model_schemas(models: Iterable[type[BaseModel]]) -> dict[str, Schema]:
 
 
 def _without_defaults(schema: Schema) -> Schema:
-    """Defaults in words: generators of clients take a member with a default for one that is always there."""
+    """Move defaults into descriptions: client generators assume that a member with a default is always present."""
     if "items" in schema:
         schema = {**schema, "items": _without_defaults(schema["items"])}
     if "properties" not in schema:
@@ -78,8 +78,8 @@ def _in_words(member: Schema) -> Schema:
 
 
 def normalized(schema: Any) -> Any:
-    """A schema as generators of clients expect it: arrays have `items`, enums a `type`, references the final name, and
-    objects without named members say that they have others.
+    """The schema in the form that client generators expect: arrays have `items`, enums a `type`, references the final
+    name, and objects without named members `additionalProperties`.
     """
     if isinstance(schema, list):
         return [normalized(each) for each in schema]
@@ -103,7 +103,7 @@ def _struct_schemas(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema
 
 
 def _component(schema: Schema) -> Schema:
-    """Without the title, which is the name, and without defaults, which only clients use."""
+    """The schema without its title, which repeats the name, and without defaults, which only clients use."""
     members = {
         name: {key: part for key, part in member.items() if key != "default"}
         for name, member in schema.get("properties", {}).items()
@@ -114,7 +114,7 @@ def _component(schema: Schema) -> Schema:
 
 
 def _structs_within(structs: Iterable[type[msgspec.Struct]]) -> set[type[msgspec.Struct]]:
-    """The Structs and those that their members name."""
+    """The Structs, and all Structs that they contain."""
     found: set[type[msgspec.Struct]] = set()
     waiting: list[Any] = list(msgspec.inspect.multi_type_info(structs))
     while waiting:
@@ -138,7 +138,7 @@ def _with_examples(schemas: dict[str, Schema]) -> dict[str, Schema]:
 
 
 def example_of(schema: Mapping[str, Any], schemas: Mapping[str, Schema]) -> Any:
-    """An instance of a schema, put together from the examples of its members."""
+    """An example of a schema, built from the examples of its members."""
     if schema.get("examples"):
         return schema["examples"][0]
     if "$ref" in schema:

@@ -36,9 +36,10 @@ _DESCRIBED_HEADS = {route.path for route in ROUTES if route.method == "HEAD"}
 
 
 def methods_of(route: Route) -> tuple[str, ...]:
-    """The methods that the route answers: with GET also HEAD, as GET without the body (RFC 9110 §9.3.2).
+    """The methods of the route: with GET also HEAD (RFC 9110 §9.3.2).
 
-    A step of a consent is taken once, and not by a program that previews its link; a stream has no end.
+    HEAD is not for steps of a consent, which work once and must not be taken by a program that previews links, nor for
+    streams, which have no end.
     """
     has_head = route.method == "GET" and not (route.is_stream or route.is_browser_step)
     return ("GET", "HEAD") if has_head and route.path not in _DESCRIBED_HEADS else (route.method,)

@@ -22,7 +22,7 @@ ADMIN = Scope.ADMIN
 _RPC = {
     200: "A JSON-RPC response, as JSON or as a stream of events",
     202: "The notification is accepted",
-    400: "A JSON-RPC error: no valid message, headers that contradict it, or an unsupported revision or capability",
+    400: "A JSON-RPC error: an invalid message, headers that contradict it, or an unsupported revision or capability",
     404: "A JSON-RPC error: no such method",
 }
 
@@ -141,7 +141,11 @@ ROUTES: tuple[Route, ...] = (
         authorization.sign_in,
         "Sign in with a client's id and secret",
         "Agents",
-        answers={200: "The page of the consent", 400: "A page that says what is wrong", 403: "The page again"},
+        answers={
+            200: "The consent page",
+            400: "A page that says what is wrong",
+            403: "The sign-in page with the reason of the refusal",
+        },
         media={200: ("text/html",), 400: ("text/html",), 403: ("text/html",)},
         reads=("Origin",),
         sends={
@@ -156,12 +160,12 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         AUTHORIZE + "/provider",
         authorization.leave_to_sign_in,
-        "Sign in by the operator's OpenID Connect provider",
+        "Sign in at the operator's OpenID Connect provider",
         "Agents",
         answers={
             200: "The page that redirects to the provider",
             400: "A page that says what is wrong",
-            403: "The page again",
+            403: "The sign-in page with the reason of the refusal",
         },
         media={200: ("text/html",), 400: ("text/html",), 403: ("text/html",)},
         reads=("Origin",),
@@ -179,7 +183,7 @@ ROUTES: tuple[Route, ...] = (
         authorization.choose_organization,
         "Choose the organization for which the host acts",
         "Agents",
-        answers={200: "The page of the consent", 400: "A page that says what is wrong"},
+        answers={200: "The consent page", 400: "A page that says what is wrong"},
         media={200: ("text/html",), 400: ("text/html",)},
         reads=("Origin",),
         sends={
@@ -210,11 +214,11 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         REGISTER,
         authorization.register,
-        "Register an agent's host (RFC 7591), where the operator allows it",
+        "Register an agent's host (RFC 7591), if the operator allows it",
         "Agents",
         body=HostRegistration,
         response={201: RegisteredHostView, 400: OAuthErrorView},
-        answers={201: "The host", 400: "What is wrong with its metadata"},
+        answers={201: "The host", 400: "The error in the metadata"},
         sends={201: ("Cache-Control",), 400: ("Cache-Control",)},
         is_open=True,
     ),

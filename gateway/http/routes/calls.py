@@ -13,9 +13,14 @@ _CONNECTORS = "/api/v1/integrations/connectors"
 _CONNECTOR = _CONNECTORS + "/{connector_id}"
 _UPLOAD = ("Upload-Complete", "Upload-Offset", "Upload-Length", "Upload-Limit", "Cache-Control")
 _SUNSET = ("Deprecation", "Sunset", "Link")
-#: errors of the application, and of what it answers
+#: errors that the application's response can cause
 _ERRORS = (404, 409, 410, 416, 422, 424, 502, 504)
-_FILE = {200: "The file", 206: "The requested range", 304: "It has not changed", 416: "The file has no such range"}
+_FILE = {
+    200: "The file",
+    206: "The requested range",
+    304: "The file has not changed",
+    416: "The file has no such range",
+}
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -73,9 +78,9 @@ ROUTES: tuple[Route, ...] = (
         query=batches.BatchQuery,
         response={200: Answer, 202: AcceptedJobView},
         answers={
-            200: "The result, where the caller waited for it",
+            200: "The result, if the caller waited for it",
             202: "The job that runs them",
-            303: "The way to the result, for callers that send X-ADP-Agent-SDK",
+            303: "Redirects to the result, for callers that send X-ADP-Agent-SDK",
         },
         media={200: ("application/x-ndjson",)},
         errors=_ERRORS,
@@ -128,7 +133,7 @@ ROUTES: tuple[Route, ...] = (
         file_media="application/octet-stream",
         query=uploads.UploadQuery,
         response={200: Answer, 201: UploadView},
-        answers={200: "The answer", 201: "The upload, which takes the file by PATCH"},
+        answers={200: "The answer", 201: "The upload, to which PATCH sends the file"},
         errors=_ERRORS,
         reads=("Upload-Complete", "Upload-Length"),
         sends={200: (*_SUNSET, "Location", *_UPLOAD), 201: ("Location", *_UPLOAD)},
@@ -144,7 +149,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         _CONNECTOR + "/uploads/{upload_id}",
         uploads.get_upload,
-        "Get where an upload stands",
+        "Get the state of an upload",
         "Execute",
         response=UploadView,
         answers={200: "The upload"},

@@ -186,7 +186,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/api/v1/connect/sessions",
         connect.create_connect_session,
-        "Create a link at which a person connects an application",
+        "Create a link with which a person connects an application",
         "Connect links",
         body=connect.CreateConnectSession,
         response=ConnectLinkView,

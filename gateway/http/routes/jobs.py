@@ -7,7 +7,7 @@ from gateway.http.route import ACCEPTED_HEADERS, FILE_HEADERS, FILE_MEDIA, PART_
 from gateway.identity.model import Scope
 
 READ, WRITE = Scope.READ, Scope.WRITE
-#: the job's own error
+#: statuses of the error that a job ended with
 _ERRORS = (404, 409, 410, 416, 422, 424, 502, 504)
 
 ROUTES: tuple[Route, ...] = (

@@ -1,4 +1,4 @@
-"""Tokens, consents at the applications, and own OAuth apps."""
+"""Tokens, consents at the applications, and the organizations' OAuth apps."""
 
 from gateway.contract.oauth import AppList, AppView, FlowView, GrantedTokenView, StartedConsentView, TokenView
 from gateway.http.api import oauth, tokens
@@ -26,7 +26,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/oauth/token",
         tokens.grant_token,
-        "Get a bearer token by the client-credentials grant (RFC 6749)",
+        "Get a bearer token by a grant of RFC 6749",
         "Tokens",
         form=tokens.TokenRequest,
         response=GrantedTokenView,
@@ -79,7 +79,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         _CONNECTORS + "/oauth/consent",
         oauth.begin_consent,
-        "Start of a consent in the user's browser",
+        "Begin a consent in the user's browser",
         "OAuth",
         query=oauth.ConsentQuery,
         errors=(404,),

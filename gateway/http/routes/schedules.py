@@ -69,7 +69,7 @@ ROUTES: tuple[Route, ...] = (
         schedules.delete_schedule,
         "Delete a schedule",
         "Schedules",
-        answers={204: "The schedule is gone"},
+        answers={204: "The schedule is deleted"},
         scope=WRITE,
         audit="schedule.delete",
         command="gateway schedules delete $SCHEDULE",

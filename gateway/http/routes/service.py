@@ -1,4 +1,4 @@
-"""The gateway's own endpoints: root, probes, metrics and its documents."""
+"""The gateway's own endpoints: root, probes, metrics, the OpenAPI document and the documentation."""
 
 from gateway.contract.gateway_state import AliveView, HealthCheckList, ReadinessView, RootView
 from gateway.http.api import operations
@@ -25,7 +25,10 @@ ROUTES: tuple[Route, ...] = (
         "URLs of the API and its documents",
         "Operations",
         response=RootView,
-        answers={200: "The URLs of the API and its documents", 303: "Redirects a browser to the pages for people"},
+        answers={
+            200: "The URLs of the API and its documents",
+            303: "Redirects a browser to the console or the documentation",
+        },
         sends={200: ("Vary",), 303: ("Location", "Vary")},
         is_open=True,
     ),
@@ -77,7 +80,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/docs",
         docs_site.docs,
-        "The documents as a site",
+        "The documentation",
         "Operations",
         media={200: ("text/html",)},
         sends={200: ("Content-Security-Policy", "Cache-Control")},
