@@ -1,1 +1,1 @@
-"""Operations as agents look for them: found by plain words, in one line, and as tools. Pure: a catalog in, data out."""
+"""Finds operations by plain words, and describes them: as a signature, in full, and as tools. Pure."""

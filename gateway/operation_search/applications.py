@@ -1,4 +1,4 @@
-"""The names of applications in a question: they say which kinds are meant, and nothing of what is to be done."""
+"""Finds the names of applications in a question: they select kinds, but do not describe the task."""
 
 import re
 from collections import defaultdict
@@ -7,7 +7,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.operation_search.other_applications import pattern_of_others
 from gateway.operation_search.words import stems
 
-#: a word that is not a preposition or another joint
+#: a word that is not a preposition, a conjunction, an auxiliary verb or the like
 _NOUN = (
     r"(?!(?:in|from|to|on|at|of|for|with|by|and|or|but|so|as|that|which|who|is|are|was|were|has|have|do|does|the|a|an"
     r"|into|about|after|before|since|until|because|when|where|while|under|over|called|named|this|these|those)\b)\w"
@@ -23,8 +23,8 @@ class Applications:
             kinds[kind.spec.application.lower()].add(kind.name)
         self._kinds = {name: frozenset(each) for name, each in kinds.items()}
         names = "|".join(re.escape(name) for name in sorted(self._kinds, key=len, reverse=True))
-        #: with the preposition before it, unless that is of the noun behind: "in Zendesk" says no more than "Zendesk",
-        #: "on Zendesk ticket 7" does
+        #: a name with the preposition before it, if no noun follows: "in Zendesk" means the same as "Zendesk", but in
+        #: "on Zendesk ticket 7" the preposition belongs to "ticket"
         self._pattern = re.compile(
             rf"(?<![\w@#.])(?:(?:our|the)\s+|(?:in|from|to|on|at)\s+(?!(?:{names or '(?!)'})\s+{_NOUN}))?"
             rf"({names or '(?!)'})(?:['’]s)?(?![\w@])",
@@ -33,17 +33,17 @@ class Applications:
 
         self._others = pattern_of_others(self._kinds)
 
-    def taken_from(self, text: str) -> tuple[str, frozenset[str]]:
-        """The text without the names, and the kinds that they stand for."""
+    def separated(self, text: str) -> tuple[str, frozenset[str]]:
+        """The text without names of applications, and the kinds of these applications."""
         found = [self._kinds[match[1].lower()] for match in self._pattern.finditer(text)]
         return self._pattern.sub(" ", text), frozenset().union(*found)
 
     def other_in(self, text: str) -> str | None:
-        """The name in the text of an application that has no kind."""
+        """The name of an application without a kind, if the text has one."""
         found = self._others.search(text)
         return None if found is None else found[0]
 
     def by_stem(self) -> dict[str, frozenset[str]]:
-        """The kinds by the stems of names that are one word, for those that are misspelt."""
+        """The kinds, by the stems of names of one word; for misspelt names."""
         single = {stems(name): kinds for name, kinds in self._kinds.items()}
         return {terms[0]: kinds for terms, kinds in single.items() if len(terms) == 1}

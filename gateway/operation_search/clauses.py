@@ -1,4 +1,4 @@
-"""The clauses of a request, and which of them ask for something: the rest of a long request is circumstances."""
+"""Splits a request into clauses, and finds those that ask for something; the others are circumstances."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,11 @@ class Role(Enum):
 
     #: it asks or commands: "show me its status"
     REQUEST = "request"
-    #: it goes on with the clause before: "its tags and who is assigned"
+    #: it continues the clause before: "its tags and who is assigned"
     CONTINUATION = "continuation"
-    #: it tells something: "the office moved on Tuesday"
+    #: it states a fact: "the office moved on Tuesday"
     STATEMENT = "statement"
-    #: it tells when or why: "because the case opens in May"
+    #: it says when or why: "because the case opens in May"
     CIRCUMSTANCE = "circumstance"
 
 
@@ -33,7 +33,7 @@ class Clause:
 _BOUNDARY = re.compile(
     r"\s*(?:[;!?]|\.(?=\s|$)|:\s|,\s|\s[-–]\s)\s*"
     r"|\s+(?=(?:because|so that|since|although|while|whereas|unless)\s)"
-    # "before" begins a clause where a verb follows, else it is a preposition
+    # "before" begins a clause if a verb follows, else it is a preposition
     r"|(?<=\w)\s+(?=(?:before|after|until|as soon as)\s+(?:\w+\s+){1,3}?"
     r"(?:is|are|was|were|has|have|had|goes|go|can|will|anyone|anybody|we|he|she|they|i)\b)",
     re.I,
@@ -45,7 +45,7 @@ _CIRCUMSTANCE = re.compile(
     r"|as (?:she|he|they|we|i|it|the|our|my)\b|when (?!is|are|was|were|did|do|does|will|has|have|can))",
     re.I,
 )
-#: circumstances that never hold the request itself: "because she needs a rest"
+#: circumstances that never contain the request itself: "because she needs a rest"
 _REASON = re.compile(r"(?:because|so that|unless|if|although|though)\b", re.I)
 _FILLER = re.compile(
     r"(?:(?:and|so(?! that)|then|but|now|ok|okay|hi|hello|hey|dear|please|kindly|just|also|simply|quickly|therefore"
@@ -61,14 +61,14 @@ _INTRODUCTION = re.compile(
     r"|be so kind (?:as to|and) |make sure (?:to |that )?|see to it that |remember to )",
     re.I,
 )
-#: what follows is what a person wants: "Lena needs …", "she asks for …"
+#: followed by what a person wants: "Lena needs …", "she asks for …"
 _WANTING = re.compile(
     r"\b(?:i|we|he|she|they|[A-Z]\w+|who|\w+s) (?:\w+ )?"
     r"(?:wants?|needs?|would like|asks? (?:for|to|whether|which|what|who|how)|asked (?:\w+ ){0,3}?for|wanted|needed"
     r"|requires?|wonders?|is asking|has to see|must (?:see|know|have))\b"
 )
 _INFINITIVE = re.compile(r"(?:you )?to ")
-#: courtesies, which ask for nothing of an application
+#: courtesies, which ask an application for nothing
 _COURTESY = re.compile(
     r"(?:sorry|thanks|thank you|many thanks|cheers|(?:i )?hope (?:you|your|this|that|it)|no (?:need|hurry|rush)"
     r"|good (?:morning|afternoon|evening)|(?:i )?appreciate|keep in mind|(?:you )?remember the|tell me when"
@@ -108,7 +108,7 @@ def _role(bare: str, content: str, listed: list[str], is_wanted: bool, before: R
 
 
 def is_imperative(listed: Sequence[str]) -> bool:
-    """Whether a clause begins as a command does: with a verb that is known, or with a word before a determiner."""
+    """Whether a clause begins like a command: with a known verb, or with a word before a determiner."""
     if listed[0] in COMMANDS:
         return True
     is_other_form = listed[0].endswith(("s", "ing"))

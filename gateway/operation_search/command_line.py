@@ -1,4 +1,4 @@
-"""A call as one types it: what examples show, and what `gateway call` reads back as the same params."""
+"""Command lines of calls, as examples show them; `gateway call` reads their words as the same params."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ def example_call(kind: str, entity: str, action: str, params: Mapping[str, Any],
     """The command line of one operation, ready to paste into a shell."""
     if action == SEARCH_ACTION:
         return shlex.join(["gateway", "search", kind, entity, "--limit", "10"])
-    # a file is saved whole, so its ranges are the command's own business
+    # `gateway download` saves a whole file, and chooses ranges itself
     words = [word for name, value in params.items() if name != "range_header" for word in words_of(name, value, schema)]
     if action == "download":
         return shlex.join(["gateway", "download", kind, entity, *words])
@@ -26,7 +26,7 @@ def example_call(kind: str, entity: str, action: str, params: Mapping[str, Any],
 
 
 def words_of(name: str, value: Any, schema: Schema) -> Iterator[str]:
-    """The words that say a param: `key=value` where that reads back as the same value, else `key:=json`."""
+    """The words for a param: `key=value` if that is read as the same value, else `key:=json`."""
     inner = schema.get("properties", {}).get(name, {})
     if isinstance(value, dict) and value and all(_NAME.fullmatch(member) for member in value):
         for member, each in value.items():
@@ -57,15 +57,15 @@ def _text(value: Any) -> str | None:
 
 
 def dereferenced(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
-    """The schema itself, where it only refers to one."""
+    """The definition that a schema refers to, or the schema itself."""
     reference = schema.get("$ref", "")
     return definitions.get(reference.removeprefix("#/$defs/"), {}) if reference else schema
 
 
 def typed(text: str, schema: Schema) -> Any:
-    """The text as the type that is expected; what does not fit stays text, for the gateway to explain.
+    """The text converted to the type in the schema; if that is not possible, the text, which the gateway will refuse.
 
-    Raises msgspec.DecodeError for what begins as JSON and is none.
+    Raises msgspec.DecodeError for text that begins like a JSON array or object, but is invalid.
     """
     expected = schema.get("type", "string")
     for name in [expected] if isinstance(expected, str) else expected:

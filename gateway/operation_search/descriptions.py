@@ -1,4 +1,4 @@
-"""An operation whole, as plain data: what an agent reads before it calls."""
+"""Describes operations for agents, in full or as a summary, as plain data."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -11,13 +11,13 @@ from gateway.operation_search.parts import part_of, size_of, within
 from gateway.operation_search.schemas import constraint_sentences, tool_schema
 from gateway.operation_search.signatures import signature_of
 
-#: the name by which the query language is described instead of an operation
+#: the name that selects the description of the query language, in place of an operation's
 QUERY_LANGUAGE = "query-language"
-#: characters of the fields of a search, and of a longer list of fields
+#: maximum characters of the names of fields, for a search, and for another action with many fields
 _FIELDS_CHARACTERS = 900
-#: bytes of a description, of about 4 for a token
+#: maximum bytes of a description; about 4 bytes are one token
 _MAX_BYTES = 4_000
-#: the params of every search of a copy
+#: the schema of the params of every search of a copy
 _SEARCH_PARAMS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -32,7 +32,7 @@ _SEARCH_PARAMS: Mapping[str, Any] = {
 
 @lru_cache(CACHED)
 def summary(entry: OperationEntry) -> Mapping[str, Any]:
-    """The operation in a few lines: names, effect and signature; the same mapping each time."""
+    """A summary of an operation: names, effect, signature and description. The mapping is cached."""
     return {
         "operation": entry.name,
         "application": entry.kind.spec.application,
@@ -49,9 +49,9 @@ def summary(entry: OperationEntry) -> Mapping[str, Any]:
 def describe(entry: OperationEntry) -> dict[str, Any]:
     """The description of an operation for an agent: params as JSON Schema, an example, the record's members, paging.
 
-    A search of the copy refers to `query_language`, which is the same for all of them; `fields`, by type, are what its
-    filters may name. Many fields of another action are listed in the same way, and the largest definitions of a long
-    schema are parts, see `described_part`.
+    A search of the copy refers to `query_language`, which all searches share; its `fields` are those that filters may
+    use, by type. Many fields of another action are listed in the same way. The largest definitions of a long schema are
+    replaced by references, see `described_part`.
     """
     is_search = entry.action is None
     description: dict[str, Any] = {
@@ -74,12 +74,12 @@ def describe(entry: OperationEntry) -> dict[str, Any]:
 
 
 def described_part(entry: OperationEntry, name: str) -> dict[str, Any]:
-    """A definition of the params that the description of the operation refers to."""
+    """The definition that an operation's description refers to as a part; raises InvalidParams."""
     return part_of(entry, name, _MAX_BYTES)
 
 
 def query_language() -> dict[str, Any]:
-    """The query language of every `context_store_search`."""
+    """The description of the query language of every `context_store_search`."""
     return {
         "query": {"filter": {"OPERATOR": {"FIELD": "VALUE"}}, "sort": [{"FIELD": "asc or desc"}]},
         "filter": "all operators and fields must hold; dotted paths reach into objects; {} is every record",
@@ -95,7 +95,7 @@ def query_language() -> dict[str, Any]:
 
 
 def _by_type(entry: OperationEntry) -> dict[str, Any]:
-    """The names of fields by their types, which are few; of many fields those that fit, and where the others are."""
+    """The names of fields by type; of many fields those that fit, and the operation that lists the others."""
     names: dict[str, Any] = {}
     left, characters = list(entry.fields.items()), _FIELDS_CHARACTERS
     while left and (characters := characters - len(left[0][0]) - 3) > 0:
@@ -106,7 +106,7 @@ def _by_type(entry: OperationEntry) -> dict[str, Any]:
 
 
 def _paging(entry: OperationEntry) -> dict[str, Any] | None:
-    """The param that turns the page, the one that sets its size, and the members of Meta."""
+    """The param for the next page, the param for the page size, and the members of Meta."""
     if entry.action_id == SEARCH_ACTION:
         return {"param": "cursor", "size": "limit", "meta": ["has_more", "cursor"]}
     paging = entry.kind.operation(entry.entity_id, entry.action_id).paging

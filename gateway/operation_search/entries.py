@@ -1,4 +1,4 @@
-"""One entry for each operation that agents may call, searches of synchronized copies among them."""
+"""One entry for each operation that agents may call, including searches of synchronized copies."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from gateway.kinds.search_schema import search_example, search_params_schema
 from gateway.kinds.spec import Entity
 from gateway.kinds.suggestions import did_you_mean, known_actions, singular
 
-#: entries whose descriptions are cached; more than any catalog has
+#: maximum number of entries with cached descriptions; more than a catalog has
 CACHED = 4096
-#: operations that a search answers with, unless it says how many
+#: default number of operations that a search returns
 DEFAULT_LIMIT = 6
 _OF_MANY = {"list": "List", "api_search": "Search", SEARCH_ACTION: "Search the copy of"}
 
 
 @dataclass(frozen=True, eq=False)
 class OperationEntry:
-    """An operation as it is described before a call; equal only to itself, because descriptions are cached."""
+    """An operation, with its description. Compared by identity, because descriptions are cached for each entry."""
 
     kind: Kind
     entity_id: str
@@ -41,7 +41,7 @@ class OperationEntry:
 
     @property
     def action(self) -> Action | None:
-        """The action as its spec tells it; None for a search of the copy, which has none."""
+        """The action in the spec; None for a search of the copy."""
         return self.entity.actions.get(self.action_id)
 
     @property
@@ -50,7 +50,7 @@ class OperationEntry:
 
     @property
     def is_destructive(self) -> bool:
-        """Whether it may change or take away what is there; most creates only add to it."""
+        """Whether it may change or delete existing data; most creates only add data."""
         if self.effect is Effect.READ or self.action is None:
             return False
         is_addition = self.action_id == "create" and self.effect is Effect.WRITE
@@ -58,7 +58,7 @@ class OperationEntry:
 
     @property
     def title(self) -> str:
-        """A few words for people: `Update ticket`."""
+        """A short title: `Update ticket`."""
         verb = _OF_MANY.get(self.action_id)
         noun = self.entity_id if verb or self.action_id.endswith("_many") else singular(self.entity_id)
         return f"{verb or self.action_id.capitalize()} {noun}".replace("_", " ")
@@ -71,7 +71,7 @@ class OperationEntry:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """JSON Schema 2020-12 of the params, with all that the spec demands of them."""
+        """JSON Schema 2020-12 of the params, with all constraints of the spec."""
         if self.action:
             return self.kind.operation(self.entity_id, self.action_id).schema
         assert self.entity.search is not None
@@ -87,7 +87,7 @@ class OperationEntry:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The members of the record that it answers, as the spec types them."""
+        """The members of the returned records, with their types in the spec."""
         if self.action is None:
             return dict(self.entity.search.fields) if self.entity.search else {}
         return dict(self.entity.fields if self.action.fields is None else self.action.fields)
@@ -102,9 +102,9 @@ def entries_of(catalog: Catalog) -> Iterator[OperationEntry]:
 
 
 def entry_of(catalog: Catalog, name: str, connected: Collection[str] = ()) -> OperationEntry:
-    """The operation named `kind.entity.action`, where an application's name may stand for its kind.
+    """The operation with the name `kind.entity.action`; an application's name may replace its kind.
 
-    `entity.action` is enough where one kind has it, or one of those in `connected`. Raises InvalidParams,
+    `entity.action` is enough if only one kind, or only one kind in `connected`, has it. Raises InvalidParams,
     UnknownConnectorType, UnknownEntity or UnknownAction with the nearest names.
     """
     parts = name.rsplit(".", 2)
@@ -143,7 +143,7 @@ def _action_id(action: str) -> str:
 
 
 def passes(entry: OperationEntry, kind: str | None, effect: Effect | str | None, among: Collection[str] | None) -> bool:
-    """Whether an operation is of the kind, of the effect, and of one of the kinds; None asks for any."""
+    """Whether an operation has the kind, the effect, and a kind in `among`; None means any."""
     return (
         (kind is None or entry.kind.name == kind)
         and (effect is None or entry.effect == effect)

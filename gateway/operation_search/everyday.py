@@ -1,11 +1,11 @@
-"""Everyday words that stand for each other, whatever the application: `firm` for `company`, `ring` for `call`."""
+"""Groups of everyday words with a similar meaning in any application: `firm` and `company`, `ring` and `call`."""
 
 from collections import defaultdict
 from collections.abc import Mapping
 
 from gateway.operation_search.words import stem
 
-#: one group a line; a word may stand in several
+#: one group per line; a word may be in several groups
 _GROUPS = """
     company firm business organization enterprise corporation employer
     person people human individual somebody man woman lady gentleman guy folk
@@ -337,5 +337,5 @@ def _groups() -> dict[str, frozenset[str]]:
     return {term: frozenset(names) for term, names in groups.items()}
 
 
-#: by stem, the groups that a word is in; names of groups begin with `~`, so that they are never stems
+#: the groups of each stem; names of groups begin with `~`, so that they differ from stems
 GROUPS: Mapping[str, frozenset[str]] = _groups()

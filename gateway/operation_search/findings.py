@@ -1,4 +1,4 @@
-"""The answer of a search for operations."""
+"""The result of a search for operations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from gateway.operation_search.entries import OperationEntry
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An operation, and how well it fits; scores compare within one search only, and are None where all are listed."""
+    """An operation and its score; scores are comparable within one search only, and None in a list of everything."""
 
     entry: OperationEntry
     score: float | None
@@ -20,7 +20,7 @@ class Findings:
 
     #: the operations that do the task, best first
     data: Sequence[Match] = ()
-    #: where none does it, those that come closest
+    #: the closest operations, if none does the task
     closest: Sequence[Match] = ()
-    #: where none does it, a sentence that says what is missing
+    #: a message that says what is missing, if no operation does the task
     message: str | None = None

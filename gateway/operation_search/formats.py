@@ -1,4 +1,4 @@
-"""Tool definitions as MCP, OpenAI and Anthropic write them; light, because callers' programs load it too."""
+"""Tool definitions in the formats of MCP, OpenAI and Anthropic. Imports little, because the client imports it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,24 +7,24 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ToolDefinition:
-    """A tool before any format: what a model reads of it, and which operation it runs."""
+    """A tool, independent of a format: its description for a model, and the operation that it runs."""
 
-    #: at most 64 of `[a-zA-Z0-9_-]`
+    #: at most 64 characters of `[a-zA-Z0-9_-]`
     name: str
     #: `kind.entity.action`
     operation: str
     title: str
     description: str
-    #: JSON Schema 2020-12 of the params, an object without combinators at the top
+    #: JSON Schema 2020-12 of the params: an object without combinators at the top level
     schema: Mapping[str, Any]
     #: `read`, `idempotent` or `write`
     effect: str
-    #: whether it may change or take away what is there, and does not only add to it
+    #: whether it may change or delete existing data
     is_destructive: bool
 
 
 def as_mcp(tool: ToolDefinition) -> dict[str, Any]:
-    """A `Tool` of the Model Context Protocol, with the hints that a host asks its user by."""
+    """A `Tool` of the Model Context Protocol, with annotations for hosts that ask their users."""
     return {
         "name": tool.name,
         "title": tool.title,
@@ -46,7 +46,7 @@ def as_anthropic(tool: ToolDefinition) -> dict[str, Any]:
 
 
 def annotations_of(tool: ToolDefinition) -> dict[str, bool]:
-    """MCP's hints; every operation reaches an application outside."""
+    """The annotations of MCP; `openWorldHint` is always true, because every operation calls an application."""
     return {
         "readOnlyHint": tool.effect == "read",
         "destructiveHint": tool.is_destructive,
@@ -56,14 +56,14 @@ def annotations_of(tool: ToolDefinition) -> dict[str, bool]:
 
 
 def effect_of(annotations: Mapping[str, Any]) -> str:
-    """The effect behind MCP's hints."""
+    """The effect for annotations of MCP."""
     if annotations.get("readOnlyHint"):
         return "read"
     return "idempotent" if annotations.get("idempotentHint") else "write"
 
 
 def from_mcp(document: Mapping[str, Any], operation: str) -> ToolDefinition:
-    """The definition behind what `as_mcp` wrote."""
+    """The definition for a tool that `as_mcp` returned."""
     return ToolDefinition(
         name=document["name"],
         operation=operation,

@@ -1,9 +1,9 @@
-"""The operations that do a task in plain words, best first; built once, searched in a few milliseconds.
+"""The index that finds the operations for a task in plain words, best first, in a few milliseconds.
 
-The strength of an operation is the similarity of the question to its phrases, to those of its entity and to those of
-the entity's other operations, plus the words that it shares with the description, params and fields. The score is the
-strength weighed by the fit of the action (`fitness`), by the application and by the id that the question names. No
-model, no state.
+The strength of an operation is the similarity of the question to its phrases, to the phrases of its entity and to those
+of the entity's other operations, plus the words that it shares with the description, params and fields. The score is
+the strength, weighted by the fit of the action (`fitness`), by the application and by the id that the question names.
+The search uses no model.
 """
 
 from collections import defaultdict
@@ -16,12 +16,12 @@ from math import log
 from gateway.contract.kinds import Effect
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
-from gateway.operation_search.confidence import Asked, Evidence, is_found
-from gateway.operation_search.corpus import Corpus, Known
+from gateway.operation_search.confidence import AnalyzedQuestion, Evidence, is_found
+from gateway.operation_search.corpus import Corpus, IndexedOperation
 from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, passes
 from gateway.operation_search.findings import Findings, Match
 from gateway.operation_search.fitness import fitness
-from gateway.operation_search.missing import what_is_missing
+from gateway.operation_search.missing import message_for
 from gateway.operation_search.phrases import Closeness, Owner, groups_of
 from gateway.operation_search.questions import Number, Question, question_of
 from gateway.operation_search.references import EntityKey
@@ -29,37 +29,37 @@ from gateway.operation_search.spelling import Spelling
 from gateway.operation_search.verbs import ACTIONS_OF_VERB, affinity
 from gateway.operation_search.words import stem
 
-#: the fit is computed for this many operations, the strongest
+#: number of strongest operations whose fit is computed
 _CONSIDERED = 45
-#: the entities whose operations are considered, the most promising: a larger catalog takes little longer
+#: number of entities whose operations are considered, so that a larger catalog takes little longer
 _ENTITIES = 50
-#: the least share of a question that is taken to be in the clauses that ask
-_LEAST_SHARE = 0.05
+#: minimum share of a question that is assumed to be in the clauses that ask
+_MIN_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each sort of evidence counts."""
+    """The weights of the parts of strength, fit and score."""
 
     entity: float = 1.0
     siblings: float = 0.2
     text: float = 0.15
     kind_words: float = 0.3
-    #: the share of a list's phrases that counts for the search of the copy, which has no phrases
+    #: the share of a list's votes that counts for the search of the copy, which has no phrases
     copy: float = 0.6
-    #: how much of the score depends on the action's fit
+    #: the share of the score that depends on the action's fit
     fit: float = 0.7
-    #: factors for the other kinds, if the question names an application or has words of a kind
+    #: factors for other kinds: if the question names an application, and if it has the words of a kind
     other_application: float = 0.1
     other_kind: float = 0.6
-    #: added for an operation that takes the id in the question; the share of it for the id of another thing; the
-    #: factor for operations that take no such id
+    #: added for an operation that takes the id in the question; the share of that if the id is not of the thing asked
+    #: for; the factor for operations that do not take the id
     takes_id: float = 0.3
     takes_id_aside: float = 0.3
     takes_no_id: float = 0.8
-    #: the fit of a get if the question asks for fields of the record whose id it names
+    #: the fit of a get, if the question asks for fields of the record with the id
     get_by_id: float = 0.9
-    #: the factor for the fit of an action that is only like the one asked for: `create_many` like `create`
+    #: the factor for the fit of an action that is only similar: `create_many` for `create`
     like_another: float = 0.7
     #: factors for the fit of a search of the copy and of a get, if the question has a condition
     copy_of_condition: float = 1.8
@@ -69,16 +69,16 @@ class Weights:
 
 
 class OperationIndex:
-    """All operations of a catalog, to be searched."""
+    """Searches all operations of a catalog."""
 
     def __init__(self, catalog: Catalog, weights: Weights = Weights()) -> None:
         self._catalog = catalog
         self._of_kinds: dict[str, OperationIndex] = {}
         self._corpus = Corpus(catalog)
         self._weights = weights
-        self._spelling = Spelling(self._corpus.written)
+        self._spelling = Spelling(self._corpus.vocabulary)
         self._misspelt_applications = self._corpus.applications.by_stem()
-        self.entries = tuple(known.entry for known in self._corpus.operations)
+        self.entries = tuple(operation.entry for operation in self._corpus.operations)
 
     def search(
         self,
@@ -89,41 +89,42 @@ class OperationIndex:
         connected: Collection[str] = (),
         among: Collection[str] | None = None,
     ) -> Findings:
-        """The operations that do the task, best first; `kind`, `effect` and `among` (names of kinds) restrict them.
+        """The operations for the task, best first; `kind`, `effect` and `among` (names of kinds) restrict them.
 
         Kinds in `connected` are preferred. A text without known words finds nothing.
         """
         if kind in self._catalog.kinds and len(self._catalog.kinds) > 1:
             return self._of_kind(kind).search(text, kind, effect, limit, connected, among)
-        bare, named = self._corpus.applications.taken_from(text)
+        bare, named = self._corpus.applications.separated(text)
         question = question_of(bare, self.spelling_of)
         for term in question.terms.keys() & self._misspelt_applications.keys():
             named |= self._misspelt_applications[term]
-        view = _View(self._corpus, self._weights, question, named, connected)
-        found = view.evidence(partial(passes, kind=kind, effect=effect, among=among), max(limit, _CONSIDERED))
+        evaluation = _Evaluation(self._corpus, self._weights, question, named, connected)
+        found = evaluation.evidence(partial(passes, kind=kind, effect=effect, among=among), max(limit, _CONSIDERED))
         found.sort(key=lambda each: -each.score)
-        matches = [Match(each.known.entry, round(each.score, 4)) for each in found[:limit]]
-        asked = Asked(question, named, self._corpus.applications.other_in(bare), view.share_of_asked())
-        if found and is_found(asked, found, self._corpus):
+        matches = [Match(each.operation.entry, round(each.score, 4)) for each in found[:limit]]
+        other = self._corpus.applications.other_in(bare)
+        analyzed = AnalyzedQuestion(question, named, other, evaluation.share_of_asked())
+        if found and is_found(analyzed, found, self._corpus):
             return Findings(matches)
         kinds = frozenset([kind] if kind else among or named)
-        return Findings((), matches, what_is_missing(asked, found, kinds, self._corpus))
+        return Findings((), matches, message_for(analyzed, found, kinds, self._corpus))
 
     def _of_kind(self, kind: str) -> "OperationIndex":
-        """The index of one kind, made when it is first asked for: how rare a word is depends on no other kind."""
+        """The index of one kind, created at the first request; in it, the rarity of words depends on that kind only."""
         if kind not in self._of_kinds:
             self._of_kinds[kind] = OperationIndex(Catalog([self._catalog.kind(kind)]), self._weights)
         return self._of_kinds[kind]
 
     def spelling_of(self, word: str, is_name: bool) -> str | None:
-        """The word as the index spells it, None if the index does not have it. Names are not corrected."""
+        """The word in the spelling of the index; None if the index does not have it. Names are not corrected."""
         term = stem(word)
         if term in self._corpus.phrases.rarity or term in self._corpus.texts_with or term in ACTIONS_OF_VERB:
             return word
         return None if is_name else self._spelling.corrected(word)
 
 
-class _View:
+class _Evaluation:
     """Computes the evidence of operations for one question."""
 
     def __init__(
@@ -144,8 +145,8 @@ class _View:
         self._voted = {(owner[0], owner[1]) for owner in self._closeness.votes if len(owner) > 1}
         self._texts = self._text_scores()
         terms = question.terms.keys()
-        #: the kinds whose own words the question has, unless it names applications
-        self._spoken_of = set() if named else {kind for kind, words in corpus.kind_phrases if words <= terms}
+        #: the kinds one of whose phrases is in the question, unless it names applications
+        self._kinds_in_words = set() if named else {kind for kind, words in corpus.kind_phrases if words <= terms}
         kinds, shares = corpus.catalog.kinds, _shares(corpus, question)
         self._words_of_kind = {kind: weights.kind_words * shares.get(kind, 0) for kind in kinds}
         self._preference = {
@@ -154,11 +155,11 @@ class _View:
         self._share = {kind: self._share_of_kind(kind) for kind in kinds}
         self._referred = self._entities_referred_to()
         noun = question.reference.noun if question.reference else None
-        #: the stems asked for besides the noun before the id
+        #: the stems of the thing asked for, without the noun before the id
         self._besides = frozenset(term for term in question.head if term != noun and term in corpus.phrases.rarity)
 
     def evidence(self, is_wanted: Callable[[OperationEntry], bool], most: int) -> list[Evidence]:
-        """The evidence for the strongest of the operations that are wanted, at most `most`."""
+        """The evidence of the strongest of the wanted operations, at most `most`."""
         near = self._voted or {(owner[0], owner[1]) for owner in self._texts}
         wanted = {
             entity: operations
@@ -168,48 +169,48 @@ class _View:
         strengths = []
         for entity in nlargest(_ENTITIES, wanted, key=self._promise):
             kind, base = entity[0], self._base(entity)
-            for known in wanted[entity]:
-                if strength := self._strength(known, base):
+            for operation in wanted[entity]:
+                if strength := self._strength(operation, base):
                     plain = (strength + self._words_of_kind[kind]) * self._preference[kind]
-                    strengths.append((known, plain, plain * self._share[kind]))
+                    strengths.append((operation, plain, plain * self._share[kind]))
         strongest = nlargest(most, strengths, key=lambda each: each[2])
-        return [self._evidence(known, plain, strength) for known, plain, strength in strongest]
+        return [self._evidence(operation, plain, strength) for operation, plain, strength in strongest]
 
     def share_of_asked(self) -> float:
-        """How much of the question, as a vector, is in the clauses that ask; all where none does."""
+        """The share of the question's vector that is in the clauses that ask; 1 if no clause asks."""
         asked = self._question.asked.keys() | groups_of(self._question.asked)
         share = sum(part * part for term, part in self._closeness.vector.items() if term in asked)
-        return max(share, _LEAST_SHARE) if asked else 1.0
+        return max(share, _MIN_SHARE) if asked else 1.0
 
-    def _evidence(self, known: Known, plain: float, strength: float) -> Evidence:
-        closest = self._closest(known)
-        fit = fitness(self._question, known.action, known.verbs, closest)
-        if known.action != known.owner[2] and known.verbs.isdisjoint(self._question.verbs):
+    def _evidence(self, operation: IndexedOperation, plain: float, strength: float) -> Evidence:
+        closest = self._closest(operation)
+        fit = fitness(self._question, operation.action, operation.verbs, closest)
+        if operation.action != operation.owner[2] and operation.verbs.isdisjoint(self._question.verbs):
             fit *= self._weights.like_another
-        strength, fit = self._by_id(known, strength, fit)
-        fit = self._by_condition(known.action, fit)
+        strength, fit = self._by_id(operation, strength, fit)
+        fit = self._by_condition(operation.action, fit)
         score = strength * (1 - self._weights.fit + self._weights.fit * fit)
-        return Evidence(known, plain, strength, fit, score, self._preference[known.owner[0]])
+        return Evidence(operation, plain, strength, fit, score, self._preference[operation.owner[0]])
 
     def _base(self, entity: EntityKey) -> float:
-        """The part of the score that all operations of an entity share."""
+        """The part of the strength that all operations of an entity share."""
         votes = self._weights.entity * self._closeness.votes.get(entity, 0)
         return votes + self._weights.siblings * self._siblings.get(entity, 0)
 
     def _promise(self, entity: EntityKey) -> float:
-        """How strong the operations of an entity may be."""
+        """An estimate of the strength of an entity's operations."""
         votes = self._weights.entity * self._closeness.votes.get(entity, 0) + self._siblings.get(entity, 0)
         return votes * self._preference[entity[0]] * self._share[entity[0]]
 
-    def _strength(self, known: Known, base: float) -> float:
-        weights, votes, owner = self._weights, self._closeness.votes, known.owner
+    def _strength(self, operation: IndexedOperation, base: float) -> float:
+        weights, votes, owner = self._weights, self._closeness.votes, operation.owner
         strength = base + votes.get(owner, 0) + weights.text * self._texts.get(owner, 0)
         if owner[2] == SEARCH_ACTION:
             strength += weights.copy * max(votes.get((*owner[:2], action), 0) for action in ("list", "api_search"))
         return strength
 
     def _text_scores(self) -> dict[Owner, float]:
-        """By operation, the words of its description, params and fields; those that few operations have count more."""
+        """For each operation, the weight of the question's words in its description, params and fields."""
         scores: dict[Owner, float] = defaultdict(float)
         for term, component in self._closeness.vector.items():
             owners = self._corpus.texts_with.get(term, ())
@@ -217,8 +218,8 @@ class _View:
                 scores[owner] += component / (1 + log(len(owners)))
         return scores
 
-    def _closest(self, known: Known) -> float:
-        best, owner = self._closeness.best, known.owner
+    def _closest(self, operation: IndexedOperation) -> float:
+        best, owner = self._closeness.best, operation.owner
         closest = best.get(owner, 0.0)
         if owner[2] == SEARCH_ACTION:
             return max(closest, *(best.get((*owner[:2], action), 0.0) for action in ("list", "api_search")))
@@ -227,40 +228,40 @@ class _View:
     def _share_of_kind(self, kind: str) -> float:
         if self._named:
             return 1 if kind in self._named else self._weights.other_application
-        return 1 if not self._spoken_of or kind in self._spoken_of else self._weights.other_kind
+        return 1 if not self._kinds_in_words or kind in self._kinds_in_words else self._weights.other_kind
 
     def _entities_referred_to(self) -> Mapping[EntityKey, float]:
-        """The entities that the id in the question may be of."""
+        """The entities that the id in the question may belong to, with weights."""
         if self._question.reference is None:
             return {}
         entities = self._corpus.nouns.get(self._question.reference.noun, {})
         return {key: weight for key, weight in entities.items() if not self._named or key[0] in self._named}
 
-    def _by_id(self, known: Known, strength: float, fit: float) -> tuple[float, float]:
+    def _by_id(self, operation: IndexedOperation, strength: float, fit: float) -> tuple[float, float]:
         """The strength and the fit, if the question names an id."""
         if not self._referred or self._question.reference is None:
             return strength, fit
-        weights, owner, is_aside = self._weights, known.owner, self._question.reference.is_aside
+        weights, owner, is_aside = self._weights, operation.owner, self._question.reference.is_aside
         taken = max(
-            (weight * known.taken[entity_id] for (kind, entity_id), weight in self._referred.items()
-             if kind == owner[0] and entity_id in known.taken),
+            (weight * operation.taken[entity_id] for (kind, entity_id), weight in self._referred.items()
+             if kind == owner[0] and entity_id in operation.taken),
             default=0.0,
         )  # fmt: skip
         if not taken:
             return strength * weights.takes_no_id, fit
         strength += weights.takes_id * taken * (weights.takes_id_aside if is_aside else 1)
-        if owner[2] == "get" and owner[:2] in self._referred and not is_aside and self._is_told_by(known):
+        if owner[2] == "get" and owner[:2] in self._referred and not is_aside and self._asks_for_fields(operation):
             fit = max(fit, weights.get_by_id)
         return strength, fit
 
-    def _is_told_by(self, known: Known) -> bool:
-        """Whether the question asks for fields of the record that a get answers."""
+    def _asks_for_fields(self, operation: IndexedOperation) -> bool:
+        """Whether the question asks for fields of the record that a get returns."""
         verbs = self._question.verbs.values()
         if self._question.is_command and max((affinity(verb.meanings, "get") for verb in verbs), default=1) < 0.6:
             return False
-        if self._besides & self._corpus.listed_below.get((known.owner[0], known.owner[1]), set()):
+        if self._besides & self._corpus.listed_below.get((operation.owner[0], operation.owner[1]), set()):
             return False
-        return self._besides <= known.text | self._corpus.terms_of(known.owner)
+        return self._besides <= operation.text | self._corpus.terms_of(operation.owner)
 
     def _by_condition(self, action: str, fit: float) -> float:
         """The fit, if the question has a condition."""
@@ -283,7 +284,7 @@ def _by_entity(closeness: Closeness) -> dict[tuple[str, ...], float]:
 
 
 def _shares(corpus: Corpus, question: Question) -> dict[str, float]:
-    """How much the question's words are those of each kind rather than of others; all kinds together are 1."""
+    """The share of each kind in the question's words; the sum of all kinds is 1."""
     scores: dict[str, float] = defaultdict(float)
     for term, weight in question.terms.items():
         for kind, share in corpus.shares.get(term, {}).items():

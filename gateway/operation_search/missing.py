@@ -3,31 +3,31 @@
 from collections.abc import Sequence
 
 from gateway.kinds.catalog import Kind
-from gateway.operation_search.confidence import Asked, Evidence, is_named, subject, wants_write
+from gateway.operation_search.confidence import AnalyzedQuestion, Evidence, is_named, subject, wants_write
 from gateway.operation_search.corpus import Corpus
 from gateway.operation_search.fitness import WRITES
 from gateway.operation_search.questions import Question
 
 NOTHING = "No matching operations. Try different words."
 
-#: actions as the third person says them
+#: actions as verbs in the third person
 _DOES = {"create": "creates", "update": "changes", "delete": "deletes"}
-#: entities that a sentence names at most
+#: maximum entities in a message
 _ENTITIES = 12
 
 
-def what_is_missing(asked: Asked, found: Sequence[Evidence], kinds: frozenset[str], corpus: Corpus) -> str:
+def message_for(analyzed: AnalyzedQuestion, found: Sequence[Evidence], kinds: frozenset[str], corpus: Corpus) -> str:
     """`HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search`.
 
-    `kinds` are those that were asked for, by a parameter or by name; less is said where less is known.
+    `kinds` are those that a parameter or the question names; without them the message is less specific.
     """
-    question = asked.question
-    if asked.other_application is not None and not kinds:
+    question = analyzed.question
+    if analyzed.other_application is not None and not kinds:
         applications = ", ".join(sorted({kind.spec.application for kind in corpus.catalog}))
-        return f"There is no kind for {asked.other_application}. Applications: {applications}"
+        return f"There is no kind for {analyzed.other_application}. Applications: {applications}"
     about = subject(found) if found else None
-    if about is not None and (not kinds or about.known.owner[0] in kinds) and is_named(question, about):
-        kind, entity_id = about.known.entry.kind, about.known.entry.entity_id
+    if about is not None and (not kinds or about.operation.owner[0] in kinds) and is_named(question, about):
+        kind, entity_id = about.operation.entry.kind, about.operation.entry.entity_id
         actions = [*kind.entity(entity_id).actions]
         does = _that_does(question, actions)
         return f"{_has_no_operation(kind)} {does} {entity_id}; {entity_id}: {', '.join(actions)}"
@@ -44,7 +44,7 @@ def _has_no_operation(kind: Kind) -> str:
 
 
 def _that_does(question: Question, actions: Sequence[str]) -> str:
-    """The wanted action, if it is certain and the entity does not have it."""
+    """A relative clause with the wanted action, if it is certain and the entity does not have it."""
     if not wants_write(question):
         return "for this with"
     certain = sorted(question.verbs.values(), key=lambda verb: -verb.weight)

@@ -1,6 +1,6 @@
-"""Names of business applications: a task that names one without a kind is most likely for no operation.
+"""Names of business applications. If a task names one without a kind, most likely no operation does the task.
 
-Names that are common words too ("Front", "Box", "Teams" alone) are left out.
+Names that are also common words ("Front", "Box", "Teams" alone) are left out.
 """
 
 import re
@@ -21,6 +21,6 @@ _NAMES = """
 
 
 def pattern_of_others(known: Collection[str]) -> re.Pattern[str]:
-    """A pattern of the names that none of the `known` applications, in lower case, has."""
+    """A pattern of the names that are not in `known`, whose names are in lower case."""
     names = [name for name in (each.strip() for each in _NAMES.split(";")) if name.lower() not in known]
     return re.compile(rf"(?<![\w@#.])(?:{'|'.join(map(re.escape, names))})(?![\w@])")

@@ -1,4 +1,4 @@
-"""Long schemas in parts: a definition that is left out of a description is described by itself.
+"""Splits long schemas: a definition that is left out of a description is described separately, as a part.
 
 A part is named `kind.entity.action#definition`.
 """
@@ -13,7 +13,7 @@ from gateway.kinds.suggestions import did_you_mean
 from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.schemas import definitions_used, tool_schema
 
-#: between the name of an operation and that of a part
+#: separates the name of an operation from the name of a part
 PART = "#"
 
 
@@ -23,7 +23,7 @@ def size_of(value: Any) -> int:
 
 
 def within(schema: Mapping[str, Any], entry: OperationEntry, max_bytes: int) -> dict[str, Any]:
-    """The schema with as few definitions left out as make it fit; each names the part that has it."""
+    """The schema within `max_bytes`, with as few definitions as possible replaced by references to parts."""
     shortened, named = dict(schema), set[str]()
     while size_of(shortened) > max_bytes and (left := shortened.get("$defs", {}).keys() - named):
         name, shortened = min(
@@ -34,7 +34,7 @@ def within(schema: Mapping[str, Any], entry: OperationEntry, max_bytes: int) -> 
 
 
 def part_of(entry: OperationEntry, name: str, max_bytes: int) -> dict[str, Any]:
-    """The description of a definition that a description refers to. Raises InvalidParams if there is none."""
+    """The description of a part; raises InvalidParams if there is no such definition."""
     definitions = tool_schema(entry).get("$defs", {})
     if name not in definitions:
         raise InvalidParams(f"{entry.name} has no part {name!r}; {did_you_mean(name, definitions)}")
@@ -44,7 +44,7 @@ def part_of(entry: OperationEntry, name: str, max_bytes: int) -> dict[str, Any]:
 
 
 def _without(schema: Mapping[str, Any], name: str, entry: OperationEntry) -> dict[str, Any]:
-    """The schema with a reference in place of a definition, and without those that only it has used."""
+    """The schema with a reference in place of a definition, and without definitions that only this one used."""
     reference = {"description": f'see describe_operation("{entry.name}{PART}{name}")'}
     definitions = {**schema["$defs"], name: reference}
     plain = {keyword: value for keyword, value in schema.items() if keyword != "$defs"}

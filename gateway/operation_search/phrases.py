@@ -1,8 +1,8 @@
 """The phrases of kinds, entities and actions, and their similarity to a question.
 
-A phrase and a question are vectors over stems, and over the groups of everyday words that the stems are in; a component
-is as large as the stem is rare among the phrases (inverse document frequency). Each phrase votes for its owner by a
-power of its cosine with the question, so that a close phrase outweighs many that share a word.
+Phrases and questions are vectors over stems and over the groups of everyday words of the stems. A component is the
+rarity of the stem among the phrases (inverse document frequency). The vote of a phrase for its owner is a power of its
+cosine with the question, so that one close phrase outweighs many that share a word.
 """
 
 import math
@@ -22,14 +22,16 @@ Owner = tuple[str, ...]
 
 #: factors for the rarity of verbs, and of groups of everyday words
 _VERB, _GROUP = 0.8, 0.5
-#: the cosine below which a phrase does not vote
-_FAR = 0.1
-#: a vector keeps its largest components; further ones of a long question change little and cost time
+#: minimum cosine of a phrase that votes
+_MIN_COSINE = 0.1
+#: number of largest components of a vector; further components of a long question change little and take time
 _COMPONENTS = 12
-#: the power of a vote, and of the number of phrases that an owner's votes are divided by
-_VOTE, _CROWD = 2.2, 0.3
-#: rarities that are remembered for the kinds that callers have connected
-_REMEMBERED = 50_000
+#: the power of the cosine in a vote
+_VOTE = 2.2
+#: the power of the number of an owner's phrases, by which the sum of their votes is divided
+_CROWD = 0.3
+#: number of cached rarities among the kinds that callers have connected
+_CACHED_RARITIES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +47,20 @@ class Closeness:
 
 
 class Phrases:
-    """All phrases, to be compared with questions."""
+    """Compares questions with all phrases."""
 
     def __init__(self, phrases: Iterable[tuple[Owner, str]]) -> None:
         listed = [(owner, frozenset(stems(text))) for owner, text in phrases]
         self._phrases = [(owner, terms) for owner, terms in listed if terms]
         self._counts = Counter(owner for owner, _ in self._phrases)
-        #: by stem and by group of everyday words, the phrases of each kind that have it; by kind, its phrases
+        #: for each stem and group of everyday words, the number of phrases of each kind that have it
         self._uses = self._uses_by_kind()
+        #: the number of phrases of each kind
         self._sizes = Counter(owner[0] for owner, _ in self._phrases)
-        self._rarity_among = lru_cache(_REMEMBERED)(self._rarity)
+        self._rarity_among = lru_cache(_CACHED_RARITIES)(self._rarity)
         kinds = frozenset(self._sizes)
         self.rarity = {term: self._rarity(term, kinds) for term in self._uses}
-        #: by stem, the places of the phrases that have it, and its component in each
+        #: for each stem, the indexes of the phrases that have it, and its component in each
         self._containing: dict[str, tuple[array[int], array[float]]] = defaultdict(lambda: (array("I"), array("d")))
         for place, (_, terms) in enumerate(self._phrases):
             for term, component in self._vector(dict.fromkeys(terms, 1.0)).items():
@@ -71,7 +74,7 @@ class Phrases:
     def closeness(self, terms: Mapping[str, float], kinds: frozenset[str] = frozenset()) -> Closeness:
         """The similarity of a question, given as stems with weights, to each owner that shares a word with it.
 
-        What is rare among `kinds` counts; without kinds, among all.
+        The rarity of a stem is that among the phrases of `kinds`, by default of all kinds.
         """
         vector = self._vector(terms, kinds)
         cosines = [0.0] * len(self._phrases)
@@ -85,7 +88,7 @@ class Phrases:
                 cosines[place] += component * other
         votes: dict[Owner, float] = defaultdict(float)
         best: dict[Owner, float] = defaultdict(float)
-        close = [(place, cosines[place]) for place in touched if cosines[place] > _FAR]
+        close = [(place, cosines[place]) for place in touched if cosines[place] > _MIN_COSINE]
         for place, cosine in close:
             owner = self._phrases[place][0]
             votes[owner] += cosine**_VOTE
@@ -94,9 +97,9 @@ class Phrases:
         return Closeness(shares, best, vector)
 
     def _rarity(self, term: str, kinds: frozenset[str]) -> float:
-        """How rare a stem or a group of everyday words is among the phrases of these kinds; if they have none, of all.
+        """The rarity of a stem or group among the phrases of these kinds or, if they do not have it, of all kinds.
 
-        So the kinds that are not connected change little in how those that are connected are found.
+        So kinds that are not connected have little influence on the search in connected kinds.
         """
         uses = self._uses[term]
         n = sum(uses[kind] for kind in kinds)
@@ -123,7 +126,7 @@ class Phrases:
 
 
 def groups_of(terms: Iterable[str]) -> set[str]:
-    """The groups of everyday words that stems are in."""
+    """The groups of everyday words that contain the stems."""
     return {group for term in terms for group in GROUPS.get(term, ())}
 
 

@@ -1,4 +1,4 @@
-"""The parsed question: words by weight, verbs, the number of records it is about, and the id that it names."""
+"""Parses a question: words with weights, verbs, the number of records that it is about, and its id."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -7,16 +7,16 @@ from enum import Enum
 
 from gateway.operation_search.clauses import Clause, Role, clauses_of, is_imperative
 from gateway.operation_search.verbs import ACTIONS_OF_VERB, ASKING, COMMANDS, NOUNS_TOO, OTHER
-from gateway.operation_search.words import CONDITION_WORDS, EMPTY, SAYING_LITTLE, stem, words
+from gateway.operation_search.words import COMMON_WORDS, CONDITION_WORDS, EMPTY, stem, words
 
-#: how a word is spelled in the index, or None where the index has no such word; a name is not corrected
+#: (word, whether it is a name) → the word in the spelling of the index, or None; a name is not corrected
 Spelling = Callable[[str, bool], str | None]
 
-#: values that the task is about, rather than words of what to do: text in quotes, addresses, handles, emoji
+#: values in a task: text in quotes, addresses, handles, emoji
 _VALUES = re.compile(
     r"""'[^']{2,}'(?!\w)|"[^"]{2,}"|“[^“”]+”|‘[^‘’]+’|(?<![^\s@])[^\s@]+@[^\s@]+\.\w+|https?://\S+|(?<!\w)@[\w-]+|:\w+:"""
 )
-#: what a value is, in words
+#: patterns of values, and words that describe them
 _HINTS = (
     (re.compile(r"[^\s@]@[^\s@]+\.\w"), "email person"),
     (re.compile(r":[a-z]\w*:"), "emoji"),
@@ -30,7 +30,7 @@ _READABLE_ID = re.compile(r"\b([A-Z]{2,6})-(?=\d)")
 _BY_ID = re.compile(r"\b(?:by|with|the) (?:its |the )?(?:id|number)\b", re.I)
 #: words between a noun and its id
 _ID_WORDS = frozenset(["id", "ids", "gid", "ts", "number", "no", "with", "the"])
-#: which records are wanted, rather than all
+#: conditions, which select some of the records
 _CONDITION = re.compile(
     r"\b(?:more|less|fewer|greater|larger|bigger|higher|lower|smaller|older|newer|longer|later|earlier) than\b"
     r"|\bat (?:least|most)\b|[<>]=? ?\d"
@@ -48,9 +48,9 @@ _ONE_NEW = re.compile(r"(?:an?|another|one)\s", re.I)
 _ALL = re.compile(r"(?:all|every|any|each|everything|everyone)\b", re.I)
 _NAME = re.compile(r"(?<=\w )[A-Z][a-z]+")
 _PRONOUN = re.compile(r"\b(?:it|its|them|that|this|those|these|there|him|her|his|their)\b", re.I)
-#: how much of a text is read
+#: maximum characters and words that are read of a text
 _CHARACTERS, _WORDS = 1000, 80
-#: what follows says where the thing is, or what it belongs to
+#: prepositions, after which the words describe the context of the thing asked for
 _CONTEXT = frozenset(
     """
     in from to into of on at below under underneath beneath across against for about by off with without within inside
@@ -58,24 +58,24 @@ _CONTEXT = frozenset(
     """.split()  # noqa: SIM905
 )
 _RELATIVE = frozenset("who whom whose which that where when".split())  # noqa: SIM905
-#: after these an id is not that of what the question is about: "created by user 7"
+#: prepositions after which an id is not of the thing asked for: "created by user 7"
 _ASIDE = frozenset("by from to with for as".split())  # noqa: SIM905
 _JOINING = frozenset("and or then to".split())  # noqa: SIM905
-#: what follows is a text or a name, whose words the index need not have
+#: words before a text or a name, whose words may be unknown to the index
 _TITLED = frozenset("called named titled entitled about saying says reading that".split())  # noqa: SIM905
-#: plurals that speak of one thing
+#: plurals that mean one thing
 _OF_ONE = frozenset("details contents results totals properties attributes news status address access process".split())  # noqa: SIM905
 
-#: what words weigh in the clauses of a request, beside one that asks; a statement that a pronoun refers to weighs more
+#: weights of words in clauses that do not ask, if another clause asks; a statement that a pronoun refers to has more
 _CONTINUATION, _STATEMENT, _REFERRED, _CIRCUMSTANCE = 0.8, 0.5, 0.75, 0.35
-#: what words weigh behind a preposition, and the noun before an id at least
+#: weight of words after a preposition, and minimum weight of the noun before an id
 _CONTEXT_WEIGHT, _ID_NOUN_WEIGHT = 0.55, 0.8
 _CONDITION_WEIGHT, _VALUE_WEIGHT, _HINT_WEIGHT = 0.3, 0.25, 0.3
-#: what a command weighs that is more often a noun: "file a ticket" is not about files
+#: weight, as a noun, of a verb that is more often a noun: "file a ticket" is not about files
 _NOUN_AS_VERB = 0.25
-#: what each further word of a clause loses, and the least that one weighs for its place
+#: the loss of weight of each further word of a clause, and the minimum weight for its position
 _FADING, _LEAST = 0.04, 0.6
-#: how certain a verb is: each further one, one of a question, one within a clause, one in another form than a command's
+#: certainty of a verb: each further one, one in a question, one in the middle of a clause, one that is not in base form
 _LATER_VERB, _VERB_OF_A_QUESTION, _MIDDLE_VERB, _OTHER_FORM = 0.5, 0.35, 0.5, 0.3
 
 
@@ -86,7 +86,7 @@ class Number(Enum):
     ONE = "one"
     #: many
     MANY = "many"
-    #: it does not tell
+    #: not specified
     OPEN = "open"
 
 
@@ -94,7 +94,7 @@ class Number(Enum):
 class Verb:
     """A verb of the request."""
 
-    #: how certainly it is what is to be done, from 0 to 1
+    #: the certainty that it names the task, from 0 to 1
     weight: float
     #: the actions that it may mean
     meanings: frozenset[str]
@@ -102,51 +102,51 @@ class Verb:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """An id that the question names."""
+    """An id in the question."""
 
     #: the stem of the word before it: `task` of "task 7780"
     noun: str
-    #: whether the thing asked for is another one: "pages created by user 7"
+    #: whether the id is not of the thing asked for: "pages created by user 7"
     is_aside: bool
 
 
 @dataclass(slots=True)
 class Question:
-    """A question taken apart."""
+    """A parsed question."""
 
-    #: stems and how much each says
+    #: stems with weights
     terms: dict[str, float] = field(default_factory=dict)
-    #: the stems of the clauses that ask or command, and how much each says; of a text without such clauses all
+    #: the stems of the clauses that ask or command, with weights; of all clauses if none does
     asked: dict[str, float] = field(default_factory=dict)
     #: the stems that name the thing asked for
     head: set[str] = field(default_factory=set)
-    #: the same in their order, None for a word that the index does not have
+    #: the nouns before the first preposition, in order; None for a word that the index does not have
     nouns: list[str | None] = field(default_factory=list)
     #: the verbs by their stems
     verbs: dict[str, Verb] = field(default_factory=dict)
-    #: how much words weigh that the index does not have
+    #: the total weight of words that the index does not have
     unknown: float = 0.0
     reference: Reference | None = None
     number: Number = Number.OPEN
-    #: whether a verb stands as a command does
+    #: whether it has a command
     is_command: bool = False
-    #: whether it asks for knowledge
+    #: whether it is a question: "which tickets …"
     is_asking: bool = False
-    #: whether it names a new thing without a verb: "a login for our customer"
+    #: whether it names a new thing: "a login for our customer"
     is_new: bool = False
-    #: whether it says how things ought to be: "newcomers should read …"
+    #: whether it is a demand: "newcomers should read …"
     is_demand: bool = False
-    #: whether it narrows a set: "older than a week"
+    #: whether it has a condition: "older than a week"
     has_condition: bool = False
 
 
 def question_of(text: str, spelling_of: Spelling) -> Question:
-    """The question in a text, of which the first 1,000 characters are read."""
+    """Parse a text; only the first 1,000 characters are read."""
     text = text[:_CHARACTERS]
     values = " ".join(_VALUES.findall(text))
     bare = _READABLE_ID.sub(r"\1 ", _VALUES.sub(" ", text))
     clauses = clauses_of(bare) or [Clause(bare, Role.STATEMENT)]
-    question = Question(has_condition=any(map(_narrows, clauses)))
+    question = Question(has_condition=any(map(_has_condition, clauses)))
     reader = _QuestionReader(question, spelling_of, clauses)
     for clause in clauses:
         reader.read(clause)
@@ -157,7 +157,7 @@ def question_of(text: str, spelling_of: Spelling) -> Question:
 
 
 class _QuestionReader:
-    """Fills in a question, clause by clause."""
+    """Fills in a question from its clauses, one by one."""
 
     def __init__(self, question: Question, spelling_of: Spelling, clauses: Sequence[Clause]) -> None:
         roles = {clause.role for clause in clauses}
@@ -169,7 +169,7 @@ class _QuestionReader:
         self._next_verb = 1.0
         self._is_first = True
         self._words_left = _WORDS
-        #: whether the reference stands in a clause that asks
+        #: whether the reference is in a clause that asks
         self._is_reference_main = False
 
     def read(self, clause: Clause) -> None:
@@ -192,7 +192,7 @@ class _QuestionReader:
             self._is_first = False
 
     def _read_words(self, clause: Clause, listed: Sequence[str], is_main: bool, opens: bool) -> list[str]:
-        """The nouns of the clause before its first preposition."""
+        """Read the words of a clause; returns its nouns before the first preposition."""
         question, names = self._question, {name.lower() for name in _NAME.findall(clause.text)}
         seen, nouns, within = 0, 0, 1.0
         head: list[str] = []
@@ -209,7 +209,7 @@ class _QuestionReader:
                 self._other_verb(stem(written))
             word = self._spelling_of(written, written in names)
             if word is None:
-                says_nothing = written in names or written in CONDITION_WORDS or written in SAYING_LITTLE
+                says_nothing = written in names or written in CONDITION_WORDS or written in COMMON_WORDS
                 is_content = not (says_nothing or any(map(str.isdigit, written)))
                 is_unknown = is_main and is_content and not is_title
                 question.unknown += self._weights[clause.role] * within if is_unknown else 0
@@ -256,13 +256,13 @@ class _QuestionReader:
         self._next_verb *= _LATER_VERB
 
     def _other_verb(self, term: str) -> None:
-        """Note a command whose verb is not listed; only operations that are known by it do it."""
+        """Note a command whose verb is not in `COMMANDS`; only operations whose phrases begin with it match."""
         self._question.verbs[term] = Verb(self._next_verb, frozenset([OTHER]))
         self._question.is_command = True
         self._next_verb *= _LATER_VERB
 
     def _refer(self, listed: Sequence[str], place: int, is_main: bool) -> None:
-        """Note the id; one in a clause that asks counts before one elsewhere."""
+        """Note the id; an id in a clause that asks replaces one from another clause."""
         if self._question.reference is not None and (self._is_reference_main or not is_main):
             return
         before = [word for word in listed[:place] if not (word in EMPTY or word in _ID_WORDS or word.isdigit())]
@@ -279,14 +279,14 @@ class _QuestionReader:
         self._question.number = Number.MANY if is_plural or _ALL.match(text) else Number.OPEN
 
     def is_one(self, is_by_id: bool) -> bool:
-        """Whether the question is about the one record whose id it names."""
+        """Whether the question is about one record, whose id it names."""
         question = self._question
         if question.number is Number.MANY or (question.reference is None and not is_by_id):
             return False
         return question.reference is None or question.reference.noun in question.head
 
     def read_values(self, values: str, hints: str) -> None:
-        """Values may hold words of the index, and their sort says something."""
+        """Add the words in values, and those that describe values, with small weights."""
         for text, weight in ((hints, _HINT_WEIGHT), (values, _VALUE_WEIGHT)):
             for written in words(text):
                 word = None if written in EMPTY else self._spelling_of(written, False)
@@ -294,8 +294,8 @@ class _QuestionReader:
                     self._question.terms.setdefault(stem(word), weight)
 
 
-def _narrows(clause: Clause) -> bool:
-    """Whether a clause narrows a set; of circumstances only a time does: "since March"."""
+def _has_condition(clause: Clause) -> bool:
+    """Whether a clause has a condition; in circumstances, only one at its beginning counts: "since March"."""
     match = _CONDITION.search(clause.text)
     return match is not None and (clause.role is not Role.CIRCUMSTANCE or match.start() == 0)
 
@@ -312,14 +312,14 @@ def _weights_of_roles(roles: set[Role], refers_back: bool) -> Mapping[Role, floa
 
 
 def _is_verb(word: str, place: int, role: Role) -> bool:
-    """Whether a word is used as a verb: `task comment` and `pages` are nouns."""
+    """Whether a word is used as a verb; in `task comment` and `pages` it is a noun."""
     if stem(word) not in ACTIONS_OF_VERB or (word.endswith("s") and word not in COMMANDS):
         return False
     return not (word in NOUNS_TOO and (place > 0 or role is Role.STATEMENT))
 
 
 def _is_id(listed: Sequence[str], place: int) -> bool:
-    """Whether an id stands there: an opaque one, or a number behind the word for what it numbers."""
+    """Whether the word is an id: an opaque one, or a number after a word."""
     word = listed[place]
     if _OPAQUE_ID.fullmatch(word):
         return True

@@ -1,4 +1,4 @@
-"""Which records an id in a question may be of, and which operations take such an id."""
+"""The entities that an id in a question may belong to, and the operations that take such an id."""
 
 import re
 from collections import defaultdict
@@ -9,20 +9,20 @@ from gateway.kinds.catalog import Kind
 from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.words import stems
 
-#: an entity of a kind
+#: (kind, entity)
 EntityKey = tuple[str, str]
 
 _PREPOSITION = re.compile(r"\b(?:of|in|on|from|for|to|with|that|by|at)\b")
 _CAMEL = re.compile(r"([a-z])([A-Z])")
 _ID_ENDING = re.compile(r"_(?:id|gid|ids|ts)$")
-#: how well a noun names an entity: its name, the end of its name, a synonym, the end of a synonym
+#: weight of a noun for an entity: it is its name, the end of its name, a synonym, the end of a synonym
 _NAME, _END_OF_NAME, _SYNONYM, _END_OF_SYNONYM = 1.0, 0.6, 0.5, 0.3
-#: how surely an operation takes the id: it is required, its description speaks of it, it is a param, it can be filtered
+#: certainty that an operation takes an id: a required param, a description that names it, a param, a field of a filter
 _REQUIRED, _DESCRIBED, _PARAM, _FILTER = 1.0, 0.8, 0.7, 0.5
 
 
 def nouns_of(kinds: Iterable[Kind]) -> dict[str, dict[EntityKey, float]]:
-    """By the stem of a noun, the entities that it may name, and how well it names each."""
+    """For the stem of each noun, the entities that it may name, with weights."""
     nouns: dict[str, dict[EntityKey, float]] = defaultdict(dict)
     for kind in kinds:
         for entity_id, entity in kind.spec.entities.items():
@@ -38,17 +38,17 @@ def nouns_of(kinds: Iterable[Kind]) -> dict[str, dict[EntityKey, float]]:
 
 
 def entities_taken(entry: OperationEntry) -> dict[str, float]:
-    """The entities whose ids an operation takes, and how surely it does."""
+    """The entities whose ids an operation takes, with a certainty."""
     taken: dict[str, float] = defaultdict(float)
     by_name = {stems(entity_id.replace("_", " ")): entity_id for entity_id in entry.kind.spec.entities}
     for name, schema, is_required in _params(entry):
-        for entity_id, sureness in _named_by(entry, name, schema, is_required, by_name):
-            taken[entity_id] = max(taken[entity_id], sureness)
+        for entity_id, certainty in _named_by(entry, name, schema, is_required, by_name):
+            taken[entity_id] = max(taken[entity_id], certainty)
     return dict(taken)
 
 
 def _params(entry: OperationEntry) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-    """The params; of a search of the copy, the fields that its filter may name."""
+    """The params; for a search of the copy, the fields that its filter may use."""
     if entry.action is None:
         yield from ((name, {}, False) for name in entry.fields)
         return

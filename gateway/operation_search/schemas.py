@@ -1,7 +1,7 @@
-"""The schema of an operation's params as tool formats accept it: a plain object at the top, only `$defs` in use.
+"""The schema of an operation's params for tools: a plain object at the top level, and only `$defs` that are used.
 
-Large model APIs refuse `oneOf`, `anyOf`, `allOf`, `not` and `enum` at the top of a tool's schema. The spec's
-constraints there become sentences of the description; the gateway checks them in any case.
+Large model APIs refuse `oneOf`, `anyOf`, `allOf`, `not` and `enum` at the top level of a tool's schema. The spec's
+constraints there become sentences in the description; the gateway always checks them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,14 +10,14 @@ from typing import Any
 from gateway.kinds.placements import plain_name
 from gateway.operation_search.entries import OperationEntry
 
-_AT_THE_TOP = ("type", "properties", "required", "additionalProperties")
+_TOP_LEVEL = ("type", "properties", "required", "additionalProperties")
 _PREFIX = "#/$defs/"
 
 
 def tool_schema(entry: OperationEntry) -> dict[str, Any]:
-    """JSON Schema 2020-12 of the params without combinators at the top and without unused or missing `$defs`."""
+    """JSON Schema 2020-12 of the params, without combinators at the top level and without unused `$defs`."""
     schema = entry.schema
-    plain = {keyword: schema[keyword] for keyword in _AT_THE_TOP if keyword in schema}
+    plain = {keyword: schema[keyword] for keyword in _TOP_LEVEL if keyword in schema}
     always = [name for part in schema.get("allOf", ()) for name in part.get("required", ())]
     plain["required"] = [*dict.fromkeys(plain_name(name) for name in [*schema.get("required", ()), *always])]
     plain["properties"] = {plain_name(name): param for name, param in schema.get("properties", {}).items()}
@@ -26,7 +26,7 @@ def tool_schema(entry: OperationEntry) -> dict[str, Any]:
 
 
 def constraint_sentences(entry: OperationEntry) -> list[str]:
-    """The constraints that a tool's schema leaves out, for its description."""
+    """The constraints that a tool's schema leaves out, as sentences for its description."""
     return list(_sentences(entry.schema))
 
 
@@ -50,7 +50,7 @@ def _choices(alternatives: Sequence[Mapping[str, Any]]) -> str:
 
 
 def definitions_used(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """The definitions that the schema refers to, and those that they refer to."""
+    """The definitions that the schema refers to, directly or through other definitions."""
     used: dict[str, Any] = {}
     ahead = list(_references(schema))
     while ahead:

@@ -1,4 +1,4 @@
-"""Operations in one line: `tickets.update(ticket_id*, ticket*{status: new|open|…, priority, …}) → ticket`."""
+"""Signatures of operations: `tickets.update(ticket_id*, ticket*{status: new|open|…, priority, …}) → ticket`."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,15 +8,17 @@ from gateway.kinds.suggestions import singular
 from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.schemas import tool_schema
 
-#: how much a line shows: params beside the required ones, members of an object, values of an enum
+#: maximum params (beyond that only required ones), members of an object, and values of an enum in a signature
 _PARAMS, _MEMBERS, _VALUES = 6, 4, 3
-#: the actions that filter, the one first that knows most fields
+#: the actions that filter; the first supports more fields
 _FILTERING = (SEARCH_ACTION, "api_search")
 
 
 def signature_of(entry: OperationEntry) -> str:
-    """Params in brief, the required ones first and marked with `*`, what is answered, and where a list cannot filter
-    the operation that can."""
+    """Params in brief, with required ones first and marked with `*`, and the result.
+
+    The signature of a list that cannot filter names an operation that can.
+    """
     schema = tool_schema(entry)
     filtering = filtering_of(entry)
     instead = f"; to filter: {entry.entity_id}.{filtering}" if filtering else ""
@@ -24,14 +26,14 @@ def signature_of(entry: OperationEntry) -> str:
 
 
 def filtering_of(entry: OperationEntry) -> str | None:
-    """The action that filters the records of a list that cannot; None where it can, or where none does."""
+    """For a list that cannot filter, the action that filters the same records, if there is one; else None."""
     if entry.action_id != "list" or any(_filters(entry, name) for name in entry.schema.get("properties", {})):
         return None
     return next((each for each in _FILTERING if each in entry.kind.actions_of(entry.entity_id)), None)
 
 
 def _filters(entry: OperationEntry, name: str) -> bool:
-    """Whether a param picks records: it is the name of a field, or a query; not by an id or by yes and no alone."""
+    """Whether a param filters records: it is a query or has the name of a field, unless it is an id or a boolean."""
     plain = name.split(".")[0]
     if plain in ("q", "query", "filter", "text"):
         return True

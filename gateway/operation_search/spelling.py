@@ -1,4 +1,4 @@
-"""Words as the index spells them: misspelt ones are corrected."""
+"""Corrects misspelt words to words of the index."""
 
 from collections.abc import Iterable
 
@@ -7,18 +7,18 @@ from rapidfuzz.distance import OSA
 
 from gateway.operation_search.words import EMPTY
 
-#: the shortest word with one wrong letter, and with two, that is corrected; exchanged letters are seen in shorter ones
+#: minimum length of a word that is corrected: with one wrong letter, with two, and with two exchanged letters
 _ONE_WRONG, _TWO_WRONG, _EXCHANGED = 5, 9, 4
 
 
 class Spelling:
-    """Corrects words to known ones."""
+    """Corrects words to the nearest known word."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = sorted({word for word in known if len(word) > 2 and word.isalpha()})
 
     def corrected(self, word: str) -> str | None:
-        """The known word that a misspelt one stands for; None where there is none, or where it says nothing."""
+        """The known word nearest to a misspelt one; None if there is none, or if it is in `EMPTY`."""
         if len(word) < _EXCHANGED or not word.isalpha():
             return None
         max_distance = 2 if len(word) >= _TWO_WRONG else 1
@@ -27,7 +27,7 @@ class Spelling:
             candidates = [each for each in candidates if sorted(each[0]) == sorted(word)]
         if not candidates:
             return None
-        # Few people mistype the first letter; an exchange of two keeps all letters; more letters are lost than added.
+        # Preferred in this order: the same first letter, exchanged letters only, and the longest word.
         best: str = min(
             candidates,
             key=lambda each: (each[1], each[0][0] != word[0], sorted(each[0]) != sorted(word), -len(each[0])),

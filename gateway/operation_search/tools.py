@@ -1,4 +1,4 @@
-"""Operations as tools of agent frameworks: names and descriptions for models."""
+"""Operations as tools for agent frameworks: names and descriptions for models."""
 
 import hashlib
 from functools import lru_cache
@@ -7,7 +7,7 @@ from gateway.operation_search.entries import CACHED, OperationEntry
 from gateway.operation_search.formats import ToolDefinition
 from gateway.operation_search.schemas import constraint_sentences, tool_schema
 
-#: characters that the strictest format allows for a name, and for a description
+#: maximum characters of a name and of a description in the strictest format
 MAX_NAME, MAX_DESCRIPTION = 64, 1024
 _DIGEST = 8
 
@@ -29,7 +29,7 @@ def tool_of(entry: OperationEntry) -> ToolDefinition:
 
 
 def tool_name(entry: OperationEntry) -> str:
-    """`support-desk__tickets__list`: unique, at most 64 of `[a-zA-Z0-9_-]`; the end of a longer one is a digest."""
+    """`support-desk__tickets__list`: unique, at most 64 of `[a-zA-Z0-9_-]`; the end of a longer name is a digest."""
     name = "__".join((entry.kind.name, entry.entity_id, entry.action_id))
     if len(name) <= MAX_NAME:
         return name

@@ -1,16 +1,16 @@
-"""The verbs of requests: which action each asks for, and how certainly."""
+"""The verbs of requests, and the actions that they ask for."""
 
 from collections.abc import Iterable, Mapping
 
 from gateway.operation_search.words import stem
 
-#: words that ask, rather than tell to do
+#: first words of questions
 ASKING = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "why", "how", "is", "are", "was", "were",
                     "did", "does", "has", "have", "any", "anyone", "anybody"])  # fmt: skip
 
 #: the meaning of a verb that is not listed
 OTHER = "other"
-#: for the action that a verb asks for, how well each action does it, from 0 to 1
+#: for the action that a verb asks for, the fit of each action, from 0 to 1
 _VERBS: Mapping[str, Mapping[str, float]] = {
     "list": {"list": 1, "api_search": 0.5, "context_store_search": 0.6, "get": 0.4},
     "get": {"get": 1, "list": 0.65, "download": 0.4, "api_search": 0.5, "context_store_search": 0.5},
@@ -19,10 +19,10 @@ _VERBS: Mapping[str, Mapping[str, float]] = {
     "update": {"update": 1, "create": 0.4, "delete": 0.2},
     "delete": {"delete": 1, "update": 0.4},
     "download": {"download": 1, "get": 0.5, "list": 0.2},
-    # a verb that is not listed below changes something, more often than not
+    # a verb that is not listed below more often means a change than not
     OTHER: {"create": 0.4, "update": 0.4, "delete": 0.3},
 }
-#: the verbs by the action that each asks for first
+#: the verbs, by the action that they ask for
 _WORDS_OF = {
     "list": """
         list show see browse enumerate overview count page display view report
@@ -58,7 +58,7 @@ _WORDS_OF = {
     """,
 }
 
-#: words that are more often something than something to do, unless they stand first
+#: words that are more often nouns than verbs, except as the first word
 NOUNS_TOO = frozenset(
     """
     answer bookmark change check comment display file filter fix highlight invite label log match note open page pin
@@ -69,7 +69,7 @@ NOUNS_TOO = frozenset(
 )
 
 
-#: stems of commands that few APIs have an operation for; one that has it is known by the verb
+#: stems of verbs that few APIs have an operation for; an operation for it has the verb in its phrases
 SPECIAL = frozenset(
     stem(verb)
     for verb in """
@@ -89,16 +89,16 @@ def _by_word(verbs: Mapping[str, str]) -> dict[str, frozenset[str]]:
     return {verb: frozenset(actions) for verb, actions in actions_of.items()}
 
 
-#: the actions that a verb, in the form that commands have, may mean
+#: the actions that a verb in its base form may mean
 COMMANDS = _by_word(_WORDS_OF)
-#: the same by the verb's stem, in whatever form it is
+#: the actions that a verb in any form may mean, by its stem
 ACTIONS_OF_VERB = {
     stem(verb): frozenset().union(*(COMMANDS[each] for each in COMMANDS if stem(each) == stem(verb)))
     for verb in COMMANDS
 }
 
 
-#: what stands behind a verb that commands, also one that is not listed here: "silence the alert"
+#: words that follow a command, also one whose verb is not listed here: "silence the alert"
 DETERMINERS = frozenset(
     """
     the this that these those a an my our your his her their its all every each both it them me us him everyone
@@ -107,7 +107,7 @@ DETERMINERS = frozenset(
 
 
 def plain_action(action: str, *, is_read: bool) -> str:
-    """The action that another is like: `create_many` and `duplicate` are like `create`."""
+    """The standard action that an action is like: `create` for `create_many` and `duplicate`."""
     if any(action in actions for actions in _VERBS.values()):
         return action
     like = next((COMMANDS[word] for word in action.split("_") if word in COMMANDS), frozenset())
@@ -116,5 +116,5 @@ def plain_action(action: str, *, is_read: bool) -> str:
 
 
 def affinity(meanings: Iterable[str], action: str) -> float:
-    """How well an action answers a verb of these meanings, from 0 to 1."""
+    """The fit of an action for a verb with these meanings, from 0 to 1."""
     return max((_VERBS[meaning].get(action, 0.0) for meaning in meanings), default=0.0)

@@ -1,4 +1,4 @@
-"""English as people ask in it: words in one spelling, their stems, and the words that carry no meaning here."""
+"""The words of English questions: one spelling for each, their stems, and words without a meaning for the search."""
 
 import re
 from functools import lru_cache
@@ -6,16 +6,17 @@ from functools import lru_cache
 import snowballstemmer
 
 _STEMMER = snowballstemmer.stemmer("english")
-#: a word: letters and digits, and the marks that hold names and addresses together
+#: the ending of a word after an apostrophe
 _ENDING = re.compile(r"['’](s|re|ve|ll|d|m|t)?$")
+#: a word: letters and digits, with an apostrophe
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-#: ways of writing one thing that differ in more than their ends
+#: different spellings and wordings with one meaning, and their replacement
 _SPELLINGS = (
     (re.compile(r"\be-mail", re.I), "email"),
     (re.compile(r"\bon[- ]call\b", re.I), "oncall"),
     (re.compile(r"\bto-?dos?\b", re.I), "todo"),
     (re.compile(r"\bsub-(?=[a-z])", re.I), "sub"),
-    # British spellings as the American ones
+    # British spellings become American ones
     (
         re.compile(r"\b(organ|categor|priorit|custom|summar|recogn|synchron|author|final|real)is(?=e|ing|ation)", re.I),
         r"\1iz",
@@ -28,7 +29,7 @@ _SPELLINGS = (
     (re.compile(r"\blicence", re.I), "license"),
     (re.compile(r"\bprogramme(?=s?\b)", re.I), "program"),
     (re.compile(r"\banalyse", re.I), "analyze"),
-    # compounds as two words, also where they are written in camel case
+    # compounds become two words, also in camel case
     (re.compile(r"(?<=[a-z])(?=[A-Z][a-z])"), " "),
     (re.compile(r"\bhelp-?(desk|cent)", re.I), r"help \1"),
     # requests to see something
@@ -40,15 +41,15 @@ _SPELLINGS = (
     (re.compile(r"\blook(s|ed|ing)? for\b", re.I), "find"),
     (re.compile(r"\bwho(?: is|'s| are| works?) (?:in|at|on)\b", re.I), "people in"),
     (re.compile(r"\bwho (?:can|may) (?:see|access|use|get at)\b", re.I), "people in"),
-    # a channel's name is not a word of the request; "#12" is an id
+    # the name of a channel becomes "channel"; "#12" is an id
     (re.compile(r"(?<![\w&])#[a-z][\w-]*", re.I), "channel"),
 )
-#: any of these spellings; most texts have none
+#: matches any of these spellings; most texts have none
 _RESPELLED = re.compile(
     "|".join(f"(?{'i' if pattern.flags & re.I else ''}:{pattern.pattern})" for pattern, _ in _SPELLINGS)
 )
 
-#: words that say nothing of what is wanted
+#: words without a meaning for the search
 EMPTY = frozenset(
     """
     a about above after again all along already also always am an and another any anybody anymore anyone anything are as
@@ -62,7 +63,7 @@ EMPTY = frozenset(
     without would yes yet you your yours
     """.split()  # noqa: SIM905 - a page of words reads better than a page of quotes
 )
-#: words of conditions, times among them, which seldom tell operations apart
+#: words of conditions, such as times, which seldom distinguish operations
 CONDITION_WORDS = frozenset(
     """
     january february march april june july august september october november december monday tuesday wednesday thursday
@@ -71,8 +72,8 @@ CONDITION_WORDS = frozenset(
     greater higher lower fewer longer shorter least
     """.split()  # noqa: SIM905
 )
-#: words so common that they say nothing of a task where the index does not have them
-SAYING_LITTLE = frozenset(
+#: common words that are ignored if the index does not have them
+COMMON_WORDS = frozenset(
     """
     able actually allow appear ask asked asks bad become becomes begin believe big bit bring came clear come comes
     coming consider course different easy end enough fact fall feel felt few fine first follow full gave give given
@@ -88,14 +89,14 @@ SAYING_LITTLE = frozenset(
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, each spelling in one way."""
+    """The words of a text, in lower case and in one spelling."""
     if _RESPELLED.search(text):
         for pattern, spelling in _SPELLINGS:
             text = pattern.sub(spelling, text)
     return [_ENDING.sub("", word).replace("’", "'") for word in _WORD.findall(text.lower())]
 
 
-#: people, whose stem would be that of a verb
+#: words for people, whose stems would otherwise be those of verbs
 _PEOPLE = {"requester": "requester", "requesters": "requester", "responder": "responder", "responders": "responder"}
 
 
@@ -108,7 +109,7 @@ def stem(word: str) -> str:
     return stemmed
 
 
-@lru_cache(maxsize=20_000)  # names of params are said of many operations
+@lru_cache(maxsize=20_000)  # many operations have params with the same name
 def stems(text: str) -> tuple[str, ...]:
-    """The stems of a text's words, without those that say nothing."""
+    """The stems of a text's words, without those in `EMPTY`."""
     return tuple(stem(word) for word in words(text) if word not in EMPTY)

@@ -218,7 +218,7 @@ async def test_an_operation_is_found_by_plain_words(command, desk):
     assert json.loads(offline)["data"][0]["operation"] == "support-desk.tickets.update"
 
 
-async def test_a_task_that_no_operation_does_is_answered_by_what_is_missing(command):
+async def test_the_message_for_a_task_without_an_operation_says_what_is_missing(command):
     code, found, _ = await command("find", "create a deal", "--kind", "HubSpot")
     _, table, told = await command("find", "create a deal", "--kind", "HubSpot", "-o", "table")
 

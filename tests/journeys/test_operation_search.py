@@ -30,7 +30,7 @@ async def test_a_task_for_one_connector_finds_its_operation_with_that_connector_
 
 
 @pytest.mark.parametrize("kind", ["crm-records", "HubSpot", "hubspot"])
-async def test_a_task_that_no_operation_does_is_answered_by_what_is_missing(api, kind):
+async def test_the_message_for_a_task_without_an_operation_says_what_is_missing(api, kind):
     found = (await api.get("/api/v1/operations", params={"query": "create a deal", "kind": kind})).json()
 
     assert found["data"] == []

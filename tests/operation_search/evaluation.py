@@ -1,11 +1,11 @@
-"""How well operations are found, and how well it is recognised that none does a task.
+"""Measures how often the search finds the right operation, and how often it recognises that no operation does a task.
 
     python -m tests.operation_search.evaluation [--misses] [--split SPLIT] [QUESTIONS.jsonl …]
 
-Without paths the questions beside this file are asked. A line holds a `question` and in `gold` all operations that a
-competent person would accept as the first call, none where no operation does it; `style` and `split`, where they are
-given, are reported separately. Phrases and weights are tuned on some questions and measured on others, which nobody who
-tunes may read: `GATEWAY_FIND_QUESTIONS` names a file of such ones for the benchmark.
+Without paths the questions beside this file are used. Each line has a `question`, and in `gold` all operations that an
+expert would accept as the first call; it is empty if no operation does the task. Results are reported for each `style`.
+Phrases and weights are tuned on some questions and measured on others, which those who tune must not read:
+`GATEWAY_FIND_QUESTIONS` is the path of a file with such questions, for the benchmark.
 """
 
 import argparse
@@ -23,41 +23,42 @@ from tests.harness.catalog import shipped_catalog
 
 _HERE = Path(__file__).parent
 OWN, UNSEEN, NOTHING = (_HERE / name for name in ("questions.jsonl", "unseen.jsonl", "nothing.jsonl"))
-#: written from names, params and effects alone; split `a` was tuned on, `b` was not
+#: questions written only from names, params and effects; split `a` was used for tuning, `b` was not
 FRESH = _HERE / "fresh.jsonl"
 _LIMIT = 10
-#: the kinds that the questions were written for: connected here, so that kinds which came later rank behind them
+#: the kinds that the questions were written for; here they are connected, so that later kinds rank after them
 KINDS = frozenset(
     [
         "crm-query", "crm-records", "incident-management", "support-desk", "team-chat", "work-management",
         "workspace-notes",
     ]
 )  # fmt: skip
-#: that a common tokenizer makes one token of, on average
+#: average number of characters of a token of common tokenizers
 CHARACTERS_OF_A_TOKEN = 4
 
-#: the names of operations that do a task, best first; none where no operation does it
+#: returns the names of operations that do a task, best first
 Search = Callable[[str], Sequence[str]]
 
 
 @dataclass
 class Evaluation:
-    """What came of asking questions."""
+    """The results for a set of questions."""
 
-    #: of each question with an answer, the rank of the first right one, or None
+    #: for each question with an answer, the rank of the first right operation, or None
     ranks: list[int | None] = field(default_factory=list)
-    #: how many questions with an answer, and how many without, were answered by nothing
+    #: number of questions with an answer for which nothing was found
     false_nothing: int = 0
+    #: number of questions without an answer for which nothing was found
     right_nothing: int = 0
-    #: how many questions have no answer
+    #: number of questions without an answer
     unanswerable: int = 0
-    #: milliseconds of the processor for each search
+    #: milliseconds of processor time of each search
     times: list[float] = field(default_factory=list)
-    #: questions whose first answer is not right: the right one's rank, and what came first
+    #: questions whose first result is wrong, with the rank of the first right operation, and the first results
     misses: list[tuple[str, int | None, Sequence[str]]] = field(default_factory=list)
 
     def hits(self, places: int) -> float:
-        """The share of questions whose right answer is among the first."""
+        """The share of questions with a right operation among the first `places`."""
         return sum(rank is not None and rank <= places for rank in self.ranks) / max(len(self.ranks), 1)
 
     @property
@@ -96,12 +97,12 @@ def searching(index: OperationIndex) -> Search:
 
 @cache
 def shipped_index() -> OperationIndex:
-    """The index of the shipped kinds, made when a test first asks it."""
+    """The index of the shipped kinds."""
     return OperationIndex(shipped_catalog())
 
 
 def evaluated(search: Search, questions: Iterable[Mapping[str, Any]]) -> Evaluation:
-    """Ask each question once."""
+    """Search once for each question."""
     evaluation = Evaluation()
     for each in questions:
         started = time.thread_time()
@@ -113,7 +114,7 @@ def evaluated(search: Search, questions: Iterable[Mapping[str, Any]]) -> Evaluat
             evaluation.false_nothing += not found
         else:
             evaluation.unanswerable += 1
-            # An operation of a later kind may well do it.
+            # An operation of a later kind may do the task.
             evaluation.right_nothing += not found or found[0].split(".")[0] not in KINDS
         if rank != 1 and (each["gold"] or found):
             evaluation.misses.append((each["question"], rank, found[:3]))
@@ -123,8 +124,8 @@ def evaluated(search: Search, questions: Iterable[Mapping[str, Any]]) -> Evaluat
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", type=Path, default=[OWN, UNSEEN, NOTHING, FRESH])
-    parser.add_argument("--misses", action="store_true", help="print the questions whose first answer is not right")
-    parser.add_argument("--split", help="ask only the questions of this split")
+    parser.add_argument("--misses", action="store_true", help="print the questions whose first result is wrong")
+    parser.add_argument("--split", help="use only the questions of this split")
     options = parser.parse_args()
     search = searching(shipped_index())
     for path in options.paths:
@@ -138,7 +139,7 @@ def main() -> None:
 
 
 def _by_style(name: str, questions: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
-    """All questions, and those of each style where there are several."""
+    """All questions, and those of each style if there are several styles."""
     yield name, questions
     styles: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for each in questions:

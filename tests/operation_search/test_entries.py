@@ -1,4 +1,4 @@
-"""Operations by their names: of a kind, of its application, or of neither."""
+"""Names of operations: with a kind, with an application, or without either."""
 
 import pytest
 
@@ -20,11 +20,11 @@ CATALOG = shipped_catalog()
         ("macros.list", "support-desk.macros.list"),
     ],
 )
-def test_an_application_stands_for_its_kind_and_one_kind_for_none(name, operation):
+def test_an_operation_is_found_by_kind_by_application_or_by_its_only_kind(name, operation):
     assert entry_of(CATALOG, name).name == operation
 
 
-def test_without_a_kind_the_connected_one_is_taken():
+def test_without_a_kind_the_connected_kind_is_used():
     assert entry_of(CATALOG, "tickets.list", {"support-desk", "team-chat"}).name == "support-desk.tickets.list"
 
 
@@ -42,11 +42,11 @@ def test_connected_kinds_are_named_first():
         entry_of(CATALOG, "users.list", {"team-chat", "support-desk"})
 
 
-def test_an_operation_that_no_kind_has_brings_the_nearest():
+def test_the_error_for_an_unknown_operation_has_the_nearest():
     with pytest.raises(InvalidParams, match=r"did you mean tickets\.list"):
         entry_of(CATALOG, "tickts.list")
 
 
-def test_an_unknown_kind_brings_the_nearest():
+def test_the_error_for_an_unknown_kind_has_the_nearest():
     with pytest.raises(UnknownConnectorType, match="Zendesk"):
         entry_of(CATALOG, "zendsk.tickets.list")

@@ -1,4 +1,4 @@
-"""Operations found by plain words; the questions beside this file measure how well."""
+"""The search for operations by plain words, with the questions beside this file."""
 
 import time
 
@@ -30,7 +30,7 @@ def names(text, **options):
     return [match.entry.name for match in shipped_index().search(text, **options).data]
 
 
-def test_the_questions_name_operations_that_are_there():
+def test_the_questions_name_existing_operations():
     questions, known = [*QUESTIONS, *questions_in(FRESH)], {entry.name for entry in entries_of(CATALOG)}
 
     assert [each for each in questions if not {*each["gold"]} <= known] == []
@@ -59,7 +59,7 @@ def test_most_tasks_that_no_operation_does_are_recognised_and_few_others_refused
     assert found.refused <= 0.015, found.misses
 
 
-def test_what_is_found_costs_no_more_than_five_hundred_tokens():
+def test_results_have_at_most_five_hundred_tokens():
     longest = max(
         sum(
             len(f"{match.entry.name} {signature_of(match.entry)}")
@@ -83,7 +83,7 @@ def test_what_is_found_costs_no_more_than_five_hundred_tokens():
         ("files on task 4410", "work-management.attachments.list"),
     ],
 )
-def test_the_plain_entity_beats_what_belongs_to_it(text, operation):
+def test_an_entity_ranks_before_entities_that_belong_to_it(text, operation):
     assert names(text)[0] == operation
 
 
@@ -99,7 +99,7 @@ def test_the_plain_entity_beats_what_belongs_to_it(text, operation):
         ("incident.io users", "incident-management"),
     ],
 )
-def test_the_name_of_an_application_stands_for_its_kind(text, kind):
+def test_the_name_of_an_application_selects_its_kind(text, kind):
     assert names(text)[0].startswith(f"{kind}.")
 
 
@@ -125,7 +125,7 @@ def test_typing_errors_are_corrected(misspelt, right):
     assert names(misspelt)[0] == names(right)[0]
 
 
-def test_kinds_that_have_a_connector_come_first_among_equals():
+def test_of_equal_matches_connected_kinds_come_first():
     by_default = names("find a contact by name")[0].split(".")[0]
     other = {"crm-query": "crm-records", "crm-records": "crm-query"}[by_default]
 
@@ -141,7 +141,7 @@ def test_kinds_that_have_a_connector_come_first_among_equals():
         ("list orders of the shop", {"support-desk"}, "shopify.orders.list"),
     ],
 )
-def test_a_connected_kind_comes_first_and_another_where_none_does_the_task(text, connected, operation):
+def test_a_connected_kind_comes_first_if_it_has_an_operation_for_the_task(text, connected, operation):
     assert names(text, connected=connected)[0] == operation
 
 
@@ -159,7 +159,7 @@ def test_a_connected_kind_comes_first_and_another_where_none_does_the_task(text,
         ),
     ],
 )
-def test_a_long_request_is_judged_by_what_it_asks(text, operation):
+def test_a_long_request_with_courtesies_is_found(text, operation):
     assert names(text)[0] == operation
 
 
@@ -171,7 +171,7 @@ def test_an_application_without_a_kind_is_named_with_those_that_have_one():
 
 
 @pytest.mark.parametrize("text", ["Duplicate a page in Notion", "Lock the Asana task", "Translate the Zendesk ticket"])
-def test_a_verb_by_which_no_operation_is_known_is_not_done_by_another(text):
+def test_a_rare_verb_without_an_operation_finds_nothing(text):
     assert names(text) == []
 
 
@@ -185,13 +185,13 @@ def test_a_verb_by_which_no_operation_is_known_is_not_done_by_another(text):
         ("What is the weather in Oslo?", {}, "No matching operations. Try different words."),
     ],
 )  # fmt: skip
-def test_a_task_that_no_operation_does_is_answered_by_what_is_missing(text, options, message):
+def test_the_message_for_a_task_without_an_operation_says_what_is_missing(text, options, message):
     found = shipped_index().search(text, **options)
 
     assert (list(found.data), found.message) == ([], message)
 
 
-def test_what_comes_closest_is_told_where_no_operation_does_the_task():
+def test_the_closest_operations_are_returned_for_a_task_without_an_operation():
     closest = shipped_index().search("create a deal", kind="crm-records").closest
 
     assert {match.entry.entity_id for match in closest[:4]} == {"deals", "objects"}
@@ -221,7 +221,7 @@ def test_conditions_find_the_operation_that_can_filter(text, operation):
         ("topic and purpose of slack channel C0331", "team-chat.channels.get"),
     ],
 )
-def test_what_belongs_to_a_record_is_found_by_the_id_of_the_record(text, operation):
+def test_an_id_selects_operations_that_take_it(text, operation):
     assert names(text)[0] == operation
 
 
@@ -247,22 +247,22 @@ def test_a_long_request_is_found_by_the_clause_that_asks(text, operation):
     "text",
     ["who deleted a ticket", "tasks that were closed last week in asana", "messages that Tom removed from the channel"],
 )
-def test_a_write_is_not_found_first_where_no_verb_asks_for_it(text):
+def test_a_write_is_not_first_if_no_verb_asks_for_it(text):
     assert shipped_index().search(text).data[0].entry.effect is Effect.READ
 
 
-def test_what_is_not_wanted_is_left_out():
+def test_results_are_restricted_to_the_kind_and_the_effect():
     found = shipped_index().search("ticket", kind="support-desk", effect=Effect.WRITE, limit=50).data
 
     assert {(match.entry.kind.name, match.entry.effect) for match in found} == {("support-desk", Effect.WRITE)}
 
 
 @pytest.mark.parametrize("text", ["", "the of and", "…", "zzzzqqq xkcdx"])
-def test_what_says_nothing_finds_nothing(text):
+def test_a_text_without_known_words_finds_nothing(text):
     assert names(text) == []
 
 
-def test_scores_fall():
+def test_results_are_sorted_by_score():
     scores = [match.score for match in shipped_index().search("reply to a customer", limit=20).data]
 
     assert scores == sorted(scores, reverse=True)
@@ -272,7 +272,7 @@ def test_scores_fall():
 @pytest.mark.parametrize(
     "text", ["@" * 10_000, "a@" * 5_000, "'" * 10_000, "q1w2 " * 2_000, "with " * 2_000, "\x00é" * 5_000]
 )
-def test_no_text_takes_long(text):
+def test_every_text_is_searched_fast(text):
     started = time.process_time()
 
     shipped_index().search(text)
@@ -280,7 +280,7 @@ def test_no_text_takes_long(text):
     assert time.process_time() - started < 0.1
 
 
-def test_a_task_for_one_connector_is_answered_for_its_kind():
+def test_the_message_for_restricted_kinds_names_the_kind():
     found = shipped_index().search("water the plants", among={"team-chat"})
 
     assert (list(found.data), found.message.split(" for this")[0]) == ([], "Slack: team-chat has no operation")

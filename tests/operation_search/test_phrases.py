@@ -1,4 +1,4 @@
-"""Every phrase of a spec finds the operation that it was written for, where the kind is known."""
+"""Every phrase of a spec finds its operation, if the search is limited to the kind."""
 
 import pytest
 
@@ -11,7 +11,7 @@ CATALOG = shipped_catalog()
 
 @pytest.mark.parametrize("kind", [kind.name for kind in CATALOG])
 def test_a_phrase_finds_its_operation_among_five(kind):
-    lost = [
+    not_found = [
         (entry.name, phrase)
         for entry in entries_of(CATALOG)
         if entry.kind.name == kind and entry.action
@@ -19,7 +19,7 @@ def test_a_phrase_finds_its_operation_among_five(kind):
         if entry.name not in _found(phrase, kind)
     ]
 
-    assert lost == []
+    assert not_found == []
 
 
 def _found(phrase, kind):

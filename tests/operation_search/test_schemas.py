@@ -1,4 +1,4 @@
-"""Schemas of params as the tool formats accept them, for every operation that there is."""
+"""Schemas of params for tools, for every operation."""
 
 import json
 from collections import Counter
@@ -28,7 +28,7 @@ def references(node):
     return [each for part in node for each in references(part)] if isinstance(node, list) else []
 
 
-def test_every_tool_schema_is_an_object_with_definitions_that_are_all_there_and_all_used():
+def test_every_tool_schema_is_an_object_with_exactly_the_definitions_that_it_uses():
     keywords = {"type", "properties", "required", "additionalProperties", "$defs"}
 
     assert [name for name, schema in schemas().items() if schema["type"] != "object"] == []
@@ -65,11 +65,11 @@ def test_every_tool_schema_accepts_the_example():
         ("team-chat.threads.list", []),
     ],
 )
-def test_what_a_tool_schema_cannot_demand_is_told_as_sentences(name, sentences):
+def test_constraints_that_a_tool_schema_leaves_out_become_sentences(name, sentences):
     assert constraint_sentences(entry_of(CATALOG, name)) == sentences
 
 
-def test_params_that_are_always_needed_are_required_wherever_the_spec_demands_them():
+def test_params_that_are_required_in_every_alternative_are_required():
     assert tool_schema(entry_of(CATALOG, "team-chat.threads.list"))["required"] == ["channel", "ts"]
 
 
@@ -81,7 +81,7 @@ def parts_of(node):
         yield from parts_of(part)
 
 
-def test_the_schema_of_a_search_says_nothing_of_length_twice():
+def test_the_schema_of_a_search_has_no_long_part_twice():
     parts = Counter(parts_of(tool_schema(entry_of(CATALOG, "support-desk.tickets.context_store_search"))))
 
     assert [part for part, count in parts.items() if count > 1 and len(part) > 60] == []

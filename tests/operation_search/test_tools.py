@@ -1,4 +1,4 @@
-"""Tool definitions against the rules that each format's API is strict about, for every operation that there is."""
+"""Tool definitions of every operation, checked against the rules of each format's API."""
 
 import re
 from functools import cache
@@ -15,7 +15,7 @@ from tests.harness.catalog import shipped_catalog
 CATALOG = shipped_catalog()
 
 NAME = {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"}
-#: an object at the top, without what the large model APIs refuse there
+#: an object without the keywords that large model APIs refuse at the top level
 PARAMETERS = {
     "allOf": [{"$ref": "https://json-schema.org/draft/2020-12/schema"}],
     "properties": {
@@ -91,7 +91,7 @@ def test_the_rules_refuse_combinators_at_the_top(keyword):
     assert not jsonschema_rs.Draft202012Validator(RULES["openai"]).is_valid(as_openai(refused))
 
 
-def test_names_are_told_apart():
+def test_names_of_tools_are_unique():
     assert len({tool.name for tool in tools()}) == len(tools())
 
 
@@ -100,7 +100,7 @@ def test_the_types_of_the_protocol_accept_every_tool():
         assert Tool.model_validate(as_mcp(tool)).name == tool.name
 
 
-def test_a_long_name_is_cut_and_stays_its_own(long_kind):
+def test_a_long_name_is_shortened_and_remains_unique(long_kind):
     first, second = (tool_name(OperationEntry(long_kind, "e" * 60, action)) for action in ("list", "get"))
 
     assert first != second
@@ -109,15 +109,15 @@ def test_a_long_name_is_cut_and_stays_its_own(long_kind):
 
 @pytest.fixture
 def long_kind():
-    """A kind, for its name alone."""
+    """A kind with a long name."""
     return CATALOG.kind("incident-management")
 
 
-def test_every_definition_comes_back_from_the_protocols_format():
+def test_every_definition_can_be_restored_from_the_format_of_mcp():
     assert [tool.name for tool in tools() if from_mcp(as_mcp(tool), tool.operation) != tool] == []
 
 
-def test_a_definition_tells_what_its_schema_cannot():
+def test_a_description_has_the_constraints_that_its_schema_leaves_out():
     tool = tool_of(entry_of(CATALOG, "workspace-notes.comments.create"))
 
     assert as_anthropic(tool)["description"] == (
@@ -144,10 +144,10 @@ def test_a_definition_tells_what_its_schema_cannot():
         ("work-management.tasks.delete", (False, True, True)),
     ],
 )
-def test_hints_tell_what_only_adds_from_what_changes_or_takes_away(operation, hints):
+def test_hints_distinguish_additions_from_changes_and_deletions(operation, hints):
     tool = next(each for each in tools() if each.operation == operation)
 
-    told = as_mcp(tool)["annotations"]
+    annotations = as_mcp(tool)["annotations"]
 
-    assert (told["readOnlyHint"], told["destructiveHint"], told["idempotentHint"]) == hints
+    assert (annotations["readOnlyHint"], annotations["destructiveHint"], annotations["idempotentHint"]) == hints
     assert from_mcp(as_mcp(tool), operation) == tool

@@ -1,4 +1,4 @@
-"""The built packages in empty environments: whole and clean, the wheel made from the sdist, and running."""
+"""The built packages: their content, and the installed programs in new environments."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from tests.harness.up import brought_up
 REPORT = "tests/benchmarks/REPORT.md"
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {name: value for name, value in bare_environment().items() if not name.startswith("PYTHON")}
-#: calls with what needs no extra: the client's types, and the engine
+#: uses the parts that need no extra: the client's types, and the engine
 PROGRAM = """
 import gateway, gateway.client, gateway.errors
 from gateway import connect_sync
@@ -35,7 +35,7 @@ with connect_sync("support-desk", credentials) as desk:
 
 @pytest.fixture(scope="module")
 def place(short_directory):
-    """A folder that root's local servers, which run as another user, may enter."""
+    """A folder that every user may enter: under root the local servers run as another user."""
     short_directory.chmod(0o755)
     place = short_directory / "installed"
     place.mkdir()
@@ -44,14 +44,14 @@ def place(short_directory):
 
 @pytest.fixture(scope="module")
 def packages(place):
-    """The sdist, and the wheel that is made from it."""
+    """The sdist, and the wheel that is built from it."""
     subprocess.run([sys.executable, "-m", "build", "--outdir", str(place), str(ROOT)], check=True, capture_output=True)
     [sdist], [wheel] = place.glob("*.tar.gz"), place.glob("*.whl")
     return sdist, wheel
 
 
 def environment(folder: Path, requirement: str) -> Path:
-    """The bin folder of an environment that has the requirement and what it asks for, and nothing else."""
+    """The bin folder of a new environment with only the requirement and its dependencies."""
     venv.create(folder)
     subprocess.run(
         [
@@ -75,13 +75,13 @@ def environment(folder: Path, requirement: str) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(packages, place):
-    """With everything."""
+    """An environment with the wheel and all extras."""
     return environment(place / "venv", f"{packages[1]}[all]")
 
 
 @pytest.fixture(scope="module")
 def base(packages, place):
-    """Without extras, from the sdist."""
+    """An environment with the sdist, without extras."""
     return environment(place / "base", str(packages[0]))
 
 
@@ -91,7 +91,7 @@ def run(program: Path, *words: str, **variables: str) -> "subprocess.CompletedPr
     )
 
 
-def test_the_packages_hold_what_belongs_into_them_and_nothing_else(packages):
+def test_the_packages_have_the_right_files_and_no_others(packages):
     with tarfile.open(packages[0]) as archive:
         source = {name.partition("/")[2] for name in archive.getnames()}
     with zipfile.ZipFile(packages[1]) as archive:
@@ -105,7 +105,7 @@ def test_the_packages_hold_what_belongs_into_them_and_nothing_else(packages):
     ]
 
 
-def test_the_wheel_holds_every_document_of_the_site(packages):
+def test_the_wheel_has_every_document_of_the_site(packages):
     with zipfile.ZipFile(packages[1]) as archive:
         built = set(archive.namelist())
 
@@ -113,11 +113,11 @@ def test_the_wheel_holds_every_document_of_the_site(packages):
     assert not [name for name in built if name.startswith("gateway/documents/") and not name.endswith(".md")]
 
 
-def test_the_version_is_told_from_one_place(base, packages):
-    said = run(base / "gateway", "--version").stdout
+def test_the_command_and_the_packages_have_the_same_version(base, packages):
+    output = run(base / "gateway", "--version").stdout
 
-    assert said.split()[-1] in packages[1].name
-    assert said.split()[-1] in packages[0].name
+    assert output.split()[-1] in packages[1].name
+    assert output.split()[-1] in packages[0].name
 
 
 def test_the_base_install_has_engine_client_and_help(base):
@@ -132,8 +132,12 @@ def test_the_base_install_has_engine_client_and_help(base):
 
 async def test_the_base_install_calls_a_gateway(base):
     async with TestServer(Stub().application()) as server:
-        who = {"GATEWAY_URL": str(server.make_url("")), "GATEWAY_CLIENT_ID": "id", "GATEWAY_CLIENT_SECRET": "s3cret"}
-        called = await asyncio.to_thread(run, base / "gateway", "call", "support-desk", "tickets", "list", **who)
+        settings = {
+            "GATEWAY_URL": str(server.make_url("")),
+            "GATEWAY_CLIENT_ID": "id",
+            "GATEWAY_CLIENT_SECRET": "s3cret",
+        }
+        called = await asyncio.to_thread(run, base / "gateway", "call", "support-desk", "tickets", "list", **settings)
 
     assert [ticket["id"] for ticket in json.loads(called.stdout)] == [1, 2], called.stderr
 
@@ -147,7 +151,7 @@ def test_the_base_install_says_what_running_a_gateway_needs(base, command):
     assert 'install "agent-connector-gateway[' in ended.stderr
 
 
-def test_the_shipped_kinds_are_there(installed, tmp_path):
+def test_the_shipped_kinds_are_installed(installed, tmp_path):
     output = subprocess.run(
         [str(installed / "gateway"), "types", "-o", "json"], cwd=tmp_path, check=True, capture_output=True, text=True
     ).stdout
@@ -155,7 +159,7 @@ def test_the_shipped_kinds_are_there(installed, tmp_path):
     assert "support-desk" in output
 
 
-async def test_the_wheel_runs_the_whole_gateway_which_finds_itself_well(installed, short_directory):
+async def test_the_wheel_runs_the_whole_gateway_and_its_health_checks_pass(installed, short_directory):
     folder = short_directory / "wheel"
     folder.mkdir()
 

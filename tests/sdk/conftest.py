@@ -19,7 +19,7 @@ OAUTH = {"access_token": "t", "refresh_token": "refresh", "client_id": "app", "c
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind as we and as the SDK call it, and credentials that the sandbox takes."""
+    """The names of a kind in the gateway and in the SDK, and credentials that the sandbox accepts."""
 
     name: str
     slug: str
@@ -54,7 +54,7 @@ SLUGS = {kind.name: kind.slug for kind in KINDS}
 
 @pytest.fixture(scope="session")
 async def gateway(running: Running) -> AsyncIterator[Gateway]:
-    """Our own client, for what the SDK has no call for."""
+    """The gateway's own client, for calls that the SDK lacks."""
     async with Gateway(running.base_url, running.client_id, running.client_secret, WORKSPACE) as opened:
         yield opened
 
@@ -70,7 +70,7 @@ async def connectors(gateway: Gateway) -> dict[str, Connector]:
 
 @pytest.fixture(scope="session", autouse=True)
 def sdk_environment(running: Running) -> Iterator[None]:
-    """What points the SDK at us."""
+    """The environment variables with which the SDK calls the gateway."""
     variables = {
         "SDK_DEV_ADP_API_HOST": running.base_url,
         "AIRBYTE_CLIENT_ID": running.client_id,
@@ -87,7 +87,7 @@ def sdk_environment(running: Running) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 async def typed(connectors: dict[str, Connector]) -> AsyncIterator[Any]:
-    """`typed("support-desk")`: the SDK's own class for a kind, which takes it seconds to read, so once for all."""
+    """`typed("support-desk")`: the SDK's class for a kind; opened once, because the SDK takes seconds to load it."""
     from airbyte_agent_sdk import connect
 
     @cache
@@ -103,7 +103,7 @@ async def typed(connectors: dict[str, Connector]) -> AsyncIterator[Any]:
 
 @pytest.fixture
 async def executor(connectors: dict[str, Connector]) -> AsyncIterator[Any]:
-    """`executor("support-desk")`: the SDK's executor that knows no kind, closed in the end."""
+    """`executor("support-desk")`: the SDK's executor for any kind; it is closed after the test."""
     from airbyte_agent_sdk.executor.hosted_executor import HostedExecutor
 
     opened = []

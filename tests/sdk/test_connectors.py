@@ -9,7 +9,7 @@ from tests.sdk.conftest import KINDS, NOT_INSTALLED
 
 exceptions = pytest.importorskip("airbyte_agent_sdk.http.exceptions", reason=NOT_INSTALLED)
 CATALOG = shipped_catalog()
-#: kind → an entity that can be listed by the typed class, its params, the param of get and the member it takes
+#: kind, an entity of its typed class, params of list, the param of get, and the member with its value
 READS = [
     ("confluence", "pages", {"limit": 2}, "id", "id"),
     ("gmail", "threads", {"max_results": 2}, "thread_id", "id"),
@@ -44,7 +44,7 @@ async def test_a_kind_is_healthy(typed, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-async def test_a_kind_tells_an_agent_how_to_use_it(typed, kind):
+async def test_a_kind_has_documents_for_agents(typed, kind):
     connector = typed(kind.name)
 
     inspected = await connector.inspect_connector()
@@ -57,7 +57,7 @@ async def test_a_kind_tells_an_agent_how_to_use_it(typed, kind):
 
 
 @pytest.mark.parametrize(("kind", "entity", "params", "named", "member"), READS, ids=lambda value: str(value)[:20])
-async def test_a_typed_list_and_a_typed_get_are_read(typed, kind, entity, params, named, member):
+async def test_records_are_read_with_typed_list_and_get(typed, kind, entity, params, named, member):
     operations, required = getattr(typed(kind), entity), CATALOG.kind(kind).operation(entity, "get").action.required
     shared = {name: value for name, value in params.items() if name in required}
 
@@ -76,7 +76,7 @@ def _member(record: Any, name: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", list(CATALOG), ids=lambda kind: kind.name)
-async def test_every_list_takes_the_limit_that_a_check_sends(subtests, executor, kind):
+async def test_every_list_accepts_the_limit_of_a_check(subtests, executor, kind):
     opened = executor(kind.name)
     for operation in kind.operations.values():
         if operation.action_id != "list":
@@ -153,7 +153,7 @@ async def test_a_message_is_posted_edited_and_removed(typed):
     assert removed is not None
 
 
-async def test_a_task_is_made_changed_and_deleted(typed):
+async def test_a_task_is_created_changed_and_deleted(typed):
     work = typed("work-management")
     workspace = (await work.workspaces.list(limit=1)).data[0].gid
 
@@ -175,7 +175,7 @@ async def test_an_issue_is_reported_and_assigned(typed):
     assert assigned["issue"]["title"] == "Login fails again"
 
 
-async def test_a_product_is_made_and_put_on_sale(typed):
+async def test_a_product_is_created_and_activated(typed):
     shop = typed("shopify")
 
     made = await shop.products.create(product={"title": "Summer shirt"})
@@ -186,7 +186,7 @@ async def test_a_product_is_made_and_put_on_sale(typed):
     assert changed["product"]["status"] == "ACTIVE"
 
 
-async def test_a_customer_is_made_changed_and_deleted(typed):
+async def test_a_customer_is_created_changed_and_deleted(typed):
     payments = typed("stripe")
     made = await payments.customers.create(email="ada@example.com", metadata={"tier": "gold"})
     changed = await payments.customers.update(id=made["id"], name="Ada")
@@ -195,7 +195,7 @@ async def test_a_customer_is_made_changed_and_deleted(typed):
     assert changed["name"] == "Ada"
 
 
-async def test_a_contact_is_made_and_noted(typed):
+async def test_a_contact_is_created_with_a_note(typed):
     messenger = typed("intercom")
 
     made = await messenger.contacts.create(role="user", email="ada@example.com")
@@ -205,7 +205,7 @@ async def test_a_contact_is_made_and_noted(typed):
     assert note["body"] == "Called."
 
 
-async def test_fields_are_picked_and_left_out(executor):
+async def test_fields_are_selected_and_excluded(executor):
     picked = await executor("support-desk").execute(
         "tickets", "list", params={"per_page": 1}, select_fields=["id", "via.channel"]
     )
@@ -215,7 +215,7 @@ async def test_fields_are_picked_and_left_out(executor):
     assert "url" not in left.data[0]
 
 
-async def test_long_texts_are_cut_when_asked(executor):
+async def test_long_texts_can_be_truncated(executor):
     desk = executor("support-desk")
     text = "word " * 1000
     made = await desk.execute("tickets", "create", params={"ticket": {"subject": "Long", "comment": {"body": text}}})
@@ -225,7 +225,7 @@ async def test_long_texts_are_cut_when_asked(executor):
     assert len(cut.data["description"]) <= len(text)
 
 
-async def test_the_search_of_the_application_goes_by_both_names(executor):
+async def test_the_search_of_the_application_has_two_names(executor):
     params = {"limit": 2, "filterGroups": []}
 
     by_ours = await executor("crm-records").execute("contacts", "api_search", params=params)

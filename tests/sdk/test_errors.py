@@ -1,4 +1,4 @@
-"""The SDK's error classes, with messages that say how to mend it."""
+"""The SDK's error classes, with messages that say how to fix the error."""
 
 import pytest
 
@@ -9,20 +9,20 @@ sdk = pytest.importorskip("airbyte_agent_sdk", reason=NOT_INSTALLED)
 exceptions = pytest.importorskip("airbyte_agent_sdk.http.exceptions", reason=NOT_INSTALLED)
 
 
-#: of all kinds the one that the SDK reads soonest: it takes seconds for others, for each connector anew
+#: the kind that the SDK loads fastest: others take seconds for each connector
 KIND = next(kind for kind in KINDS if kind.name == "incident-management")
 
 
 @pytest.fixture
 async def fault(running):
-    """`await fault(status=429)`: what the sandbox does wrong next."""
+    """`await fault(status=429)`: sets a fault of the sandbox."""
     async with faults(running.sandbox_url, kind=KIND.name) as arm:
         yield arm
 
 
 @pytest.fixture
 async def incidents(gateway):
-    """A connector of its own for each test: what a fault teaches the gateway of one stays with that one."""
+    """A new connector for each test, because the gateway keeps rate limits for each connector."""
     made = await gateway.connectors.create(KIND.name, KIND.credentials)
     opened = sdk.connect(KIND.slug, connector_id=made.id)
     yield opened
@@ -42,7 +42,7 @@ async def incidents(gateway):
         (("tickets", "context_store_sql_query"), {"sql": "SELECT 1"}, "no action 'context_store_sql_query'"),
     ],
 )
-async def test_what_is_wrong_with_a_call_is_said(executor, operation, params, message):
+async def test_an_invalid_call_is_an_error_with_the_fault(executor, operation, params, message):
     with pytest.raises(exceptions.ConnectorValidationError) as raised:
         await executor("support-desk").execute(*operation, params=params)
 
@@ -50,23 +50,23 @@ async def test_what_is_wrong_with_a_call_is_said(executor, operation, params, me
     assert message in str(raised.value)
 
 
-async def test_a_record_that_is_not_there_is_a_404(typed):
+async def test_an_unknown_record_is_a_404(typed):
     with pytest.raises(exceptions.HTTPStatusError) as raised:
         await typed(KIND.name).users.get(id="nobody")
 
     assert raised.value.status_code == 404
 
 
-async def test_a_connector_that_is_not_there_is_a_404(executor):
-    gone = executor("support-desk", connector_id="00000000-0000-0000-0000-000000000000")
+async def test_an_unknown_connector_is_a_404(executor):
+    missing = executor("support-desk", connector_id="00000000-0000-0000-0000-000000000000")
 
     with pytest.raises(exceptions.HTTPStatusError) as raised:
-        await gone.execute("tickets", "list")
+        await missing.execute("tickets", "list")
 
     assert raised.value.status_code == 404
 
 
-async def test_a_rate_limit_says_when_to_come_back(incidents, fault):
+async def test_a_rate_limit_has_its_retry_after(incidents, fault):
     await fault(entity="severities", status=429, headers={"Retry-After": "17"}, times=1)
 
     with pytest.raises(exceptions.RateLimitError) as raised:
@@ -85,15 +85,15 @@ async def test_a_failing_application_is_a_status_error(incidents, fault):
 
 
 async def test_an_unknown_client_is_an_authentication_error(executor):
-    stranger = executor("support-desk", airbyte_client_secret="wrong")
+    unknown = executor("support-desk", airbyte_client_secret="wrong")
 
     with pytest.raises(exceptions.AuthenticationError) as raised:
-        await stranger.execute("tickets", "list")
+        await unknown.execute("tickets", "list")
 
     assert raised.value.status_code == 401
 
 
-async def test_an_unhealthy_connector_says_why(incidents, fault):
+async def test_the_check_of_an_unhealthy_connector_has_the_error(incidents, fault):
     await fault(entity="users", status=500)
 
     health = await incidents.check()

@@ -1,4 +1,4 @@
-"""Jobs through the chain of redirects, and files in chunks."""
+"""Jobs, which the SDK follows by redirects, and files in chunks."""
 
 import base64
 import hashlib
@@ -13,7 +13,7 @@ exceptions = pytest.importorskip("airbyte_agent_sdk.http.exceptions", reason=NOT
 
 @pytest.fixture
 async def file(running):
-    """A file of the sandbox: its id, which is its size too, and its SHA-256."""
+    """A file of the sandbox: its id, which is also its size, and its SHA-256."""
     size = 150_000
     async with aiohttp.ClientSession(running.sandbox_url) as sandbox, sandbox.get(f"/_sandbox/files/{size}") as answer:
         return size, (await answer.json())["sha256"]
@@ -55,7 +55,7 @@ async def test_a_file_is_read_in_chunks(typed, file):
     assert chunk["next_range_header"] is None
 
 
-async def test_a_chunk_says_what_it_is(typed, file):
+async def test_a_chunk_describes_its_range(typed, file):
     chunk = await typed("support-desk").attachments.download_base64(str(file[0]))
 
     assert chunk["encoding"] == "base64"
@@ -70,6 +70,6 @@ async def test_a_plain_download_is_json_too(typed, file):
     assert chunk["encoding"] == "base64"
 
 
-async def test_an_open_range_is_refused_in_words(typed, file):
+async def test_an_open_range_is_refused_with_a_message(typed, file):
     with pytest.raises(exceptions.ConnectorValidationError, match="range"):
         await typed("support-desk").attachments.download_text(str(file[0]), range_header="bytes=0-")

@@ -1,4 +1,4 @@
-"""Looking connectors up, and what is told when there is none or more than one."""
+"""Looking up connectors, and the errors if there is none or more than one."""
 
 from uuid import uuid4
 
@@ -23,7 +23,7 @@ async def workspace():
 
 @pytest.fixture
 async def elsewhere(running):
-    """Our client in a workspace that nobody else uses."""
+    """The gateway's client in a new workspace."""
     name = f"w-{uuid4().hex[:8]}"
     async with Gateway(running.base_url, running.client_id, running.client_secret, name) as opened:
         yield opened
