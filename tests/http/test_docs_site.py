@@ -144,7 +144,7 @@ async def test_a_search_shows_what_was_asked_for_as_text(api):
     html = (await api.get("/docs/search", params={"q": "<script>alert(1)</script>"})).body.decode()
 
     assert "<script>alert" not in html
-    assert "No page holds all of these words" in html
+    assert "No page has all of these words" in html
 
 
 def test_markdown_becomes_links_of_the_site_tabs_and_tables_that_scroll():

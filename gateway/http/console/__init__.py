@@ -1,1 +1,1 @@
-"""The console's pages: each shows what a use case of the public contract answers, and sends forms to one."""
+"""The console: its pages show the results of the API's use cases, and its forms call them."""

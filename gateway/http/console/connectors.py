@@ -1,4 +1,4 @@
-"""Connectors in the console: their list, their state and the actions on them."""
+"""Connectors in the console: list, state and actions."""
 
 from urllib.parse import urlencode
 from uuid import UUID
@@ -20,14 +20,14 @@ from gateway.identity.model import Scope
 from gateway.jobs.model import JobFilter
 
 _PAGE = "/console/connectors"
-#: connectors on a page, and workspaces that are suggested
+#: maximum connectors of a page, and maximum suggested workspaces
 _LIMIT = 100
-#: calls, requests and jobs that the page of a connector shows
+#: maximum calls, requests and jobs on the page of a connector
 _RECENT = 10
 
 
 async def list_connectors(request: web.Request) -> web.Response:
-    """GET /console/connectors: those that match the filters, with their last use and their errors."""
+    """GET /console/connectors: the connectors that match the filters, with their last use and errors."""
     services, caller = request.app[SERVICES], request[CALLER]
     chosen = {name: request.query.get(name, "").strip() for name in ("query", "kind", "status", "workspace")}
     found = await services.connector_service.find(
@@ -67,13 +67,13 @@ async def connect(request: web.Request) -> web.Response:
     fields, services = await read_console_form(request), request.app[SERVICES]
     workspace = name_in(fields, "workspace_name")
     if not workspace:
-        raise MalformedRequest("name the workspace that the application is for")
+        raise MalformedRequest("enter the workspace of the new connector")
     link = await services.connect_links.create(request[CALLER], workspace, None, None, None, MAX_LINK_SECONDS)
     return see_other(link.url)
 
 
 async def change_connector(request: web.Request) -> web.Response:
-    """POST /console/connectors/{connector_id}: rename it, or switch it on or off."""
+    """POST /console/connectors/{connector_id}: rename, enable or disable it."""
     fields, connector_id = await read_console_form(request), path_id(request, "connector_id")
     status = fields.get("status")
     await request.app[SERVICES].connector_service.change(
@@ -97,7 +97,7 @@ async def renew_connector(request: web.Request) -> web.Response:
 
 
 async def check_connector(request: web.Request) -> web.Response:
-    """POST …/{connector_id}/check: ask the application now."""
+    """POST …/{connector_id}/check: check the credentials at the application."""
     await read_console_form(request)
     record = await _record(request)
     try:
@@ -110,7 +110,7 @@ async def check_connector(request: web.Request) -> web.Response:
 
 
 async def synchronize(request: web.Request) -> web.Response:
-    """POST …/{connector_id}/synchronize: bring the copies up to date now."""
+    """POST …/{connector_id}/synchronize: synchronize the chosen copies now; all if none is chosen."""
     fields, services = await read_console_form(request), request.app[SERVICES]
     record = await services.connectors.get(request[CALLER], path_id(request, "connector_id"))
     names = chosen_in(fields, "entity:") or None
@@ -119,10 +119,10 @@ async def synchronize(request: web.Request) -> web.Response:
 
 
 async def delete_connector(request: web.Request) -> web.Response:
-    """POST …/{connector_id}/delete: it, its records, results and secrets."""
+    """POST …/{connector_id}/delete: delete it with its records, results and secrets."""
     fields, record = await read_console_form(request), await _record(request)
     if fields.get("name") != record.name:
-        return await _shown(request, record, problem=f"Write its name, {record.name}, to delete it.")
+        return await _shown(request, record, problem=f"Enter its name, {record.name}, to delete it.")
     job = await request.app[SERVICES].deletion.delete_connector(request[CALLER], UUID(record.id), request[REQUEST_ID])
     return see_other(f"/console/jobs/{job.id}")
 

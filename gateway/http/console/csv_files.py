@@ -1,4 +1,4 @@
-"""Tables as CSV files (RFC 4180) that spreadsheets open safely."""
+"""Tables as CSV files (RFC 4180) without formulas that a spreadsheet would run."""
 
 import csv
 import io
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from aiohttp import web
 
-#: first characters of cells that spreadsheets run as formulas
+#: first characters of a cell that a spreadsheet runs as a formula
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_response(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> web.Response:
-    """The rows as a file to be downloaded under a name."""
+    """The rows as a file that the browser downloads under the name."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(columns)
@@ -21,6 +21,6 @@ def csv_response(name: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 
 def _cell(value: object) -> str:
-    """The value as text; a quote before what a spreadsheet would run as a formula."""
+    """The value as text, with a quote before a formula."""
     text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -13,7 +13,7 @@ _PAGE, _LIMIT = "/console/grants", 50
 
 
 async def list_grants(request: web.Request) -> web.Response:
-    """GET /console/grants: which hosts may act for whom."""
+    """GET /console/grants: the hosts that people gave access, and configurations for hosts."""
     services, cursor = request.app[SERVICES], request.query.get("cursor")
     page = await services.authorization.grants(request[CALLER], cursor, _LIMIT)
     return console_page(
@@ -27,7 +27,7 @@ async def list_grants(request: web.Request) -> web.Response:
 
 
 async def revoke_grant(request: web.Request) -> web.Response:
-    """POST /console/grants/{grant_id}/revoke: the host loses its access at once."""
+    """POST /console/grants/{grant_id}/revoke: revoke a grant and its tokens."""
     await read_console_form(request)
     authorization = request.app[SERVICES].authorization
     await authorization.revoke(request[CALLER], path_id(request, "grant_id"))

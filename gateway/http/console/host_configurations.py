@@ -1,4 +1,4 @@
-"""Configurations that connect an agent's host to the gateway over Streamable HTTP, for people to paste. Pure."""
+"""Configurations that connect agents' hosts to the gateway, for people to paste. Pure."""
 
 import json
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ class HostConfiguration:
     """The configuration of one host."""
 
     name: str
-    #: the file, or where else the text belongs
+    #: the file or the settings that the text belongs to
     place: str
     text: str
 
 
 def host_configurations(base_url: str) -> list[HostConfiguration]:
-    """One for each usual host; they sign in by OAuth, so that none holds a secret."""
+    """A configuration for each common host. They have no secrets, because hosts sign in by OAuth, except over stdio."""
     url = f"{base_url}/mcp"
     return [
         HostConfiguration("Claude Code", "In a terminal", f"claude mcp add --transport http gateway {url}"),

@@ -1,4 +1,4 @@
-"""Jobs in the console: followed live, understood when they failed, canceled and run again."""
+"""Jobs in the console: list, live progress, errors, cancelling and running again."""
 
 import contextlib
 import json
@@ -29,11 +29,11 @@ from gateway.jobs.tasks import BATCH, has_file, is_retryable
 from gateway.telemetry.logs import without_secrets
 
 _PAGE = "/console/jobs"
-#: jobs on a page, and records of a result that are shown
+#: maximum jobs of a page, and maximum records of a result on its page
 _LIMIT, _RECORDS = 50, 50
-#: changes of state that a job's history shows
+#: maximum changes of state in a job's history
 _STEPS = 100
-#: bytes of a batch's result that are searched for operations that did not succeed
+#: maximum bytes of a batch's result that are searched for operations that did not succeed
 _SCANNED = 32 << 20
 
 
@@ -65,7 +65,7 @@ async def list_jobs(request: web.Request) -> web.Response:
 
 
 def _status_filters(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
-    """A link for each status, beside the other filters that were chosen."""
+    """A link for each status, which keeps the other filters."""
     others = {name: value for name, value in chosen.items() if name != "status" and value}
     return [
         ("all", f"?{urlencode(others)}"),
@@ -79,7 +79,7 @@ def _may_retry(job: JobSummary) -> bool:
 
 
 async def show_job(request: web.Request) -> web.Response:
-    """GET /console/jobs/{job_id}: the whole page, or its changing part for a page that follows."""
+    """GET /console/jobs/{job_id}: the page, or for htmx only the part that changes."""
     job = await _job(request)
     template = "job_part.html" if "HX-Request" in request.headers else "job.html"
     return console_page(request, template, active="jobs", **await _context(request, job))
@@ -94,7 +94,7 @@ async def cancel_job(request: web.Request) -> web.Response:
 
 
 async def retry_job(request: web.Request) -> web.Response:
-    """POST /console/jobs/{job_id}/retry: as a new job; what may have been done only when that is confirmed."""
+    """POST /console/jobs/{job_id}/retry: run it again as a new job; an `unknown` job needs the confirmation."""
     fields, job = await read_console_form(request), await _job(request)
     again = await request.app[SERVICES].job_control.retry(
         request[CALLER], job, confirm=fields.get("confirm") == "yes", request_id=request[REQUEST_ID]
@@ -103,7 +103,7 @@ async def retry_job(request: web.Request) -> web.Response:
 
 
 async def retry_jobs(request: web.Request) -> web.Response:
-    """POST /console/jobs/retry: the chosen failed or canceled jobs, each as a new job."""
+    """POST /console/jobs/retry: run the chosen failed or canceled jobs again, each as a new job."""
     fields, caller = await read_console_form(request), request[CALLER]
     services = request.app[SERVICES]
     for job_id in filter(None, map(id_of, chosen_in(fields, "job:"))):
@@ -156,7 +156,7 @@ async def _connector(request: web.Request, job: JobSummary) -> Connector | None:
 
 
 def _shown_params(params: Mapping[str, Any]) -> str:
-    """The params as JSON; what looks like a credential is masked."""
+    """The params as JSON, with likely credentials masked."""
     return without_secrets(json.dumps(params, indent=2, ensure_ascii=False)) if params else ""
 
 
@@ -170,7 +170,7 @@ class _BatchLine(msgspec.Struct):
 
 
 async def _not_succeeded(result: JobResult) -> tuple[list[str], list[list[str]], bool]:
-    """The first operations of a batch that did not succeed, as a table."""
+    """The first operations of a batch that did not succeed: columns, rows, and whether there are more."""
     found: list[_BatchLine] = []
     counts, size = result.head["result"], 0
     number = counts["total"] - counts["succeeded"]
@@ -190,7 +190,7 @@ async def _not_succeeded(result: JobResult) -> tuple[list[str], list[list[str]],
 
 
 async def _is_partial(request: web.Request, job: JobSummary) -> bool:
-    """Whether a job succeeded though some of its items failed."""
+    """Whether a job succeeded, but some of its items failed."""
     if job.status is not JobStatus.SUCCEEDED or not job.has_result:
         return False
     try:
@@ -202,7 +202,7 @@ async def _is_partial(request: web.Request, job: JobSummary) -> bool:
 
 
 async def _result(request: web.Request, job: JobSummary) -> tuple[list[str], list[list[str]], bool]:
-    """The first records of a result as a table; a file has none."""
+    """The first records of a result: columns, rows, and whether there are more. A stored file has no records."""
     if has_file(job):
         return [], [], False
     try:

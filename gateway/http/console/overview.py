@@ -1,4 +1,4 @@
-"""The console's first page: connectors, calls over time, the queue, workers, freshness; and the health of it all."""
+"""The console's overview (connectors, calls over time, jobs, copies) and its health page."""
 
 import json
 from datetime import timedelta
@@ -17,7 +17,7 @@ from gateway.jobs.model import JobFilter
 from gateway.monitoring.organization_health import NEEDED, organization_checks
 from gateway.monitoring.statistics import read_own_copies, read_work_in_progress
 
-#: connectors to authorize again, and webhooks that the gateway disabled, that are named
+#: maximum connectors that must be authorized again, and disabled webhooks, on the overview
 _ATTENTION = 20
 #: prefixes of audit names that are not operations of applications
 _ADMINISTRATION = (
@@ -33,9 +33,11 @@ _ADMINISTRATION = (
     "webhook.",
     "workspace.",
 )
-#: jobs and requests that are shown, and entries of the audit log among which the first call is looked for
-_RECENT, _LOOKED_AT = 8, 50
-#: spans that the plots show: name → how far back, and the seconds between points
+#: maximum jobs and requests of each list
+_RECENT = 8
+#: maximum audit entries that are searched for the first call
+_SEARCHED_ENTRIES = 50
+#: time spans of the plots: name → length, and the seconds between points
 _SPANS = {
     "hour": (timedelta(hours=1), 60),
     "day": (timedelta(days=1), 1200),
@@ -44,7 +46,7 @@ _SPANS = {
 
 
 async def show_missing(request: web.Request) -> web.Response:
-    """GET /console/…: an unknown page; the address with a slash at the end leads to the console."""
+    """GET /console/…: 404 for an unknown page; `/console/` redirects to `/console`."""
     if not request.match_info["page"]:
         return see_other("/console")
     return console_page(request, "missing.html", heading="There is no such page", status=404)
@@ -100,10 +102,12 @@ async def overview(request: web.Request) -> web.Response:
 
 
 async def _first_steps(request: web.Request, *, is_connected: bool) -> dict[str, bool] | None:
-    """The first steps and whether each is done; None for an organization that has done them or has called much."""
+    """The first steps, and whether each is done; None if all are done, or if the organization made many calls."""
     caller, services = request[CALLER], request.app[SERVICES]
     entries = await services.audit.find(
-        caller.organization_id, EntryFilter(outcome="succeeded", workspaces=caller.client.workspaces), limit=_LOOKED_AT
+        caller.organization_id,
+        EntryFilter(outcome="succeeded", workspaces=caller.client.workspaces),
+        limit=_SEARCHED_ENTRIES,
     )
     grants = await services.authorization.grants(caller, None, 1)
     steps = {
@@ -111,11 +115,11 @@ async def _first_steps(request: web.Request, *, is_connected: bool) -> dict[str,
         "try": any(not entry.what.startswith(_ADMINISTRATION) for entry in entries),
         "agent": bool(grants.data),
     }
-    return None if all(steps.values()) or len(entries) == _LOOKED_AT else steps
+    return None if all(steps.values()) or len(entries) == _SEARCHED_ENTRIES else steps
 
 
 async def health(request: web.Request) -> web.Response:
-    """GET /console/health: what keeps the gateway from working for this organization, and its own jobs and copies."""
+    """GET /console/health: checks of the gateway, and the organization's own jobs and copies."""
     services, organization_id = request.app[SERVICES], request[CALLER].organization_id
     in_progress = await read_work_in_progress(services.database, organization_id)
     readiness = await request.app[READINESS]()

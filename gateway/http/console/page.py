@@ -13,7 +13,7 @@ from gateway.http.keys import CALLER, PAGES, SERVICES, SESSION
 from gateway.http.pages.rendering import html_response
 from gateway.identity.model import id_of
 
-#: connectors of each kind that a page offers to choose from
+#: maximum connectors of each kind in a choice
 _CHOICES = 50
 
 NAVIGATION = (
@@ -34,7 +34,7 @@ NAVIGATION = (
 def console_page(
     request: web.Request, template: str, *, active: str = "", status: int = 200, **context: Any
 ) -> web.Response:
-    """A page, or a part of one, for who is signed in."""
+    """A page, or a part of a page, for the signed-in client."""
     caller, pages = request[CALLER], request.app[PAGES]
     html = pages.render(
         f"console/{template}",
@@ -49,7 +49,7 @@ def console_page(
 
 
 async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> list[Connector]:
-    """The latest connectors of each kind, and the one that is chosen, in the order of their creation."""
+    """The latest connectors of each kind and the chosen one, the oldest first."""
     connectors, caller = request.app[SERVICES].connector_service, request[CALLER]
     offered = {each.id: each for each in await connectors.latest_of_each_kind(caller, _CHOICES)}
     if chosen_id is not None and str(chosen_id) not in offered:
@@ -59,12 +59,12 @@ async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> 
 
 
 async def connectors_by_id(request: web.Request, ids: Iterable[UUID | str | None]) -> dict[str, Connector]:
-    """The connectors that the caller sees among these ids, which may be of other things or of deleted ones."""
+    """The connectors with these ids that the caller can access; other and deleted ids are ignored."""
     wanted = [each for each in {id_of(str(each)) for each in ids} if each is not None]
     found = await request.app[SERVICES].connector_service.find(request[CALLER], None, None, ids=wanted)
     return {each.id: each for each in found.data}
 
 
 def see_other(location: str) -> web.Response:
-    """On to a page after a form, so that loading it again sends nothing."""
+    """A redirect to a page after a form, so that reloading the page does not send the form again."""
     return web.Response(status=303, headers={"Location": location, "Cache-Control": "no-store"})

@@ -1,4 +1,4 @@
-"""The playground: find an operation, fill in its form, see what it would send, run it, take the call along."""
+"""The playground: find an operation, fill in its form, see its requests, run it, and copy the call as code."""
 
 import json
 import shlex
@@ -22,14 +22,14 @@ from gateway.operation_search.entries import OperationEntry, entry_of
 from gateway.operation_search.signatures import signature_of
 from gateway.operations.call import Accepted, OperationCall
 
-#: operations that are offered, and characters of an answer that are shown
+#: maximum operations in the list, and maximum characters of a response on the page
 _LIMIT, _SHOWN = 8, 20_000
 _EXECUTE = "/api/v1/integrations/connectors/{connector_id}/execute"
 _NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "rows", "next"))
 
 
 async def show_playground(request: web.Request) -> web.Response:
-    """GET /console/playground: operations for a task in plain words, and the form of the one that was chosen."""
+    """GET /console/playground: operations for a task in plain words, and the form of the chosen one."""
     query, services = request.query.get("query", ""), request.app[SERVICES]
     chosen_id = id_of(request.query.get("connector"))
     records = await connectors_to_choose(request, chosen_id)
@@ -50,7 +50,7 @@ async def show_playground(request: web.Request) -> web.Response:
 
 
 def _applications(catalog: Catalog, connected: Collection[str]) -> list[dict[str, Any]]:
-    """The applications to browse, those that are connected first."""
+    """The applications to browse, connected ones first."""
     return sorted(
         (
             {"kind": kind.name, "application": kind.spec.application, "is_connected": kind.name in connected}
@@ -61,7 +61,7 @@ def _applications(catalog: Catalog, connected: Collection[str]) -> list[dict[str
 
 
 def _browsed(catalog: Catalog, kind_name: str | None) -> dict[str, Any] | None:
-    """The operations of an application by entity, for a reader who does not search."""
+    """The operations of an application by entity; None without an application."""
     if not kind_name:
         return None
     kind = catalog.kind(kind_name)
@@ -70,7 +70,7 @@ def _browsed(catalog: Catalog, kind_name: str | None) -> dict[str, Any] | None:
 
 
 async def run_operation(request: web.Request) -> web.Response:
-    """POST /console/playground: run the operation, or show what it would send."""
+    """POST /console/playground: run the operation, or show the requests that it would send."""
     fields, services = await read_console_form(request), request.app[SERVICES]
     entry = entry_of(services.catalog, fields.get("operation", ""))
     record = await services.connector_service.get(request[CALLER], _connector_id(fields))
@@ -147,7 +147,7 @@ def _chosen(
     shown: dict[str, Any] | None = None,
     error: GatewayError | None = None,
 ) -> dict[str, Any]:
-    """The chosen operation; empty before one is chosen."""
+    """The template's values for the chosen operation; `operation` is None before one is chosen."""
     if entry is None:
         return {"operation": None}
     able = [each for each in records if each.kind == entry.kind.name]
@@ -164,7 +164,7 @@ def _chosen(
 
 
 def _snippets(request: web.Request, entry: OperationEntry, record: Connector, params: dict[str, Any]) -> dict[str, str]:
-    """The same call as it is written elsewhere."""
+    """The call with curl, in Python, TypeScript and on the command line."""
     from gateway.http.openapi.samples import typescript_call  # few requests need it
 
     body = {"entity": entry.entity_id, "action": entry.action_id, "params": params}

@@ -1,4 +1,4 @@
-"""Redirects to the sign-in provider and back, bound to one browser, by a page that works without scripts."""
+"""The page that leads a browser to the sign-in provider; it works without scripts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from gateway.http.keys import PAGES, SERVICES
 from gateway.http.pages.rendering import html_response
 from gateway.identity.tokens import new_secret
 
-#: binds a sign-in to the browser that goes to the provider. Lax, because it returns by a navigation from that site.
+#: binds a sign-in to one browser; Lax, because the browser returns by a navigation from the provider's site
 SIGN_IN_BROWSER = HostCookie("gateway-sign-in", SIGN_IN_SECONDS)
 
 
@@ -23,13 +23,12 @@ def sign_in_ways(request: web.Request) -> dict[str, Any]:
 
 
 async def leave_for_provider(request: web.Request, purpose: Mapping[str, Any]) -> web.Response:
-    """The page that leads on to the provider; it comes back in this browser alone.
+    """The page that leads to the provider; only this browser can finish the sign-in.
 
-    Each one is stored until it comes back or expires, so an address begins a limited number of them. Raises
-    RateLimited and ProviderUnavailable.
+    Pending sign-ins are stored, so their number per IP address is limited. Raises RateLimited and ProviderUnavailable.
 
-    A page and no redirect: browsers hold a redirect after a form to the page's policy, and who knows where else the
-    provider leads.
+    It is a page instead of a redirect: browsers apply the form's policy to redirects, and the provider may redirect to
+    further origins.
     """
     await request.app[SERVICES].attempts.require("sign-in at the provider", request.remote or "")
     browser = SIGN_IN_BROWSER.secret(request) or new_secret()

@@ -1,4 +1,4 @@
-"""Searching the copy, and the audit log, in the console."""
+"""The search of the synchronized copy, and the audit log, in the console."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,12 +28,14 @@ from gateway.kinds.search_operators import CONDITIONS, Operator
 from gateway.operations.call import OperationCall
 
 _LIMIT = 50
-#: conditions of a search, and records and columns of its CSV file
-_MAX_CONDITIONS, _MAX_RECORDS, _MAX_COLUMNS = 6, 1000, 100
+#: maximum conditions of a search
+_MAX_CONDITIONS = 6
+#: maximum records and columns of its CSV file
+_MAX_RECORDS, _MAX_COLUMNS = 1000, 100
 
 
 async def search_copy(request: web.Request) -> web.Response:
-    """GET /console/search: build a filter of several conditions, see it as JSON, and what it finds."""
+    """GET /console/search: a form for several conditions, the search as JSON, and the matching records."""
     search = await _search_of(request)
     result: dict[str, Any] = {"columns": [], "rows": [], "documents": [], "meta": None, "error": None}
     if search.call is not None and "field" in request.query:
@@ -57,7 +59,7 @@ async def search_copy(request: web.Request) -> web.Response:
 
 
 async def export_search(request: web.Request) -> web.Response:
-    """GET /console/search.csv: what a search finds, at most 1,000 records, with all their members."""
+    """GET /console/search.csv: the matching records, at most 1,000, with up to 100 members."""
     search = await _search_of(request)
     if search.call is None:
         raise InvalidParams("choose a connector and an entity to search")
@@ -74,10 +76,10 @@ class _Search:
 
     records: list[Connector]
     record: Connector | None
-    #: entity → the fields that it can be searched by
+    #: entity → the fields that searches can use
     searched: dict[str, list[str]]
     entity: str | None
-    #: field, operator and value of each condition that is complete
+    #: field, operator and value of each complete condition
     conditions: list[tuple[str, str, str]]
     call: OperationCall | None
 
@@ -92,7 +94,7 @@ async def _search_of(request: web.Request) -> _Search:
         for name, entity in (kind.spec.entities.items() if kind else ())
         if entity.search is not None
     }
-    # The entity with the most fields is the one that people look for: tickets rather than their attachments.
+    # Preselect the entity with the most fields: tickets rather than their attachments.
     richest = max(searched, key=lambda name: len(searched[name]), default=None)
     entity = query.get("entity") if query.get("entity") in searched else richest
     given = zip(query.getall("field", []), query.getall("operator", []), query.getall("value", []), strict=False)
@@ -110,7 +112,7 @@ def _params(conditions: Sequence[tuple[str, str, str]], cursor: str | None) -> d
 
 
 def _value(operator: str, text: str) -> Any:
-    """A value as it is typed: JSON where it is any, else text; several for `in`."""
+    """A typed value: JSON if it is valid JSON, else text; for `in` the values between commas."""
     if operator == Operator.IN:
         return [_value("eq", part.strip()) for part in text.split(",")]
     try:
@@ -130,14 +132,14 @@ async def _result(request: web.Request, call: OperationCall) -> dict[str, Any]:
     return {"columns": columns, "rows": rows, "documents": documents, "meta": document["meta"], "error": None}
 
 
-#: filters of the audit log, as the query names them
+#: filters of the audit log: members of the query
 _FILTERS = ("connector", "actor", "operation", "target", "outcome", "request_id", "since", "until")
-#: entries of a CSV file
+#: maximum entries of a CSV file
 _MAX_EXPORTED = 10_000
 
 
 async def list_audit(request: web.Request) -> web.Response:
-    """GET /console/audit: who did what to which record, when, with which outcome."""
+    """GET /console/audit: the entries that match the filters, the newest first."""
     services, cursor = request.app[SERVICES], request.query.get("cursor", "")
     filters = {name: request.query.get(name, "").strip() for name in _FILTERS}
     entries = await services.audit.find(
@@ -163,7 +165,7 @@ async def list_audit(request: web.Request) -> web.Response:
 
 
 async def export_audit(request: web.Request) -> web.Response:
-    """GET /console/audit.csv: the entries that the filters let through, at most 10,000, the newest first."""
+    """GET /console/audit.csv: the entries that match the filters, at most 10,000, the newest first."""
     services = request.app[SERVICES]
     filters = {name: request.query.get(name, "").strip() for name in _FILTERS}
     entries = await services.audit.find(
@@ -204,7 +206,7 @@ def _entry_filter(request: web.Request, filters: Mapping[str, str]) -> EntryFilt
 
 
 def _time(text: str) -> datetime | None:
-    """A time as the browser's field writes it, in UTC; raises InvalidParams."""
+    """A time of a `datetime-local` field, in UTC; None for an empty one. Raises InvalidParams."""
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC) if text else None
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Schedules in the console: their next slots and last runs; enabled, run and deleted."""
+"""Schedules in the console: next slots, last runs, and actions."""
 
 import contextlib
 import json
@@ -47,7 +47,7 @@ async def show_schedule(request: web.Request) -> web.Response:
 
 
 async def enable_schedule(request: web.Request) -> web.Response:
-    """POST /console/schedules/{schedule_id}: its slots are run, or not."""
+    """POST /console/schedules/{schedule_id}: enable or disable it."""
     fields, schedule_id = await read_console_form(request), path_id(request, "schedule_id")
     change = {"enabled": fields.get("enabled") == "yes"}
     await request.app[SERVICES].schedules.change(request[CALLER], schedule_id, change)
@@ -55,7 +55,7 @@ async def enable_schedule(request: web.Request) -> web.Response:
 
 
 async def run_schedule(request: web.Request) -> web.Response:
-    """POST /console/schedules/{schedule_id}/run: on to the job."""
+    """POST /console/schedules/{schedule_id}/run: run it now, and redirect to the job."""
     await read_console_form(request)
     schedules, schedule_id = request.app[SERVICES].schedules, path_id(request, "schedule_id")
     job = await schedules.run(request[CALLER], schedule_id, request[REQUEST_ID])
@@ -70,7 +70,7 @@ async def delete_schedule(request: web.Request) -> web.Response:
 
 
 async def _runs(request: web.Request, schedule: ScheduleView) -> list[JobView]:
-    """The jobs of its last runs that are kept, the newest first."""
+    """The jobs of its last runs that are still stored, the newest first."""
     jobs, runs = request.app[SERVICES].jobs, []
     for job_id in schedule.job_ids:
         with contextlib.suppress(NotFound):  # pruned

@@ -1,4 +1,4 @@
-"""The params of an operation as a form for a person, and back. Pure."""
+"""A form for the params of an operation, and the params of a filled-in form. Pure."""
 
 import json
 import math
@@ -8,9 +8,9 @@ from typing import Any
 from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.columns import weight
 
-#: prefix of a param's name, which separates params from the form's other fields
+#: prefix of field names, which separates params from the form's other fields
 PREFIX = "p."
-#: levels of arrays and objects
+#: maximum nesting of arrays and objects
 _MAX_DEPTH = 50
 
 
@@ -20,9 +20,9 @@ def fields_of(
     faults: Sequence[FieldError] = (),
     typed: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """A field for each param, the required ones first; `faults` stand beside them.
+    """A field for each param, the required ones first, with the messages of `faults`.
 
-    They show the `params`, or a form's fields as they were `typed`, right or wrong.
+    The values are those of `params`, or of the form's fields in `typed`, valid or not.
     """
     required = set(schema.get("required", ()))
     errors: dict[str, str] = {}
@@ -46,7 +46,7 @@ def fields_of(
 
 
 def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema with the definition that it refers to."""
+    """The schema, with its `$ref` replaced by the definition."""
     reference = str(schema.get("$ref", "")).removeprefix("#/$defs/")
     if reference not in definitions:
         return schema
@@ -71,13 +71,12 @@ def _group(
         member = resolved(each, definitions)
         address = f"{field['name']}.{name}"
         shown = {} if typed is None else {"value": typed.get(address, "")}
-        error = None
         members.append(
             {
                 "name": address,
                 "label": name,
                 "required": False,
-                "error": error,
+                "error": None,
                 **_control(member, given.get(name)),
                 **shown,
             }
@@ -91,7 +90,7 @@ def _group(
 
 
 def _control(schema: Mapping[str, Any], value: Any) -> dict[str, Any]:
-    """A field of the form: a choice, a number, a text, or JSON for a schema with members."""
+    """The control of a field and its value: a choice, a number, a text, or JSON for objects and arrays."""
     description = str(schema.get("description", ""))
     if "enum" in schema and all(isinstance(each, str | int | bool) for each in schema["enum"]):
         options = ["", *(_text(each) for each in schema["enum"])]
@@ -122,7 +121,7 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def params_of(schema: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
-    """The params that were filled in, by the types of the schema; raises InvalidParams for JSON that is none."""
+    """The params of the filled-in fields, converted by the schema's types; raises InvalidParams for invalid values."""
     texts = {name.removeprefix(PREFIX): text for name, text in fields.items() if name.startswith(PREFIX)}
     faults: list[FieldError] = []
     params: dict[str, Any] = {}
@@ -164,7 +163,7 @@ def _value(schema: Mapping[str, Any], text: str) -> Any:
 
 
 def json_value(text: str) -> Any:
-    """The JSON that a person typed; raises ValueError for other text, or if it is nested too deeply to be shown."""
+    """The JSON in a text; raises ValueError for other text, or if it is nested too deeply."""
     try:
         value = json.loads(text, parse_constant=_no_number)
     except RecursionError as error:
@@ -193,7 +192,7 @@ def _finite(number: float) -> float:
 
 
 def _chosen(schema: Mapping[str, Any], text: str) -> Any:
-    """One of the values of an enum, which need not be text."""
+    """The value of an enum, of any type, with this text; the text if there is none."""
     return next((each for each in schema.get("enum", ()) if _text(each) == text), text)
 
 
@@ -212,7 +211,7 @@ def _text(value: Any) -> str:
 
 
 def table_of(records: Sequence[Any], max_columns: int = 8) -> tuple[list[str], list[list[str]]]:
-    """Columns and rows of records: the members that most of them have, the rest is in their JSON."""
+    """Columns and rows of records: the members that most records have, at most `max_columns`."""
     counts: dict[str, int] = {}
     for record in records:
         if isinstance(record, Mapping):

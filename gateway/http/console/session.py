@@ -1,4 +1,4 @@
-"""The session of who is signed in to the console: its cookie, and the forms that only its own pages can send."""
+"""Console sessions: their cookie, and the protection of their forms against other sites."""
 
 from collections.abc import Mapping
 from urllib.parse import quote
@@ -17,16 +17,16 @@ from gateway.identity.model import Caller
 SESSION_COOKIE = HostCookie("gateway-console", LIFETIME)
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 SIGN_IN = "/console/sign-in"
-#: of this host, as the browser names it; a proxy may have taken off the encryption
+#: schemes of this host's origin in the browser; a proxy may have terminated TLS
 _SCHEMES = ("http", "https")
 
 
 class SignInRequired(GatewayError):
-    """No session; the browser is redirected to the sign-in page."""
+    """The browser has no session; it is redirected to the sign-in page."""
 
 
 class ForeignForm(Forbidden):
-    """A form that no page of the gateway can have sent."""
+    """The form was not sent by a page of the gateway."""
 
     code, title = "foreign_form", "This form cannot be accepted"
 
@@ -42,7 +42,7 @@ async def signed_in(request: web.Request) -> Caller:
 
 
 def sign_in_response(request: web.Request) -> web.Response:
-    """A redirect to the sign-in page, which returns to this page; for a part of a page, of the whole page."""
+    """A redirect to the sign-in page, which returns to this page; for a request of htmx it loads the whole page."""
     location = f"{SIGN_IN}?next={quote(request.path_qs if request.method == 'GET' else '/console')}"
     if "HX-Request" in request.headers:
         return web.Response(headers={"HX-Redirect": location})
@@ -50,15 +50,15 @@ def sign_in_response(request: web.Request) -> web.Response:
 
 
 async def read_console_form(request: web.Request) -> dict[str, str]:
-    """The fields of a form of the console; raises ForeignForm for one that another page has sent."""
+    """The fields of a form of the console; raises ForeignForm for a form that is not of this session."""
     fields = await read_form_fields(request)
     if not request.app[SERVICES].console_sessions.is_csrf_token(request[SESSION], fields.pop("csrf", "")):
-        raise ForeignForm("the form is not of this session; go back, load the page again and send it once more")
+        raise ForeignForm("the form is not of this session; go back, reload the page and send it again")
     return fields
 
 
 def name_in(fields: Mapping[str, str], field: str) -> str | None:
-    """The name that a form gives; None for an empty one. Raises InvalidParams, as the API does for such a name."""
+    """The name in a field; None if it is empty. Raises InvalidParams, like the API, for an invalid name."""
     text = fields.get(field, "").strip()
     if not text:
         return None
@@ -70,13 +70,13 @@ def name_in(fields: Mapping[str, str], field: str) -> str | None:
 
 
 def chosen_in(fields: Mapping[str, str], prefix: str) -> list[str]:
-    """The values of a form's checked boxes after a prefix: `entity:tickets`."""
+    """The names of the checked boxes with a prefix, without it: `tickets` of `entity:tickets`."""
     return [name.removeprefix(prefix) for name in fields if name.startswith(prefix)]
 
 
 async def read_sign_in_form(request: web.Request) -> dict[str, str]:
-    """The fields of a form to sign in with; raises ForeignForm for one of another site."""
+    """The fields of a sign-in form; raises ForeignForm for a form of another site."""
     own = origins_of(request.app[SERVICES].settings.base_url) | {f"{scheme}://{request.host}" for scheme in _SCHEMES}
     if not is_origin_allowed(request, own):
-        raise ForeignForm("the form is of another site; sign in on the gateway's own page")
+        raise ForeignForm("the form was sent by another site; sign in on the gateway's own page")
     return await read_form_fields(request)

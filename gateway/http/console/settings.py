@@ -1,4 +1,4 @@
-"""Clients, their secrets and redirect URLs, and OAuth apps, in the console."""
+"""Clients, with their secrets and redirect URLs, and OAuth apps in the console."""
 
 from uuid import UUID
 
@@ -21,7 +21,7 @@ async def show_settings(request: web.Request) -> web.Response:
 
 
 async def create_client(request: web.Request) -> web.Response:
-    """POST /console/settings/clients: a client of this organization; its secret is shown once."""
+    """POST /console/settings/clients: create a client of this organization; its secret is shown once."""
     fields = await read_console_form(request)
     scopes = [scope for scope in Scope if fields.get(scope.value) == "on"]
     try:
@@ -32,7 +32,7 @@ async def create_client(request: web.Request) -> web.Response:
 
 
 async def rotate_secret(request: web.Request) -> web.Response:
-    """POST /console/settings/clients/{client_id}/secret: another secret, shown once; the one before it still works."""
+    """POST /console/settings/clients/{client_id}/secret: a new secret, shown once; the previous one stays valid."""
     await read_console_form(request)
     client_id = path_id(request, "client_id")
     secret = await request.app[SERVICES].clients.rotate_secret(request[CALLER], client_id)
@@ -40,7 +40,7 @@ async def rotate_secret(request: web.Request) -> web.Response:
 
 
 async def disable_client(request: web.Request) -> web.Response:
-    """POST /console/settings/clients/{client_id}/disable: refuse the client from now on."""
+    """POST /console/settings/clients/{client_id}/disable: disable the client."""
     await read_console_form(request)
     try:
         await request.app[SERVICES].clients.disable(request[CALLER], path_id(request, "client_id"))
@@ -50,7 +50,7 @@ async def disable_client(request: web.Request) -> web.Response:
 
 
 async def change_redirect_urls(request: web.Request) -> web.Response:
-    """POST /console/settings/clients/{client_id}/redirect-urls: replace them by those given, one a line."""
+    """POST /console/settings/clients/{client_id}/redirect-urls: replace them; the field has one per line."""
     urls = (await read_console_form(request)).get("redirect_urls", "").split()
     try:
         await request.app[SERVICES].clients.change_redirect_urls(request[CALLER], path_id(request, "client_id"), urls)
@@ -60,7 +60,7 @@ async def change_redirect_urls(request: web.Request) -> web.Response:
 
 
 async def put_app(request: web.Request) -> web.Response:
-    """POST /console/settings/apps: the organization's own OAuth app for a kind."""
+    """POST /console/settings/apps: set the organization's own OAuth app for a kind."""
     fields, services = await read_console_form(request), request.app[SERVICES]
     client_id, secret = fields.get("client_id", "").strip(), fields.get("client_secret", "").strip()
     try:
@@ -73,7 +73,7 @@ async def put_app(request: web.Request) -> web.Response:
 
 
 async def delete_app(request: web.Request) -> web.Response:
-    """POST /console/settings/apps/delete: the platform's app again."""
+    """POST /console/settings/apps/delete: delete the organization's own app, so that the platform's is used."""
     fields, services = await read_console_form(request), request.app[SERVICES]
     await services.oauth.apps.delete(request[CALLER], fields.get("kind", ""))
     return see_other(_PAGE)

@@ -1,4 +1,4 @@
-"""Signing in to the console, with a client's id and secret or by the provider, and out again."""
+"""Sign-in to the console, with a client's id and secret or at the provider, and sign-out."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,9 +23,9 @@ from gateway.http.pages.rendering import html_response
 from gateway.identity.model import Client, id_of
 
 _HOME = "/console"
-#: characters of the page that a sign-in leads to
+#: maximum characters of the page to redirect to after the sign-in
 _MAX_NEXT = 2000
-#: the purpose of a sign-in by the provider
+#: the purpose of a sign-in at the provider that begins a console session
 _CONSOLE_PAGE = "console"
 
 
@@ -54,10 +54,10 @@ async def sign_in(request: web.Request) -> web.Response:
 
 
 async def leave_to_sign_in(request: web.Request) -> web.Response:
-    """POST /console/sign-in/provider: redirect to the provider, and then to the requested page."""
+    """POST /console/sign-in/provider: continue to the provider, and then to the requested page."""
     fields = await read_sign_in_form(request)
     organization_id = id_of(fields.get("organization_id", "").strip())
-    # It is stored until the person comes back, so its length is limited.
+    # The members are stored until the person returns, so their length is limited.
     members = {"next": _own_page(fields.get("next", "")), "organization_id": str(organization_id or "")}
     try:
         return await leave_for_provider(request, {"page": _CONSOLE_PAGE, **members})
@@ -68,7 +68,7 @@ async def leave_to_sign_in(request: web.Request) -> web.Response:
 async def console_signed_in_by_provider(
     request: web.Request, purpose: Mapping[str, Any], identified: Client | GatewayError
 ) -> web.Response:
-    """A session for the person whom the provider names, or the sign-in page with the reason of the refusal."""
+    """Begin a session for the person that the provider identified, or show the reason of the refusal."""
     if isinstance(identified, GatewayError):
         return _form(request, purpose["next"], identified)
     try:
@@ -103,7 +103,7 @@ async def _session(request: web.Request, client: Client, organization: str, next
 
 
 def _own_page(next_page: str) -> str:
-    """A page of the console, never an address elsewhere."""
+    """The path if it is a page of the console, else the overview: no redirect leads to another site."""
     is_own = len(next_page) <= _MAX_NEXT and (next_page == _HOME or next_page.startswith((f"{_HOME}/", f"{_HOME}?")))
     return next_page if is_own and "\\" not in next_page and next_page.isprintable() and next_page.isascii() else _HOME
 

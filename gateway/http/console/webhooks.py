@@ -1,4 +1,4 @@
-"""Webhooks in the console: their state and last deliveries; tested, paused, resent, with another secret, deleted."""
+"""Webhooks in the console: state, deliveries and actions."""
 
 from urllib.parse import urlencode
 
@@ -11,7 +11,7 @@ from gateway.http.console.session import read_console_form
 from gateway.http.keys import CALLER, SERVICES
 
 _PAGE = "/console/webhooks"
-#: webhooks and deliveries on a page
+#: maximum webhooks and deliveries of a page
 _LIMIT, _DELIVERIES = 50, 25
 _MAX_ID = 2**62
 
@@ -29,7 +29,7 @@ async def show_webhook(request: web.Request) -> web.Response:
 
 
 async def change_webhook(request: web.Request) -> web.Response:
-    """POST /console/webhooks/{webhook_id}: pause it, or deliver again from where it stopped."""
+    """POST /console/webhooks/{webhook_id}: pause it, or continue after the last delivered event."""
     fields, webhook_id = await read_console_form(request), path_id(request, "webhook_id")
     status = "active" if fields.get("status") == "active" else "disabled"
     await request.app[SERVICES].webhooks.change(request[CALLER], webhook_id, {"status": status})
@@ -44,7 +44,7 @@ async def test_webhook(request: web.Request) -> web.Response:
 
 
 async def rotate_secret(request: web.Request) -> web.Response:
-    """POST /console/webhooks/{webhook_id}/rotate: another signing secret, shown once."""
+    """POST /console/webhooks/{webhook_id}/rotate: a new signing secret, shown once."""
     await read_console_form(request)
     rotated = await request.app[SERVICES].webhooks.rotate(request[CALLER], path_id(request, "webhook_id"))
     return await _shown(request, rotated=rotated)
@@ -90,5 +90,5 @@ async def _shown(
 
 
 def _id_of(text: str) -> int | None:
-    """The id of an event in an address; None for anything else."""
+    """The id of an event in a URL; None for other text."""
     return min(int(text), _MAX_ID) if text.isascii() and text.isdigit() and len(text) < 20 else None

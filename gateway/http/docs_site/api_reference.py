@@ -1,4 +1,4 @@
-"""The OpenAPI document as pages show it: operations by group, the members of requests and responses. Pure."""
+"""The OpenAPI document for pages: operations by group, and the members of requests and responses. Pure."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class DescribedBody:
     status: str
     meaning: str
     media_types: tuple[str, ...]
-    #: the component that describes it, if any
+    #: the name of its schema in the components; None if the schema is inline
     schema: str | None
     rows: tuple[ParamRow, ...]
     example: str | None
@@ -71,7 +71,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class ApiReference:
-    """The whole contract."""
+    """The groups of operations, the common headers and the schemas."""
 
     groups: tuple[Group, ...]
     #: headers that every operation reads
@@ -81,7 +81,7 @@ class ApiReference:
 
 
 def api_reference(document: Mapping[str, Any]) -> ApiReference:
-    """The contract from its document."""
+    """The reference of an OpenAPI document."""
     definitions = {name: _local(schema) for name, schema in document["components"]["schemas"].items()}
     found = [
         (operation["tags"][0], method, path, operation)
@@ -110,7 +110,7 @@ def api_reference(document: Mapping[str, Any]) -> ApiReference:
 
 
 def slug_of(name: str) -> str:
-    """A group's name in an address."""
+    """A group's name in a URL."""
     return re.sub(r"\W+", "-", name.lower())
 
 
@@ -177,13 +177,13 @@ def _examples(media: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _rows(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> tuple[ParamRow, ...]:
-    """Its members; those of another component stand with that component."""
+    """The members of a schema; the members of another component are shown at that component."""
     named = {name: {"type": f"<{name}>"} for name in definitions}
     return tuple(param_rows({**schema, "$defs": named}))
 
 
 def _local(schema: Any) -> Any:
-    """A schema in the form of the schemas of params: definitions of its own, and `X or null` as one type."""
+    """A schema in the form of params' schemas: with references to `$defs`, and `X or null` as one type."""
     if isinstance(schema, list):
         return [_local(each) for each in schema]
     if not isinstance(schema, Mapping):

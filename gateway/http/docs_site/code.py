@@ -1,4 +1,4 @@
-"""Source code as HTML: coloured by classes, because the pages' policy forbids inline style."""
+"""Source code as HTML, coloured by classes, because the pages' policy forbids inline styles."""
 
 from functools import cache
 from html import escape
@@ -9,7 +9,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-#: language of a code block → label of its tab, where several blocks stand side by side
+#: language of a code block → label of its tab, if several blocks become tabs
 TAB_LABELS = {"sh": "curl", "python": "Python", "ts": "TypeScript", "console": "CLI"}
 _LANGUAGES = {label: language for language, label in TAB_LABELS.items()}
 
@@ -20,7 +20,7 @@ def code_html(source: str, language: str) -> str:
 
 
 def sample_html(label: str, source: str) -> str:
-    """A block of code in the language that a tab is labelled with."""
+    """A block of code, by the label of its tab."""
     return code_html(source, "sh" if label == "CLI" else _LANGUAGES.get(label, "text"))
 
 

@@ -1,4 +1,4 @@
-"""The Markdown files of the site: where they lie, and the address of each."""
+"""The Markdown files of the site, with their paths and URLs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _BESIDE = {
 
 @dataclass(frozen=True, slots=True)
 class MarkdownFile:
-    """A file, by its path in the repository, and its address."""
+    """A file: its path in the repository, its URL path and its text."""
 
     source: str
     address: str
@@ -30,7 +30,7 @@ class MarkdownFile:
 
 @cache
 def documents() -> Mapping[str, MarkdownFile]:
-    """Every document by its path in the repository; in an installation they lie in the package."""
+    """Every document by its path in the repository; an installation has them in the package."""
     inside = Path(str(files("gateway") / "documents"))
     root = inside if inside.is_dir() else Path(__file__).parents[3]
     sources = {path.relative_to(root).as_posix(): path for path in sorted((root / "docs").rglob("*.md"))}

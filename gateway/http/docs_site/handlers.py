@@ -1,4 +1,4 @@
-"""The pages of the site; they are the same for everybody and need no token."""
+"""The pages of the site; they are the same for all readers and need no token."""
 
 import asyncio
 import json
@@ -19,21 +19,21 @@ from gateway.kinds.suggestions import nearest
 
 _ON_PAGES = (MethodNotAllowed, ForeignForm, SignInRefused, ProviderUnavailable)
 _CLASSES = {**BY_CODE, **{each.code: each for each in _ON_PAGES}}
-#: for as long as the process runs, and not much longer
+#: cached for five minutes, because the pages change with the process
 _HEADERS = {"Content-Security-Policy": DOCS_POLICY, "Cache-Control": "public, max-age=300"}
-#: results of a search
+#: maximum results of a search
 _RESULTS = 30
-#: least similarity of a suggested address: all begin with the same folders
+#: minimum similarity of a suggested URL path; it is high, because all begin with the same folders
 _LIKENESS = 0.75
 
 
 async def docs(request: web.Request) -> web.Response:
-    """The documents as a site: how-to pages, reference and the API, with a search."""
+    """The documentation: how-to pages, reference and the API, with a search."""
     return await _document(request, "/docs")
 
 
 async def show_document(request: web.Request) -> web.Response:
-    """GET /docs/{page}: a document; a slash at the end of the address leads to the address without it."""
+    """GET /docs/{page}: a document; a path with a slash at its end redirects to the path without it."""
     path = request.match_info["page"]
     if path.endswith("/") or not path:
         return web.Response(status=308, headers={"Location": f"/docs/{path.strip('/')}".rstrip("/")})
@@ -77,7 +77,7 @@ async def show_api_schemas(request: web.Request) -> web.Response:
 
 
 async def show_kinds(request: web.Request) -> web.Response:
-    """GET /docs/kinds: all applications, or with `q` those that contain every word of it."""
+    """GET /docs/kinds: all applications, or with `q` those whose words include all of its words."""
     site, wanted = await request.app[DOCS_SITE](), request.query.get("q", "").strip()[:200]
     context = {
         "heading": "Applications",
@@ -104,7 +104,7 @@ async def show_errors(request: web.Request) -> web.Response:
 
 
 async def show_error(request: web.Request) -> web.Response:
-    """GET /docs/errors/{code}: what it means and what to do."""
+    """GET /docs/errors/{code}: the meaning of the code, and what to do."""
     code = request.match_info["code"]
     if code not in ADVICE:
         return await _missing(request, [f"/docs/errors/{each}" for each in ADVICE])
@@ -115,18 +115,18 @@ async def show_error(request: web.Request) -> web.Response:
 
 
 async def _missing(request: web.Request, known: Iterable[str]) -> web.Response:
-    """The 404 within the site: the nearest address, and the contents and the search around it."""
+    """The 404 page, with the nearest page, the contents and the search."""
     site, closest = await request.app[DOCS_SITE](), nearest(request.path, known, _LIKENESS)
     html = site.render(request.app[PAGES], "", "missing", "", heading="There is no such page", nearest=closest)
     return html_response(html, _HEADERS, 404)
 
 
 async def _page(request: web.Request, address: str, template: str, active: str, **context: Any) -> web.Response:
-    """The page at an address, rendered for its first reader and kept: it is the same for everybody."""
+    """The page at an address, rendered at the first request and cached, because it is the same for all readers."""
     site = await request.app[DOCS_SITE]()
     html = site.rendered.get(address)
     if html is None:
-        # A page of a kind has hundreds of examples: to colour them takes a tenth of a second.
+        # A kind's page has hundreds of examples; colouring them takes 0.1 s.
         html = await asyncio.to_thread(site.render, request.app[PAGES], address, template, active, **context)
         site.rendered[address] = html
     return html_response(html, _HEADERS)

@@ -1,4 +1,4 @@
-"""A kind as the page about it shows it: how to connect, entities, actions, params with their members, examples."""
+"""The content of a kind's page: connecting, entities, actions, params with their members, examples."""
 
 import json
 import pprint
@@ -20,7 +20,7 @@ _OPENING = "from gateway.client import Gateway\n\nasync with Gateway() as gatewa
 
 
 def kind_reference(kind: Kind) -> dict[str, Any]:
-    """The kind's description, and its entities with all that there is to say of each action."""
+    """The kind's description, with samples to connect it, and its entities with details of each action."""
     view = kind_view(kind)
     entities = [_entity(kind, name, facts) for name, facts in view["entities"].items()]
     scopes = kind.spec.oauth.scopes if kind.spec.oauth else ()
@@ -28,7 +28,7 @@ def kind_reference(kind: Kind) -> dict[str, Any]:
 
 
 def _connect_samples(view: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """How a program connects it: by the first method that needs no consent and has no end, else by consent."""
+    """Samples that connect it: by the first method without consent and sunset, else by consent."""
     name, kind = view["application"], view["kind"]
     environment = {each: variable.get("example") or "…" for each, variable in view["environment"].items()}
     keyed = [each for each in view["auth_methods"] if not each["oauth"] and not each["sunset"]]
@@ -111,7 +111,7 @@ def _curl(url: str, document: Mapping[str, Any]) -> str:
 
 
 def _python(kind: str, entity: str, action: str, params: Mapping[str, Any]) -> str:
-    """With the client of `gateway.client`."""
+    """A call with `gateway.client`."""
     shown = pprint.pformat(dict(params), sort_dicts=False, width=100)
     match action:
         case _ if action == DOWNLOAD:

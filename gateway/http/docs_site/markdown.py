@@ -1,4 +1,4 @@
-"""Markdown as the HTML of a page: links lead to the site's pages, examples in several languages are tabs."""
+"""Markdown to HTML: links lead to pages of the site, and examples in several languages become tabs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class DocsPage:
 
 
 class _Renderer(RendererHTML):
-    """The rules in which the site differs from plain HTML; methods are named for the types of tokens."""
+    """Renders code, tabs and tables for the site; methods are named for the types of tokens."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         return code_html(tokens[idx].content, tokens[idx].info.partition(" ")[0])
@@ -61,18 +61,18 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).en
 
 
 def tabs_html(samples: Sequence[tuple[str, str]]) -> str:
-    """Blocks of code side by side, each with its label; the page's script shows one at a time."""
+    """Blocks of code, each with its label; the page's script turns them into tabs."""
     blocks = (f'<div class="tab"><p class="tab-label">{escape(label)}</p>{html}</div>' for label, html in samples)
     return f'<div class="tabs">{"".join(blocks)}</div>\n'
 
 
 def inline_html(text: str) -> str:
-    """A few paragraphs that hold names in backticks."""
+    """A few paragraphs of Markdown as HTML."""
     return str(_MARKDOWN.render(text))
 
 
 def page_of(document: MarkdownFile, addresses: Mapping[str, str]) -> DocsPage:
-    """The document as a page; `addresses` are those of all documents by their paths in the repository."""
+    """The document as a page; `addresses` has the URL path of each document by its path in the repository."""
     tokens = _MARKDOWN.parse(document.text)
     for token in tokens:
         if token.children is not None:
@@ -83,7 +83,7 @@ def page_of(document: MarkdownFile, addresses: Mapping[str, str]) -> DocsPage:
 
 
 def links_of(document: MarkdownFile) -> Iterator[tuple[str, str, str]]:
-    """Each link of a document with the bold word that began the paragraph or came before it: (group, text, source)."""
+    """The links of a document as (group, text, source); the group is the last bold word before the link."""
     group = ""
     for token in _MARKDOWN.parse(document.text):
         children = token.children or []
@@ -95,12 +95,12 @@ def links_of(document: MarkdownFile) -> Iterator[tuple[str, str, str]]:
 
 
 def _source(document: MarkdownFile, href: str) -> str:
-    """The path in the repository that a relative link means."""
+    """The path in the repository of a relative link."""
     return normpath(join(dirname(document.source), href)) if href else document.source
 
 
 def _linked(children: Sequence[Token], document: MarkdownFile, addresses: Mapping[str, str]) -> Iterator[Token]:
-    """The inline tokens with the links of the site; other relative links become text, pictures go."""
+    """The inline tokens with links to the site; other relative links become text, and images are left out."""
     is_dropped = False
     for child in children:
         if child.type == "link_open":
@@ -124,7 +124,7 @@ def _href(document: MarkdownFile, href: str, addresses: Mapping[str, str]) -> st
 
 
 def _with_anchors(tokens: Sequence[Token]) -> Iterator[Section]:
-    """The sections; headings get their anchors and tables the name of their section on the way."""
+    """The sections; sets the anchors of headings, and labels tables with the name of their section."""
     title, anchor, level, texts = "", "", 1, list[str]()
     for position, token in enumerate(tokens):
         if token.type == "heading_open":
@@ -143,7 +143,7 @@ def _with_anchors(tokens: Sequence[Token]) -> Iterator[Section]:
 
 
 def anchor_of(heading: str) -> str:
-    """The heading as GitHub makes an anchor of it: lower case, no punctuation, hyphens for spaces."""
+    """The anchor of a heading, as GitHub generates it: lower case, no punctuation, hyphens for spaces."""
     return _PUNCTUATION.sub("", heading.lower()).replace(" ", "-")
 
 
@@ -152,7 +152,7 @@ def _plain(token: Token) -> str:
 
 
 def _arranged(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Neighbouring code in several languages becomes tabs; empty cells of a heading row are plain cells."""
+    """The tokens, with neighbouring code in several languages as tabs, and adjusted heading rows."""
     position = 0
     while position < len(tokens):
         token = tokens[position]
@@ -180,7 +180,7 @@ def _samples_from(tokens: Sequence[Token], start: int) -> list[Token]:
 
 
 def _heading_row(tokens: Sequence[Token]) -> list[Token]:
-    """A row of headings; nothing of it where all cells are empty."""
+    """The tokens of a heading row; empty headings become plain cells, and a row without text is left out."""
     if not any(token.content for token in tokens if token.type == "inline"):
         return []
     for position, token in enumerate(tokens):

@@ -1,4 +1,4 @@
-"""Search of the site: every word must occur; titles count more than text. Pure."""
+"""The search of the site: all words must occur; titles count more than text. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from gateway.kinds.spec import ConnectorSpec
 
 _WORD = re.compile(r"[\w-]+")
-#: points of a word in the title, at the beginning of one in the title, and in the text, counted up to a few times
-_IN_TITLE, _BEGINS_TITLE, _IN_TEXT, _MOST_IN_TEXT = 20, 10, 1, 5
-#: characters that are shown before and after the first word found
+#: points of a word in the title, and further points at the beginning of a word of the title
+_IN_TITLE, _BEGINS_TITLE = 20, 10
+#: points of each occurrence in the text, and the maximum number of occurrences that count
+_IN_TEXT, _MAX_IN_TEXT = 1, 5
+#: characters of a snippet before and after the first word found
 _BEFORE, _AFTER = 60, 140
 
 
@@ -31,14 +33,14 @@ class SearchEntry:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An entry with the part of its text that fits the words."""
+    """An entry, and the part of its text around the first word found."""
 
     entry: SearchEntry
     snippet: str
 
 
 def search(entries: Iterable[SearchEntry], phrase: str, limit: int) -> list[Hit]:
-    """The entries that hold every word of the phrase, best first."""
+    """The entries that contain every word of the phrase, the best first."""
     words = list(dict.fromkeys(map(_singular, _WORD.findall(phrase.lower()))))
     if not words:
         return []
@@ -48,15 +50,15 @@ def search(entries: Iterable[SearchEntry], phrase: str, limit: int) -> list[Hit]
 
 
 def _singular(word: str) -> str:
-    """The word without the `s` of a plural, which the singular would miss."""
+    """The word without the `s` of a plural, so that it also finds the singular."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def _score(entry: SearchEntry, words: Sequence[str]) -> int:
-    """Zero where a word is missing."""
+    """The points of an entry; 0 if a word is missing."""
     total = 0
     for word in words:
-        count = min(entry.lower_text.count(word), _MOST_IN_TEXT) * _IN_TEXT
+        count = min(entry.lower_text.count(word), _MAX_IN_TEXT) * _IN_TEXT
         if word in entry.lower_title:
             begins = re.search(rf"\b{re.escape(word)}", entry.lower_title)
             count += _IN_TITLE + (_BEGINS_TITLE if begins else 0)
@@ -77,11 +79,11 @@ def _snippet(entry: SearchEntry, words: Sequence[str]) -> str:
 
 
 def words_of(spec: ConnectorSpec) -> str:
-    """The words by which a reader looks for an application: its names, its categories and its entities."""
+    """The words that find an application: its names, synonyms and entities."""
     return " ".join((spec.application, spec.kind, spec.title, *spec.synonyms, *spec.entities)).lower()
 
 
 def kinds_with(specs: Sequence[ConnectorSpec], phrase: str) -> list[ConnectorSpec]:
-    """Those that hold every word."""
+    """The kinds whose words contain every word of the phrase."""
     words = phrase.lower().split()
     return [spec for spec in specs if all(word in words_of(spec) for word in words)]

@@ -1,4 +1,4 @@
-"""The whole site, made once a process: pages, navigation, the reference of the API, and what a search finds."""
+"""The site, generated once per process: pages, navigation, the API reference, and the entries of the search."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -25,19 +25,19 @@ _PLACES = (
 
 
 class DocsSite:
-    """The site of these kinds and this OpenAPI document; whatever it shows is known when it is made."""
+    """The site for these kinds and this OpenAPI document; its content does not change."""
 
     def __init__(self, catalog: Catalog, document: Mapping[str, Any]) -> None:
         addresses = {source: each.address for source, each in documents().items()}
-        #: by their addresses
+        #: by URL path
         self.pages = {each.address: page_of(each, addresses) for each in documents().values()}
-        #: group → title and address of each document, in the order of the map
+        #: group → title → URL path of each document, in the order of docs/README.md
         self.navigation = _navigation(addresses)
         self.api = api_reference(document)
         self.entries = (*_sections(self.pages), *_operations(self.api), *_kinds(catalog), *_errors())
-        #: address → HTML of the pages that were requested before
+        #: URL path → HTML of the pages that were requested before
         self.rendered: dict[str, str] = {}
-        #: by the names of the applications
+        #: sorted by application
         self.kinds = sorted((kind.spec for kind in catalog), key=lambda spec: spec.application.casefold())
 
     def render(self, pages: Pages, address: str, template: str, active: str, **context: Any) -> str:
@@ -62,7 +62,7 @@ def _tabs(samples: Sequence[tuple[str, str]]) -> Markup:
 
 
 def _navigation(addresses: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The links of the map, each document where it is named first."""
+    """The links of docs/README.md, each document in the first group that names it."""
     groups: dict[str, dict[str, str]] = {}
     seen = {addresses[MAP]}
     for group, text, source in links_of(documents()[MAP]):

@@ -1,4 +1,4 @@
-"""The operator's own name, colour and logo on pages for people."""
+"""The operator's name, colour and logo on pages for people."""
 
 import re
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from pathlib import Path
 from gateway.http.pages.static_files import StaticFile
 from gateway.settings import Settings, SettingsError
 
-#: bytes of a logo
+#: maximum bytes of a logo
 _MAX_LOGO = 256 << 10
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 @dataclass(frozen=True, slots=True)
 class Brand:
-    """The operator's name and mark on pages."""
+    """The operator's name, style sheet and logo."""
 
     name: str
     style: StaticFile
@@ -24,7 +24,7 @@ class Brand:
     def of(cls, settings: Settings) -> "Brand":
         """The brand of the settings; raises SettingsError for an invalid colour or logo."""
         if not _COLOR.fullmatch(settings.brand_color):
-            raise SettingsError("GATEWAY_BRAND_COLOR is a colour such as #1d4ed8")
+            raise SettingsError("GATEWAY_BRAND_COLOR must be a colour such as #1d4ed8")
         css = f":root {{ --brand: {settings.brand_color}; }}\n"
         logo = _logo(settings.brand_logo) if settings.brand_logo else None
         return cls(settings.brand_name, StaticFile.of("brand.css", css.encode()), logo)

@@ -1,4 +1,4 @@
-"""A kind's ways to authenticate, as forms for a person. Pure."""
+"""The authentication methods of a kind as forms. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,16 @@ from gateway.errors import FieldError
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Kind
 
-#: words of a name that are written in capitals
+#: words of field names that are written in capitals
 _ABBREVIATIONS = frozenset({"api", "id", "url"})
 
 
 def methods_of(
     kind: Kind, sent: str = "", values: Mapping[str, str] | None = None, faults: Sequence[FieldError] = ()
 ) -> list[dict[str, Any]]:
-    """The forms, consent first: their fields with the values that were sent to `sent` and what is wrong with them.
+    """The forms, consent first. `sent` is the method of the form that was sent: its fields have `values` and errors.
 
-    Secrets that were sent are not shown again.
+    Secrets are not shown again.
     """
     errors = {fault.field: fault.message for fault in faults}
     methods = sorted(kind.spec.authentication.items(), key=lambda item: not _is_by_consent(kind, *item))
@@ -56,7 +56,7 @@ def _method(
 
 
 def _label(name: str) -> str:
-    """A field's name as people write it."""
+    """A field's name for people: `API token` for `api_token`."""
     words = [word.upper() if word in _ABBREVIATIONS else word for word in name.split("_")]
     return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
 

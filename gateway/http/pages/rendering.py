@@ -1,4 +1,4 @@
-"""A page from its template, with the headers under which a browser shows it."""
+"""Pages from templates, and their headers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,16 +11,16 @@ from gateway.http.pages.brand import Brand
 from gateway.http.pages.static_files import static_url
 from gateway.http.pages.words import color_of, exact, letters, relative, size
 
-#: headers that keep a page from caches and its URL from other sites. Not `no-referrer`: with it browsers send the
-#: pages' own forms with `Origin: null`, like those of another site.
+#: headers that keep a page out of caches and its URL from other sites. Not `no-referrer`: browsers would send the
+#: pages' own forms with `Origin: null`, like forms of another site.
 PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
 
 
 def content_security_policy(frame_ancestors: str = "'none'", form_target: str = "") -> str:
-    """Everything from here, no script and no style inline; `data:` is for the pictures of the style sheet.
+    """A policy that allows resources of this origin only, no inline scripts or styles, and images of the style sheet.
 
-    `frame_ancestors` are the origins that may show the page in a frame. `form_target` is where a form may lead in the
-    end, besides here: browsers hold redirects after a form to it.
+    `frame_ancestors` are the origins that may show the page in a frame. `form_target` is another target of redirects
+    after a form, to which browsers apply the policy too.
     """
     form_action = f"'self' {form_target}".rstrip()
     return (
@@ -29,7 +29,7 @@ def content_security_policy(frame_ancestors: str = "'none'", form_target: str = 
     )
 
 
-#: for the documents, which are the same for all readers
+#: the policy of the documentation, which is the same for all readers
 DOCS_POLICY = content_security_policy()
 
 

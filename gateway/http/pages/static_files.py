@@ -1,4 +1,4 @@
-"""Style, scripts and icons, read once; browsers may cache them for ever, because addresses have a hash."""
+"""Styles, scripts and icons, read once; browsers may cache them forever, because their URLs have a hash."""
 
 import asyncio
 import gzip
@@ -14,7 +14,7 @@ from aiohttp import web
 from gateway.upstream.http_ranges.headers import is_not_modified
 
 PREFIX = "/static/"
-#: bytes of a file from which on it is sent compressed
+#: bytes of a file above which it is compressed
 _LARGE = 100_000
 _TYPES = {
     "css": "text/css; charset=utf-8",
@@ -29,7 +29,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class StaticFile:
-    """One file as it is served."""
+    """A file with its media type and hash."""
 
     content: bytes
     content_type: str
@@ -41,7 +41,7 @@ class StaticFile:
         return gzip.compress(self.content, mtime=0)
 
     def packed(self) -> "StaticFile":
-        """Itself, compressed already."""
+        """The same file, compressed now instead of at the first request."""
         _ = self.compressed
         return self
 
@@ -69,7 +69,7 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
 
 
 def static_url(name: str) -> str:
-    """The address of a file; raises KeyError for one that is not there."""
+    """The URL of a file with its hash; raises KeyError for an unknown file."""
     return f"{PREFIX}{name}?v={static_files()[name].digest}"
 
 

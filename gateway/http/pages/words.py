@@ -1,11 +1,11 @@
-"""Times and names as pages show them. Pure."""
+"""Times, names and sizes for pages. Pure."""
 
 from datetime import datetime
 from zlib import crc32
 
 #: units of a relative time: seconds, and the word for one
 _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))
-#: seconds from which on a date says more than a number of days
+#: seconds after which a date is shown instead of a number of days
 _LONG_AGO = 30 * 86_400
 #: colours of letter marks in pages.css
 _COLORS = 8
@@ -33,7 +33,7 @@ def exact(moment: datetime | str) -> str:
 
 
 def letters(name: str) -> str:
-    """The letters that stand for an application: initials of its words, or the first two of its only one."""
+    """The letters of an application's mark: the initials of two words, or the first two letters of a single word."""
     words = [word for word in name.replace("-", " ").split() if word[0].isalnum()]
     if not words:
         return "?"
@@ -46,7 +46,7 @@ def color_of(name: str) -> int:
 
 
 def size(count: int | float) -> str:
-    """Bytes as people read them: `512 B`, `1.2 KB`, `3.4 MB`."""
+    """A number of bytes for people: `512 B`, `1.2 KB`, `3.4 MB`."""
     for unit in ("B", "KB", "MB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"

@@ -1,4 +1,4 @@
-// A form at each operation that sends it to this gateway, with a token that stays in the page.
+// A form for each operation, which sends it to this gateway with a token that stays in the page.
 "use strict";
 
 let token = "";

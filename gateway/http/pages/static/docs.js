@@ -1,7 +1,7 @@
-// Copy buttons, and tabs where an example is there in several languages. Without scripts all examples are shown.
+// Copy buttons, and tabs for examples in several languages. Without scripts all examples are shown.
 "use strict";
 
-// Of a session on a terminal the commands are copied, without prompts and without what they print.
+// The text to copy; of a terminal session only the commands, without prompts and output.
 const sourceOf = (pre) => {
   const text = pre.querySelector("code").textContent;
   const commands = text.split("\n").filter((line) => line.startsWith("$ "));

@@ -1,4 +1,4 @@
-// Shows the applications that hold every word while one types; without scripts the form does it.
+// Shows the applications that contain every word while a person types; without scripts the form does it.
 "use strict";
 const field = document.getElementById("filter");
 const kinds = [...document.querySelectorAll("#kinds > li")];

@@ -1,4 +1,4 @@
-// Shows the operations that hold every word of the search, and hides the rest.
+// Shows the operations that contain every word of the search, and hides the others.
 "use strict";
 const field = document.getElementById("search");
 const found = document.getElementById("found");
@@ -7,8 +7,8 @@ const actions = [...document.querySelectorAll(".action")];
 const show = () => {
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
   for (const action of actions) {
-    const told = action.dataset.words.toLowerCase();
-    action.hidden = !words.every((word) => told.includes(word));
+    const text = action.dataset.words.toLowerCase();
+    action.hidden = !words.every((word) => text.includes(word));
   }
   for (const entity of document.querySelectorAll(".entity")) {
     entity.hidden = !entity.querySelector(".action:not([hidden])");
@@ -18,7 +18,7 @@ const show = () => {
   found.textContent = words.length ? `${count} operations` : "";
 };
 field.addEventListener("input", show);
-// A link may lead to what the search hides.
+// A link may lead to an operation that the search hides.
 window.addEventListener("hashchange", () => {
   field.value = "";
   show();

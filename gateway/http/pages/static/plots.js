@@ -1,8 +1,8 @@
-// Draws what the page holds: each .plot names the series of the nearest data-plots that it shows.
+// Draws the plots: each .plot names the series that it shows, of the data-plots around it.
 "use strict";
 const style = getComputedStyle(document.documentElement);
 const colors = [style.getPropertyValue("--brand").trim(), style.getPropertyValue("--wrong").trim()];
-// One value alone makes no line, so it is drawn as a dot.
+// A single value makes no line, so it is drawn as a dot.
 const alone = (plot, series) => {
   const values = plot.data[series], there = [...values.keys()].filter((i) => values[i] != null);
   return there.length === 1 ? there : [];
