@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.arguments import read_pairs
+from gateway.cli.arguments import value_or_file
 from gateway.cli.client_session import gateway_options, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import format_of, output_option, write
@@ -41,8 +41,10 @@ def list_apps(output_format: str | None, **where: Any) -> None:
 @gateway_options
 def set_app(kind: str, client_id: str, client_secret: str | None, **where: Any) -> None:
     """Use your own OAuth app for a KIND."""
-    secret = click.prompt("client secret", hide_input=True, err=True) if client_secret is None else client_secret
-    secret = read_pairs([f"secret={secret}"], "--client-secret")["secret"]
+    if client_secret is None:
+        secret = click.prompt("client secret", hide_input=True, err=True)
+    else:
+        secret = value_or_file(client_secret)
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:

@@ -226,6 +226,17 @@ async def test_a_connector_is_created_with_a_secret_from_a_file(command, stub, t
     assert stub.bodies[-1]["credentials"] == {"email": "a@b.example", "api_token": "s3cret-token"}
 
 
+async def test_the_secret_of_an_app_is_read_from_a_file_or_a_prompt(command, stub, tmp_path):
+    (tmp_path / "secret").write_text("from-a-file\n")
+    words = ("apps", "set", "team-chat", "--client-id", "acme-agents")
+
+    from_file = await command(*words, "--client-secret", "@secret")
+    prompted = await command(*words, stdin=b"@typed\n")
+
+    assert (from_file.code, prompted.code) == (0, 0)
+    assert [body["configuration"]["client_secret"] for body in stub.bodies] == ["from-a-file", "@typed"]
+
+
 async def test_a_second_connector_of_one_name_needs_if_exists(command, stub):
     words = ("connect", "support-desk", "--name", "Help", "--env", "subdomain=acme")
     credentials = ("--credential", "email=a@b.example", "--credential", "api_token=t")

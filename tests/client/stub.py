@@ -106,6 +106,7 @@ class Stub:
         app.router.add_get(f"{connectors}/{{id}}/download/{{entity}}", self._download)
         app.router.add_get(f"{api}/integrations/connector-types", self._types)
         app.router.add_get(f"{api}/integrations/connector-types/{{kind}}", self._type)
+        app.router.add_put(f"{api}/oauth/credentials", self._set_app)
         app.router.add_get(f"{api}/workspaces", self._workspaces)
         app.router.add_get(f"{api}/audit", self._audit)
         app.router.add_get(f"{api}/requests", self._requests)
@@ -129,7 +130,7 @@ class Stub:
             token = request.headers.get("Authorization", "").removeprefix("Bearer ")
             if not token or token in self.refused_tokens:
                 return self._checked(request, problem(401, "unauthorized", "the token is not valid"))
-            if request.method == "POST" and request.can_read_body:
+            if request.method in ("POST", "PUT") and request.can_read_body:
                 self.bodies.append(await request.json())
             fault = self.faults.popleft() if self.faults else None
             if isinstance(fault, web.Response):
@@ -144,6 +145,9 @@ class Stub:
     def _checked(self, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
         self.breaches += breaches(request, response)
         return response
+
+    async def _set_app(self, request: web.Request) -> web.Response:
+        return web.json_response(example("App"))
 
     async def _workspaces(self, request: web.Request) -> web.Response:
         workspace = {**example("Workspace"), "name": "default", "connectors": 1}
