@@ -192,6 +192,15 @@ def test_the_address_of_gateway_up_is_used_unless_a_setting_overrides_it(tmp_pat
     assert (found, local_settings().bind) == ("127.0.0.1:18433", "127.0.0.1:9000")
 
 
+def test_the_keys_of_gateway_up_are_found_in_a_data_directory_below_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GATEWAY_DATA_DIR", "~/data")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "encryption.keys").write_text(new_key())
+
+    assert local_settings().encryption_keys_file == tmp_path / "data" / "encryption.keys"
+
+
 async def test_the_doctor_exits_with_1_if_a_check_fails(database_url: str, redis_url: str, tmp_path: Path):
     environment = {
         "GATEWAY_DATABASE_URL": database_url,
