@@ -24,7 +24,7 @@ _LOOKED_UP = 1000
 
 @click.group(epilog=EXIT_CODES)
 def jobs() -> None:
-    """Jobs: bulk updates, reports, and calls with --async."""
+    """Jobs: batches, exports, bulk updates, reports, synchronizations, and calls with --async."""
 
 
 @jobs.command("list")

@@ -166,7 +166,7 @@ def deliveries(webhook_id: str, status: str | None, limit: int, output_format: s
 )
 @gateway_options
 def replay(webhook_id: str, after: int, **where: Any) -> None:
-    """Deliver past events again, each with its previous webhook-id header."""
+    """Deliver past events again. The header webhook-id of each delivery is the same as before."""
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
