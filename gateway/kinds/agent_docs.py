@@ -53,7 +53,7 @@ def _overview(kind: Kind) -> list[Block]:
 def _query_language() -> list[Block]:
     return [
         _heading(2, SEARCH_ACTION),
-        _paragraph("Of every entity with a synchronized copy; its section names the fields that filters may use."),
+        _paragraph("For every entity with a synchronized copy; its section lists the fields that filters may use."),
         _params(search_params_schema(None)),
     ]
 

@@ -1,4 +1,4 @@
-"""Models of authentication: credentials, OAuth endpoints, the variables of a connector, and what of it ends."""
+"""Models of authentication: credentials, OAuth endpoints, variables of a connector, and deprecations."""
 
 from datetime import date
 from typing import Literal
@@ -18,11 +18,11 @@ class CredentialField(Model):
 
 
 class Deprecation(Model):
-    """When something of the application ends (RFC 8594, RFC 9745), and what replaces it."""
+    """When the application switches something off (RFC 8594, RFC 9745), and what replaces it."""
 
     #: the first day without it
     sunset: date | None = None
-    #: since when new users should not adopt it; `sunset` by default
+    #: the day from which new users should not adopt it; `sunset` by default
     deprecated: date | None = None
     #: its replacement: an authentication method, a path or a few words
     replacement: str | None = None
@@ -31,31 +31,33 @@ class Deprecation(Model):
 
 
 class PathDeprecation(Deprecation):
-    """Paths of the application that end."""
+    """Paths that the application switches off."""
 
-    #: how the paths of the requests concerned begin
+    #: the beginning of these paths
     path: str
-    #: whether requests go to `replacement` already: their paths then begin with it
+    #: whether `replacement` replaces it in the paths of requests already
     switched: bool = False
 
 
 class AuthMethod(Deprecation):
-    """One authentication method: its credential fields and how they become a header."""
+    """One authentication method: its credential fields, and the headers or query members that they are sent in."""
 
     title: str
     description: str | None = None
     scheme: Literal["bearer", "basic", "api_key"]
     #: for `bearer`: the field that holds the token
     token: str | None = None
-    #: for `basic`: the two halves, with `{field}` filled in
+    #: for `basic`: the user name, with `{field}` filled in
     username: str | None = None
+    #: for `basic`: the password, with `{field}` filled in
     password: str | None = None
-    #: for `api_key`: headers and members of the query, with `{field}` filled in
+    #: for `api_key`: headers, with `{field}` filled in
     headers: dict[str, str] = Field(default_factory=dict)
+    #: for `api_key`: query members, with `{field}` filled in
     query: dict[str, str] = Field(default_factory=dict)
-    #: tokens of this method come from, and are renewed by, the kind's OAuth endpoints
+    #: whether the kind's OAuth endpoints issue and renew the tokens of this method
     oauth: bool = False
-    #: how they come without a person's consent: for the app's own id and secret (RFC 6749 §4.4)
+    #: the grant that needs no person's consent, only the app's id and secret (RFC 6749 §4.4)
     grant_type: Literal["client_credentials"] | None = None
     credentials: dict[str, CredentialField]
 
@@ -76,14 +78,14 @@ class AuthMethod(Deprecation):
 class OAuthEndpoints(Model):
     """The kind's OAuth 2.0 authorization server (RFC 6749), as far as it differs from the RFC's defaults."""
 
-    #: where a person consents; none where tokens come of the app's own credentials alone
+    #: where a person consents; empty if tokens are issued only for the app's own credentials
     authorization_url: str = ""
     token_url: str
     revocation_url: str | None = None
-    #: the server's identifier, which an `iss` in its answers must be (RFC 9207); the origin of
+    #: the server's identifier, which an `iss` in its responses must equal (RFC 9207); the origin of
     #: `authorization_url` by default
     issuer: str | None = None
-    #: how the revocation is sent: RFC 7009 form, a form without client authentication, or the bearer token alone
+    #: how the revocation is sent: the form of RFC 7009, or only the token as a bearer token
     revocation_style: Literal["rfc7009", "bearer"] = "rfc7009"
     revocation_method: Literal["POST", "DELETE"] = "POST"
     #: client authentication at the token endpoint
@@ -95,22 +97,22 @@ class OAuthEndpoints(Model):
     pkce: bool = False
     #: constant query members of the authorization request
     authorization_params: dict[str, str] = Field(default_factory=dict)
-    #: credentials and variables that come with the token answer: name → where it lies; of the members that RFC 6749
-    #: names, such as `access_token`, the path that is read when the response has no such member
+    #: credentials and variables in the token response: name → path. The path of a member that RFC 6749 defines, such as
+    #: `access_token`, is read only if the response has no such member
     outputs: dict[str, JsonPath] = Field(default_factory=dict)
-    #: the application's own codes for RFC 6749's `invalid_grant`: the refresh token is no longer valid
+    #: the application's own codes for `invalid_grant` (RFC 6749): the refresh token is no longer valid
     invalid_grant_codes: tuple[str, ...] = ()
-    #: and for `invalid_client`: the app's id or secret is wrong
+    #: the application's own codes for `invalid_client` (RFC 6749): the app's id or secret is wrong
     invalid_client_codes: tuple[str, ...] = ()
 
 
 class Variable(Model):
-    """A non-secret value of one connector that addresses need, such as the account's subdomain."""
+    """A value of one connector that is not secret and that URLs contain, such as the account's subdomain."""
 
     description: str
-    #: not for a variable among the `outputs` of OAuth: until the first token a connector may be without it
+    #: whether a connector needs it; one of the `outputs` of OAuth may be missing until the first token
     required: bool = True
-    #: its form: one DNS label, one of the kind's hosts, or an https origin on one of them
+    #: its format: one DNS label, one of the kind's hosts, or an https origin on one of them
     type: Literal["dns_label", "host", "origin"] = "dns_label"
     example: str | None = None
     #: the default

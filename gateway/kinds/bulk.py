@@ -1,4 +1,4 @@
-"""The model of a request that does what many calls of one operation do."""
+"""The model of bulk requests, which replace many calls of one operation."""
 
 from typing import Annotated
 
@@ -12,22 +12,22 @@ ITEMS = "items"
 
 
 class Bulk(FollowUp):
-    """A request that does what many calls of the operation do, and answers each as the operation does."""
+    """A request that replaces many calls of the operation; its response has the record of each call."""
 
-    #: where the list of items goes, in the words of a param: `in`, `as`, `style`, `explode`
+    #: where the list of items goes, in the keywords of a param: `in`, `as`, `style`, `explode`
     items: JsonSchema = Field(default_factory=dict)
-    #: the item of a call: `{name}`, the value of that param, or an object of such members
+    #: the item of a call: `{name}` is the value of that param; an object has such members
     item: str | dict[str, str]
-    #: the most items of one request
+    #: maximum number of items of one request
     max_items: int = Field(ge=2)
-    #: the params that the request takes once for all calls, with the keywords that differ from the operation's; a text
-    #: with commas is a list where the type is array. A call with other params is sent by itself
+    #: the params that the request takes once for all calls, with the keywords that differ from the operation's; with
+    #: `type: array`, a comma-separated text becomes a list. A call with other params is sent separately
     params: dict[str, JsonSchema] = Field(default_factory=dict)
-    #: the params without which a call is sent by itself
+    #: the params without which a call is sent separately
     required: tuple[str, ...] = ()
     #: the path of the list of records in the response
     records: JsonPath
-    #: how a record is matched to its item: param → the path of its value in the record
+    #: how a record is matched to its call: param → the path of its value in the record
     match: Annotated[dict[str, JsonPath], Field(min_length=1)]
     #: the statuses by which the application states that it has executed none of the items
     rejects_all: tuple[int, ...] = ()

@@ -48,7 +48,7 @@ def _auth_method(name: str, kind: Kind) -> dict[str, Any]:
 
 
 def _sunset(sunset: Deprecation) -> dict[str, Any]:
-    """When it ends and what takes its place; null where no end is known."""
+    """The members of a deprecation; each is null if the spec does not have it."""
     return sunset.model_dump(mode="json", include=set(Deprecation.model_fields))
 
 
@@ -86,7 +86,7 @@ def _action(operation: Operation) -> dict[str, Any]:
 
 
 def _paging(paging: Paging | None) -> dict[str, Any] | None:
-    """How to ask for the next page: the member of Meta that names it goes into `param`."""
+    """How to request the next page: the value of the Meta member `next` goes into `param`."""
     if paging is None:
         return None
     return {
@@ -101,7 +101,7 @@ def _paging(paging: Paging | None) -> dict[str, Any] | None:
 
 
 def _alternatives(action: Action, operation: Operation) -> list[dict[str, Any]]:
-    """The paging that holds instead when a param is left out."""
+    """The paging that applies if a param is left out."""
     return [
         {"without": other.without, "paging": _paging(operation.spec.paging[other.paging] if other.paging else None)}
         for other in action.alternatives

@@ -1,4 +1,4 @@
-"""The JSON Schema of spec files: editors complete and check them by it. Generated from the models."""
+"""The JSON Schema of spec files, with which editors complete and check them. Generated from the models."""
 
 import inspect
 import json
@@ -48,7 +48,7 @@ def editor_schema_text() -> str:
 
 
 def members_at(place: Sequence[str]) -> list[str]:
-    """The members that a spec may have at a place, such as `authentication.oauth`; none where any name will do."""
+    """The members that a spec may have at a place, such as `authentication.oauth`; none if any name is allowed."""
     node = _resolved({"$ref": "#/$defs/ConnectorSpec"})
     for part in place:
         node = _resolved(_inner(node, part))

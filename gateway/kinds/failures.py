@@ -1,4 +1,4 @@
-"""Models of what the application refuses: its error responses, and its limits."""
+"""Models of the application's error responses and rate limits."""
 
 from typing import Literal
 
@@ -10,56 +10,62 @@ from gateway.kinds.members import JsonPath, Model
 class Failure(Model):
     """How the application reports an error."""
 
-    #: paths of its own error code and message, the first that holds text wins
+    #: paths of the application's error code; the first that holds text counts
     code: tuple[JsonPath, ...] = ()
+    #: paths of the application's message; the first that holds text counts
     message: tuple[JsonPath, ...] = ()
-    #: paths of further words: every text below them is added to the message; `*` is each item or member
+    #: paths of details: every text below them is added to the message; `*` is each item or member
     details: tuple[JsonPath, ...] = ()
-    #: paths of the names of members of the request that it complains about, the first that holds any wins
+    #: paths of the names of the request's members that the error is about; the first that holds any counts
     field: tuple[JsonPath, ...] = ()
-    #: place of its id for the request, in the answer
+    #: paths of the application's id of the request; the first that holds text counts
     request_id: tuple[JsonPath, ...] = ()
-    #: a member that must be true for an answer to count as a success
+    #: a member that must be true in a successful response
     ok: str | None = None
-    #: places where a successful response has nothing: null, false and what is empty do not count; `*` is each member
+    #: paths at which a successful response has no value; null, false and empty values do not count; `*` is each member
     when_present: tuple[JsonPath, ...] = ()
-    #: application codes that mean something whatever the status: gateway error code → application codes
+    #: the gateway's error code → the application's codes that mean it, whatever the status
     codes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    #: paths of the name of the limit that was hit, where there are several
+    #: paths of the name of the limit that was hit, if there are several limits
     limit_name: tuple[JsonPath, ...] = ()
-    #: temporary refusals, by limit, code or status (`*` at the end for any rest) → seconds until then, or `day` for the
-    #: allowance of a day
+    #: temporary errors: the name of a limit, a code or a status (`*` at the end for any rest) → seconds to wait, or
+    #: `day` for the allowance of a day
     retry_after: dict[str, int | Literal["day"]] = Field(default_factory=dict)
-    #: seconds for which a limit is waited for where nothing else says how long; left out, those of the rate limit
+    #: seconds to wait after a rate-limit error that names no time; by default the window of the rate limit, at most 60
     default_retry_after: int | None = None
-    #: headers that tell, beside Retry-After, when an allowance is full again: seconds or a Unix time
+    #: headers beside Retry-After that name the wait: seconds or a Unix time
     reset_headers: tuple[str, ...] = ()
 
 
 class Allowance(Model):
-    """One of the application's limits, as headers of its answers tell of it; header names in lower case."""
+    """One of the application's limits, as response headers report it; header names in lower case."""
 
-    #: headers that hold one number each: the limit, what is left of it, and when it is full again, in seconds or as a
-    #: Unix time
+    #: the header with the number of requests that the limit allows
     limit: str | None = None
+    #: the header with the number of requests that remain
     remaining: str | None = None
+    #: the header with the time until the limit is reset: seconds or a Unix time
     reset: str | None = None
-    #: a header with all values as `name=number`, with a final `*` for any rest; and the meaning of its names:
-    #: `limit`, `remaining`, `reset`, or `used` where it is written `name=used/limit`; `""` is a header without names
+    #: a header with all values as `name=number`, instead of the three above; a final `*` stands for any rest of its
+    #: name
     header: str | None = None
+    #: the names of the values in `header`: of `limit`, `remaining` and `reset`, or of `used` in `name=used/limit`; `""`
+    #: for a header without names
     members: dict[Literal["limit", "remaining", "reset", "used"], str] = Field(default_factory=dict)
-    #: seconds of its window, where it is another than the rate limit's
+    #: seconds of its window, if it differs from the rate limit's
     seconds: int | None = None
-    #: whether it is of some requests only: that nothing is left of it slows the others down and stops none
+    #: whether the limit covers only some requests; when nothing of it is left, the gateway slows all requests down but
+    #: does not stop them
     per_endpoint: bool = False
 
 
 class RateLimit(Model):
-    """The application's published budget for one connector; what its answers say goes before it."""
+    """The application's published limit for one connector; limits in response headers take precedence."""
 
-    #: the defaults suit applications that publish no limit: 429 and `Retry-After` slow requests down further
+    # The defaults are for applications that publish no limit: 429 and `Retry-After` slow requests down further.
+    #: the number of requests in `seconds`
     requests: int = 120
     seconds: int = 60
     concurrent: int | None = None
-    #: the limits that headers of its answers report
+    #: the limits that response headers report
     allowances: tuple[Allowance, ...] = ()

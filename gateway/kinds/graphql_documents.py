@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-#: names of fields with dots between them, and nothing that could be more of a document
+#: field names separated by dots; it matches no other GraphQL syntax, so that callers cannot add any
 FIELD_NAMES: Final = r"^[_A-Za-z][_0-9A-Za-z]*(\.[_A-Za-z][_0-9A-Za-z]*)*$"
 
 
@@ -13,7 +13,7 @@ def has_fragment(document: str, fragment: str) -> bool:
 
 
 def with_selection(document: str, fragment: str, fields: Sequence[str]) -> str:
-    """The document with a fragment that selects these fields alone: `owner.login` is `owner { login }`."""
+    """The document; its fragment selects only these fields: `owner.login` becomes `owner { login }`."""
     head = _head(document, fragment)
     if head is None:
         return document

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable
 
 _LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-# The last label starts with a letter: what ends in a number is an IPv4 address to many parsers (127.1, 0x7f000001).
+# The last label starts with a letter: many parsers read a name that ends in a number as an IPv4 address (127.1).
 _DNS_NAME = re.compile(rf"(?=.{{1,253}}$)(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?", re.ASCII)
-# Never public; no name under them leaves the operator's own network.
+# Never public: names below them exist only in private networks.
 _INNER_SUFFIXES = (
     "arpa",
     "corp",
@@ -28,7 +28,7 @@ def is_forbidden_host(host: str) -> bool:
 
 
 def host_matches(host: str, patterns: Iterable[str]) -> bool:
-    """Whether a public name is declared: a name is itself, `*.suffix` all names below it, `*` any."""
+    """Whether a public name matches a pattern: a name, `*.suffix` for all names below it, or `*` for any name."""
     if is_forbidden_host(host):
         return False
     name = host.lower()

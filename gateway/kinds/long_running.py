@@ -8,21 +8,21 @@ from pydantic import Field
 
 from gateway.kinds.members import CheckedModel, ContentType, JsonPath, Model, RequestLine
 
-#: the name in paths by which further requests name what was started
+#: the name, in the paths of further requests, of the id of the started operation
 RUN_ID = "run_id"
 #: seconds between two reads of the state: the first interval, and by default the longest
 _LONGEST_INTERVAL = 5.0
 
 
 class FollowUp(Model):
-    """A request beside the action's own; `{run_id}` in it is the id of what was started."""
+    """A request beside the action's own; `{run_id}` in it is the id of the started operation."""
 
     request: RequestLine
     #: constant headers
     headers: dict[str, str] = Field(default_factory=dict)
     #: constant query members
     constant_query: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
-    #: the type of the body, where it is not that of the kind
+    #: the media type of the body, if it is not that of the kind
     content_type: ContentType | None = None
     #: constant members of the body
     constant_body: dict[str, Any] = Field(default_factory=dict)
@@ -31,18 +31,18 @@ class FollowUp(Model):
 
 
 class LongRunStart(Model):
-    """How the operation is started: by the action's own request, unless another one is named."""
+    """How the operation is started: by the action's own request, unless `request` names another one."""
 
     #: the path of the id in the response
     id: JsonPath
-    #: the request that starts it, where the action's own is another one
+    #: the request that starts the operation, if it is not the action's own
     request: RequestLine | None = None
     #: whether the action's own request is sent if the application refuses to start the operation
     fallback: bool = False
 
 
 class LongRunStatus(FollowUp):
-    """How the state is read, and what its values mean."""
+    """How the state is read, and what its values mean. A state in none of the lists ends the job."""
 
     #: the path of the state in the response
     path: JsonPath
@@ -51,7 +51,7 @@ class LongRunStatus(FollowUp):
     running: tuple[str | bool, ...]
     succeeded: tuple[str | bool, ...]
     failed: tuple[str | bool, ...] = ()
-    #: the longest interval between two requests, in seconds; the first ones follow sooner
+    #: maximum seconds between two requests; the first intervals are shorter
     interval: float = Field(_LONGEST_INTERVAL, gt=0)
     #: the path of the number of items that are done
     progress: JsonPath | None = None
@@ -74,16 +74,16 @@ class ItemResults(Model):
 
     #: the path of the list of entries; lists of several paths are read one after the other
     path: tuple[JsonPath, ...] = ((),)
-    #: the paths of an item's id in its entry, of which the first that is there counts; a list names several items
+    #: the paths of an item's id in its entry, of which the first that exists counts; a list is several ids
     id: tuple[JsonPath, ...] = (("id",),)
     #: the path of the item's position in its portion, from 0
     index: JsonPath | None = None
     #: the member of the items that the gateway numbers, and the paths at which entries repeat it
     trace: str | None = None
     trace_path: tuple[JsonPath, ...] = ()
-    #: the path that is true where the item was done; without it an entry with an error was not
+    #: the path that is true if the item was done; without `success`, an entry without an error was done
     success: JsonPath | None = None
-    #: the paths of what went wrong, of which the first that holds text counts
+    #: the paths of the error message, of which the first that holds text counts
     error: tuple[JsonPath, ...] = ()
     #: the path of the record in the entry of an item that was done, for the line's `record`
     record: JsonPath | None = None
@@ -102,38 +102,38 @@ class ResultRequest(FollowUp):
 
 
 class LongRunResults(Model):
-    """How the results are read; by default they are in the last response that told the state."""
+    """How the results are read; by default they are in the last response to `status`."""
 
     #: the requests that read them, one after the other
     requests: tuple[ResultRequest, ...] = ()
-    #: the report on each item in the results
+    #: how the results report on each item
     items: ItemResults | None = None
-    #: the member of the record that gets the id of what was started, where the response has none
+    #: the member of the record that gets the id of the operation, if the response has none
     id_field: str | None = None
 
 
 class Split(Model):
     """How the input is split into portions; each is started by a request of its own."""
 
-    #: the param with the items: a list, or a text with commas between them
+    #: the param with the items: a list or a comma-separated text
     param: str
-    #: the most items of a portion
+    #: maximum number of items in a portion
     size: int = Field(ge=1)
-    #: the most portions that run at a time; fewer while the application answers that its queue is full
+    #: maximum number of portions that run at the same time; fewer while the application reports that its queue is full
     concurrency: int = Field(1, ge=1)
     #: the progress for people, with `{done}` and `{total}`
     message: str = "{done} of {total} items done"
 
 
 class LongRunning(CheckedModel):
-    """An operation of several requests: started, perhaps fed, followed until it ends, and read."""
+    """An operation of several requests, which start it, send its input, and read its state and its results."""
 
     start: LongRunStart | None = None
-    #: sends the input, where the request that starts the operation does not
+    #: sends the input, if the request that starts the operation does not
     upload: FollowUp | None = None
     #: tells the application to begin; before it the application does nothing
     close: FollowUp | None = None
-    #: without it the response to the start is that of the ended operation
+    #: without it, the response to the start has the results
     status: LongRunStatus | None = None
     results: LongRunResults = LongRunResults()
     split: Split | None = None
@@ -148,13 +148,13 @@ class LongRunning(CheckedModel):
 
     def _faults(self) -> Iterator[str]:
         if (self.start is None) is not (self.status is None):
-            yield "start and status belong together: an operation that has an id has a state"
+            yield "start and status need each other: start has the path of the id, status reads its state"
         if self.start is None and self.split is None:
-            yield "an operation without start runs at once; say in split what makes it long"
+            yield "an operation without start needs split, which divides its input into portions"
         for member in ("upload", "close"):
             if self.start is None and getattr(self, member) is not None:
-                yield f"{member} follows a start; say in start where the id is"
+                yield f"{member} needs start, which has the path of the id"
         if (self.close is not None) is not bool(self.status and self.status.open):
-            yield "close and status.open belong together: the states in which the application waits for close"
+            yield "close and status.open need each other: status.open lists the states that wait for close"
         if self.status is not None and len(set(self.status.states)) < len(self.status.states):
-            yield "a state of status stands in two lists"
+            yield "a state of status is in two lists"

@@ -1,4 +1,4 @@
-"""The types that the models of specs share: places in JSON, request lines, media types."""
+"""The types that the models of specs share: paths in JSON, request lines, media types."""
 
 import re
 from collections.abc import Iterable
@@ -35,11 +35,11 @@ def is_json(content_type: str) -> bool:
 
 def _content_type(value: str) -> str:
     if not re.fullmatch(r"[a-z0-9.+-]+/[a-z0-9.+-]+", media_type(value)):
-        raise ValueError(f"is a media type, such as application/json, {FORM} or multipart/form-data")
+        raise ValueError(f"must be a media type, such as application/json, {FORM} or multipart/form-data")
     return value
 
 
-#: the type of request bodies, which are written in it
+#: the media type of request bodies; the gateway encodes them in it
 ContentType = Annotated[str, AfterValidator(_content_type)]
 
 
@@ -48,14 +48,14 @@ class Model(BaseModel):
 
 
 class CheckedModel(Model):
-    """A model whose members must agree with each other."""
+    """A model whose members must be consistent with each other."""
 
     def _faults(self) -> Iterable[str]:
-        """A sentence for each disagreement."""
+        """A sentence for each inconsistency."""
         raise NotImplementedError
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
+    def _is_consistent(self) -> Self:
         faults = list(self._faults())
         if faults:
             raise ValueError("; ".join(faults))
@@ -63,20 +63,20 @@ class CheckedModel(Model):
 
 
 def _members(value: object) -> object:
-    """A dotted path as its members; `$` is the response itself."""
+    """The members of a dotted path; none for `$`, the response itself."""
     if not isinstance(value, str):
         return value
     return () if value == "$" else tuple(value.split("."))
 
 
-#: where something lies in a JSON response, written `a.b.c`, or `$` for the whole
+#: a path in a JSON response, written `a.b.c`, or `$` for the whole response
 JsonPath = Annotated[
     tuple[str, ...],
     BeforeValidator(_members),
     WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, or $ for the whole response"}),
 ]
-#: where a member of Meta comes from: a JsonPath, `@.a.b` beside the list of records, `$header.name` of a header, or
-#: `$link.rel` of the Link header (RFC 8288), with a third member for an attribute of the link
+#: the source of a member of Meta: a JsonPath, `@.a.b` beside the list of records, `$header.name` for a header, or
+#: `$link.rel` for the Link header (RFC 8288), with a third member for an attribute of the link
 MetaPath = Annotated[
     tuple[str, ...],
     BeforeValidator(_members),
@@ -87,7 +87,7 @@ _REQUEST_LINE = r"^(GET|POST|PUT|PATCH|DELETE) /\S*$"
 
 def _request(value: str) -> str:
     if not re.fullmatch(_REQUEST_LINE, value):
-        raise ValueError("a request is a method and a path, for example: GET /tickets/{ticket_id}.json")
+        raise ValueError("a request must be a method and a path, for example: GET /tickets/{ticket_id}.json")
     return value
 
 

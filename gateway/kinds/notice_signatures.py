@@ -19,13 +19,13 @@ def signed_text(signature: NoticeSignature, values: Mapping[str, bytes]) -> byte
 
 
 def signature_of(signature: NoticeSignature, signed: bytes, secret: str) -> bytes:
-    """The HMAC of a signed text, as the header has it behind its prefix."""
+    """The HMAC of a signed text, encoded as in the header, without the prefix."""
     digest = hmac.new(key_of(signature, secret), signed, signature.algorithm).digest()
     return digest.hex().encode() if signature.encoding == "hex" else base64.b64encode(digest)
 
 
 def key_of(signature: NoticeSignature, secret: str) -> bytes:
-    """The key of a secret as the application shows it; raises ValueError for one that is not Base64 as it should be."""
+    """The HMAC key in a secret, in the form that the application shows; raises ValueError for invalid Base64."""
     text = secret.removeprefix(signature.secret_prefix)
     if signature.secret_encoding == "text":
         return text.encode()
@@ -33,7 +33,7 @@ def key_of(signature: NoticeSignature, secret: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except ValueError as error:  # not Base64, or not ASCII
         prefix = f" after {signature.secret_prefix}" if signature.secret_prefix else ""
-        raise ValueError(f"is Base64{prefix}; copy it whole") from error
+        raise ValueError(f"must be Base64{prefix}; copy all of it") from error
 
 
 def seconds_of(timestamp: NoticeTimestamp, text: str) -> float:
@@ -54,7 +54,7 @@ def time_text(timestamp: NoticeTimestamp, at: datetime) -> str:
 def sign(
     spec: NoticeSpec, method: str, url: str, body: bytes, *, time: str, delivery_id: str, secret: str
 ) -> dict[str, str]:
-    """The headers of a notice that an application sends: what signs it, with the time and the id that are headers."""
+    """The headers of a notice: its signature, and the time and the delivery id if the spec has them in headers."""
     values = {
         "body": body,
         "method": method.encode(),

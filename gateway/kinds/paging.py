@@ -1,4 +1,4 @@
-"""Models of paging: which param turns the page of a list, and where an answer names the next one."""
+"""Models of paging: which param selects the page of a list, and where a response names the next page."""
 
 from functools import cached_property
 from typing import Any, Self
@@ -10,39 +10,39 @@ from gateway.kinds.members import JsonPath, MetaPath, Model
 
 #: prefixes of a MetaPath that names a header, a link, or a place beside the list of records
 HEADER_PATH, LINK_PATH, BESIDE_RECORDS = "$header", "$link", "@"
-#: styles whose next page follows from the page before: a response need not name it
+#: styles that compute the next page from the page before: a response need not name it
 _COUNTED_STYLES = (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID)
 #: the Meta member of a next page that the response does not name
 _COUNTED_NEXT = "next"
 
 
 class Incomplete(Model):
-    """How an answer says that the list it belongs to is not whole, though it may end."""
+    """How a response reports that the application has more records than its list returns."""
 
-    #: the Meta member that says so; callers see it only then
+    #: the Meta member that shows it; callers get it only if the list is incomplete
     meta: str
-    #: where it lies in the answer
+    #: the path of that member in the response
     path: JsonPath
-    #: members that it has then
+    #: the members that the value has if the list is incomplete
     when: dict[str, Any]
 
 
 class Paging(Model):
-    """A named paging style of a kind: which param turns the page and which members of the answer are the Meta."""
+    """A named paging style of a kind: the param that selects the page, and the members of the response in Meta."""
 
     style: PagingStyle
-    #: the param that asks for the next page
+    #: the param that selects the page
     param: str
-    #: the param that sets how many records a page holds, where there is one
+    #: the param that sets the number of records on a page, if there is one
     size: str | None = None
-    #: how many pages the application serves at most
+    #: maximum number of pages that the application returns
     max_pages: int | None = None
-    #: the Meta member whose value goes into `param` (a dotted path within Meta). By default `page`, `offset` and
-    #: `last_id` count on until a page is short, and Meta has `next`
+    #: the path within Meta of the value for `param`. Without it, `page`, `offset` and `last_id` compute the next value
+    #: until a page is short, and Meta gets the member `next`
     next: JsonPath = ()
-    #: the Meta member that must be true for a next page to exist, where the application has one
+    #: the Meta member that is false on the last page, if there is one
     has_more: str | None = None
-    #: the Meta member that is true on the last page, where the application names a next one all the same
+    #: the Meta member that is true on the last page, if the response names a next page even then
     end: str | None = None
     #: `offset`: the Meta member that holds the number of all records
     total: str | None = None
@@ -50,13 +50,13 @@ class Paging(Model):
     first: int | None = None
     #: `last_id`: the member of a record that goes into `param`
     id_field: JsonPath = ("id",)
-    #: `link`: the name of the query member in the URL, where it is not `param`
+    #: `link`: the name of the query member in the URL, if it is not `param`
     url_param: str | None = None
-    #: the params that requests for further pages repeat; all by default. The others have no default there
+    #: the params that requests for further pages repeat, by default all; defaults of the others are not sent with them
     repeat_params: tuple[str, ...] | None = None
-    #: every Meta member of the product documents, and where it lies in the response
+    #: the members of Meta and their paths in the response
     meta: dict[str, MetaPath] = Field(default_factory=dict)
-    #: how an answer says that there is more than the application lists
+    #: how a response reports that the list has more records than the application returns
     incomplete: Incomplete | None = None
 
     @model_validator(mode="after")
@@ -73,7 +73,7 @@ class Paging(Model):
 
     @cached_property
     def is_counted(self) -> bool:
-        """Whether the next page follows from the page before: no response names it."""
+        """Whether the next page is computed from the page before: responses do not name it."""
         return self.next[0] not in self.meta
 
     @property
@@ -82,7 +82,7 @@ class Paging(Model):
         return (*self.meta, *((self.next[0],) if self.is_counted else ()))
 
     def beside(self, records: JsonPath) -> "Paging":
-        """This style for a list at a path: `@` stands for the object that holds the list."""
+        """This style for a list at `records`: `@` becomes the path of the object that holds the list."""
         if all(path[:1] != (BESIDE_RECORDS,) for path in self.meta.values()):
             return self
         found = {

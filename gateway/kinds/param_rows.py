@@ -1,4 +1,4 @@
-"""The params of an operation one by one, members of objects among them, for people and agents to read: pure."""
+"""The params of an operation as rows of a table, including the members of objects: pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ class ParamRow:
 
 
 def param_rows(schema: Mapping[str, Any]) -> Iterator[ParamRow]:
-    """Every param of a JSON Schema of params, each followed by its members; a definition is entered once a path."""
+    """Every param of a JSON Schema of params, each followed by its members; recursive definitions are entered once."""
     yield from _members(schema, "", schema.get("$defs", {}), frozenset())
 
 
 def _members(
     schema: Mapping[str, Any], prefix: str, definitions: Mapping[str, Any], entered: frozenset[str]
 ) -> Iterator[ParamRow]:
-    required = {*schema.get("required", ()), *_demanded(schema)}
+    required = {*schema.get("required", ()), *_required_by_all_of(schema)}
     for name, member in schema.get("properties", {}).items():
         path = f"{prefix}{name}"
         reference = str(member.get("$ref", "")).removeprefix(_PREFIX)
@@ -48,13 +48,13 @@ def _within(
     yield from _members({**definitions.get(reference, {}), **items}, f"{path}[].", definitions, within)
 
 
-def _demanded(schema: Mapping[str, Any]) -> Iterator[str]:
+def _required_by_all_of(schema: Mapping[str, Any]) -> Iterator[str]:
     for part in schema.get("allOf", ()):
         yield from part.get("required", ())
 
 
 def type_name(schema: Mapping[str, Any]) -> str:
-    """The type as a reader says it: `open | closed`, `array of string`, `string or null`."""
+    """The type in words: `open | closed`, `array of string`, `string or null`."""
     if "enum" in schema:
         return " | ".join(map(str, schema["enum"]))
     declared = schema.get("type", "any")

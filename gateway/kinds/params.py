@@ -13,15 +13,15 @@ from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
 from gateway.kinds.catalog import Operation
 from gateway.kinds.suggestions import did_you_mean
 
-#: how much of a caller's value an error repeats
+#: maximum characters of a caller's value in an error
 _SHOWN_CHARACTERS = 60
-#: nesting beyond which params are refused; no application takes more
+#: maximum nesting of params; no application accepts more
 _DEPTH = 64
-#: the format of a text that names several things; callers may send an array
+#: the `format` of a comma-separated text; callers may send an array instead
 COMMA_SEPARATED = "comma-separated"
-#: numbers as callers write them in text, and the most characters of one
+#: numbers in text, and the maximum characters of one
 _INTEGER, _DECIMAL, _MAX_DIGITS = re.compile(r"[0-9]+"), re.compile(r"-?[0-9]+\.[0-9]+"), 19
-#: values that are read by their schema; a union such as `str | list` would be made anew at each look
+#: types of values that `_read` converts; a union such as `str | list` would be created again for each check
 _TEXTS_AND_NESTED, _NESTED = (str, list, dict), (list, dict)
 #: an example of each format
 _FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026-01-31"}
@@ -51,7 +51,7 @@ def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _defaults(operation: Operation, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The defaults of params; for a further page those of the params alone that its request repeats."""
+    """The defaults of params; for a further page, only those of the params that its request repeats."""
     if not operation.defaults:
         return {}
     paging = operation.instead(values).paging
@@ -61,12 +61,12 @@ def _defaults(operation: Operation, values: Mapping[str, Any]) -> Mapping[str, A
 
 
 def invalid(operation: Operation, faults: Iterable[FieldError]) -> InvalidParams:
-    """The error for these faults of a call, with an example of a call as it should be."""
+    """The error for these faults of a call, with an example of a valid call."""
     return InvalidParams(faults=faults, extra={"example": operation.example})
 
 
 def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
-    """A list's `limit` under the name that the application has for it; an unpaged list is cut to it afterwards."""
+    """The params with `limit` under the application's name for it; a list without paging is cut to it afterwards."""
     values = dict(params)
     paging = operation.instead(params).paging
     size = paging.size if paging else None
@@ -86,7 +86,7 @@ def _with_limit_mapped(operation: Operation, params: Mapping[str, Any]) -> dict[
 
 
 def unpaged_limit(operation: Operation, params: Mapping[str, Any]) -> int | None:
-    """The `limit` of a list that the application does not page: the answer is cut to it."""
+    """The `limit` of a list without paging, to which the gateway cuts the response; else None."""
     is_sized = operation.paging is not None and operation.paging.size is not None
     if not operation.is_list or is_sized or "limit" in operation.action.params:
         return None
@@ -94,7 +94,7 @@ def unpaged_limit(operation: Operation, params: Mapping[str, Any]) -> int | None
 
 
 def _read(operation: Operation, schema: Mapping[str, Any], value: Any) -> Any:
-    """A value as its schema expects it: callers and models send numbers as text, and several ids as an array.
+    """A value converted for its schema: callers and models send numbers as text, and several ids as an array.
 
     `"35436"` names the same ticket as 35436; where the application takes a comma-separated text, `[1, 2]` is `"1,2"`.
     """
@@ -117,7 +117,7 @@ def _read(operation: Operation, schema: Mapping[str, Any], value: Any) -> Any:
 
 
 def _number(text: str, types: Sequence[str]) -> Any:
-    """The number that a text of digits is, where no text is wanted."""
+    """The text as a number, if it is one and the schema allows a number but no string; else the text."""
     if "string" in types or len(text) > _MAX_DIGITS:
         return text
     if ("integer" in types or "number" in types) and _INTEGER.fullmatch(text):
@@ -131,7 +131,7 @@ def _types(schema: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _schema_errors(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]:
-    """The faults by the schema, each as a sentence that stands alone."""
+    """The faults that the schema finds, at most `MAX_FAULTS`, each with a complete sentence."""
     try:
         if operation.validator.is_valid(params):
             return []
@@ -177,7 +177,7 @@ def _errors_of(operation: Operation, error: jsonschema_rs.ValidationError) -> It
 
 
 def _within(operation: Operation, place: list[str], name: str) -> str | None:
-    """Where a member belongs that was given beside the object that holds it: `subject` is `ticket.subject`."""
+    """A hint for a member that belongs in an object beside it: `ticket.subject` for `subject`."""
     for outer in _schema_at(operation, place).get("properties", {}):
         if name in _schema_at(operation, [*place, outer]).get("properties", {}):
             return f"did you mean {'.'.join([*place, outer, name])}?"
@@ -185,7 +185,7 @@ def _within(operation: Operation, place: list[str], name: str) -> str | None:
 
 
 def _condition(error: jsonschema_rs.ValidationError) -> str:
-    """The other param on which a limit depends."""
+    """The param on which the violated rule depends: ` with NAME`."""
     path = list(error.schema_path)
     return f" with {path[path.index('dependentSchemas') + 1]}" if "dependentSchemas" in path else ""
 
@@ -206,7 +206,7 @@ def _expectation(keyword: str, value: Any) -> str:
 
 
 def _combination(operation: Operation, error: jsonschema_rs.ValidationError) -> str:
-    """The sentence for `oneOf`, `anyOf` and `not` over required members, the only form specs use them in."""
+    """The sentence for `oneOf`, `anyOf` and `not` with `required`, the only form in which specs use them."""
     if error.kind.name == "not":
         excluded = error.kind.value.get("required", ["these params"])
         return f"{' and '.join(excluded)} exclude each other; send one of them"
@@ -238,7 +238,7 @@ def _field_error(operation: Operation, place: list[str], code: str, text: str) -
 
 
 def _encodable(text: str) -> str:
-    """The text with half characters spelt out, so that the error itself can be sent."""
+    """The text with lone surrogates escaped, so that it can be encoded in UTF-8."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -262,11 +262,11 @@ def _described(schema: Mapping[str, Any]) -> str:
 
 
 def _unsafe_values(operation: Operation, value: Any, place: tuple[str, ...] = ()) -> Iterator[FieldError]:
-    """Text that no application takes (NUL, lone surrogates), numbers JSON has no word for, bottomless nesting."""
+    """Faults of values that cannot be sent: NUL and lone surrogates in text, numbers that JSON lacks, deep nesting."""
     if isinstance(value, str):
         if "\x00" in value or (not value.isascii() and _has_lone_surrogate(value)):
             shown = ".".join(place)
-            yield _field_error(operation, list(place), "text", f"{shown} holds NUL or half a character; remove it")
+            yield _field_error(operation, list(place), "text", f"{shown} contains NUL or a lone surrogate; remove it")
     elif isinstance(value, float):
         if not math.isfinite(value):
             yield _field_error(operation, list(place), "number", f"{'.'.join(place)} is not a finite number")
@@ -293,7 +293,7 @@ def _has_lone_surrogate(text: str) -> bool:
 
 
 def _whole_number(value: object) -> int | None:
-    """The whole number that a value is, be it written 2, 2.0 or "2"."""
+    """The whole number in a value such as 2, 2.0 or "2"; None for any other value."""
     if isinstance(value, str):
         value = _number(value, ("integer",))
     if isinstance(value, float) and value.is_integer():

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.kinds.requests import Action, ParamStyle
 
-#: the spec language's own keywords beside those of JSON Schema: where a param goes and its name there
+#: the keywords that the spec language adds to JSON Schema: where a param goes and its name there
 PLACEMENT_KEYWORDS = ("in", "as", "style", "explode", "text")
 
 
@@ -15,17 +15,20 @@ class Placement:
     """Where a param goes in the request, and its name there."""
 
     name: str
+    #: one of the values of `in`
     where: str
+    #: the name in the request
     wire: str
-    #: how a list or an object is written there; None leaves it to the place
+    #: how a list or an object is written; None for the default of the place
     style: ParamStyle | None = None
     explode: bool = True
-    #: the text that is sent, with params in it: `refs/heads/{branch}`; None sends the value itself
+    #: the text to send, which holds params: `refs/heads/{branch}`; None sends the value itself
     text: str | None = None
 
 
 def placements_of(action: Action) -> tuple[Placement, ...]:
-    """The placement of each param: in the path that names it, else by default in the body, or in the query of GET."""
+    """The placement of each param: in the path if it names the param, else by default in the body, or for GET and
+    DELETE in the query."""
     method, path = action.request.split(" ", 1)
     by_default = "query" if method in ("GET", "DELETE") else "body"
     in_path = set(re.findall(r"{(\w+)}", path))
@@ -48,5 +51,5 @@ def json_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain_name(param: str) -> str:
-    """The name of a param as tool formats accept it: with underscores in place of brackets and the like."""
+    """The name of a param for tool formats: underscores replace brackets and other characters."""
     return re.sub(r"[^a-zA-Z0-9_.-]+", "_", param).strip("_")

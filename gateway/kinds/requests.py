@@ -22,7 +22,7 @@ from gateway.kinds.members import (
 )
 from gateway.kinds.upload_session import UploadSession
 
-#: `fragment` selects fields in a GraphQL document, `text` is for params that only the `text` of others holds
+#: `fragment` selects fields in a GraphQL document; `text` is for params that are sent only in the `text` of others
 _LOCATIONS = ("path", "query", "body", "header", "fragment", "text")
 
 
@@ -45,24 +45,26 @@ _PARAM_STYLES = frozenset(map(str, ParamStyle))
 
 
 class Download(Model):
-    """Where the bytes of a file are: in the answer itself, or behind an address in it."""
+    """Where the bytes of a file are: in the response itself, or at a URL that it contains."""
 
-    #: place of the address of the bytes; None when the answer is the file
+    #: the path of the URL of the bytes; None if the response is the file
     url: JsonPath | None = None
-    #: paths of what the record knows of the file
+    #: the path of the size in bytes
     size: JsonPath | None = None
+    #: the path of the file name
     name: JsonPath | None = None
-    #: the end of the name, where the record keeps it apart
+    #: the path of the extension, if `name` does not include it
     extension: JsonPath | None = None
+    #: the path of the media type
     content_type: JsonPath | None = None
-    #: the request whose answer is the record, where the request of the file is not
+    #: the request that returns the record, if `request` does not
     metadata_request: str | None = None
-    #: whether the address carries its own permission, so that credentials must never go with it
+    #: whether the URL carries its own permission; credentials are then never sent with it
     presigned: bool = False
 
 
 class Alternative(Model):
-    """Where an operation goes instead when a param is left out."""
+    """The request that an operation sends if a param is left out."""
 
     without: str
     request: str
@@ -70,26 +72,26 @@ class Alternative(Model):
 
 
 class CopyUpdate(Model):
-    """The synchronized copies that a write changes, so that the next search shows it.
+    """How a write updates the synchronized copy of one entity.
 
-    Texts may hold `{name}`: a param of the write, or a member of its answer where it has no such param.
+    Texts may hold `{name}`: a param of the write, or else a member of its response.
     """
 
-    #: the entity whose records changed
+    #: the entity whose records the write changes
     entity: Identifier
-    #: the action that reads what changed; without one the answer of the write is the record
+    #: the action that reads the changed records; by default the response to the write is the record
     read: Literal["get", "list"] | None = None
     #: the params of that action
     params: dict[str, Any] = Field(default_factory=dict)
-    #: members that the records get besides, such as the id of their parent
+    #: further members of the records, such as the id of their parent
     add_fields: dict[str, str] = Field(default_factory=dict)
-    #: the stored id of the parent, where records have ids of their own only below it
+    #: the id of the parent, if the records' ids are unique only below one parent
     parent_id: str | None = None
-    #: only when the write was given this param, as a dotted path
+    #: a param, as a dotted path; without it the write does not change the records
     if_param: JsonPath | None = None
-    #: the stored id of a record that is gone now
+    #: the id of the deleted record
     deleted_id: str | None = None
-    #: too much to read at once: the next synchronization comes at once instead
+    #: whether to synchronize soon instead, because the write may change too many records to read at once
     resync: bool = False
 
 
@@ -97,51 +99,52 @@ class RequestSpec(Model):
     """One request to the application, and the place of the records in its response."""
 
     request: RequestLine
-    #: the URL that the request begins with, where it is not that of the kind
+    #: the URL that the request begins with, if it is not that of the kind
     server: str | None = None
     #: constant headers
     headers: dict[str, str] = Field(default_factory=dict)
-    #: constant query members; one with several values is sent once for each
+    #: constant query members; a list repeats the member
     constant_query: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
-    #: the type of the body, where it is not that of the kind
+    #: the media type of the body, if it is not that of the kind
     content_type: ContentType | None = None
     #: constant members of the body; `{name}` is a param that the path has too
     constant_body: dict[str, Any] = Field(default_factory=dict)
-    #: whether the request has no body, though its method has one
+    #: whether the request has no body, although its method may have one
     no_body: bool = False
     #: the param that is the whole body: a list or any JSON, else text or base64 (`contentEncoding`)
     request_body: str | None = None
-    #: a GraphQL document; params that go into the body are its variables
+    #: a GraphQL document; the params of the body are its variables
     graphql: str | None = None
-    #: the path of the list of records, where the response holds one
+    #: the path of the list of records, if the response has one
     records: JsonPath | None = None
-    #: where the list of records is a map: the member of each record that takes its key
+    #: if the list of records is a map: the member of each record that gets its key
     map_key: str | None = None
     #: the path of the record within each item, such as `node`
     unwrap: JsonPath = ()
     paging: str | None = None
-    #: a named Python rule for what data cannot say
+    #: the name of a Python rule, for a request that this language cannot describe
     rule: str | None = None
 
 
 class Action(RequestSpec, CheckedModel):
-    """One operation of an entity as its file tells it."""
+    """One operation of an entity."""
 
     effect: Effect
     description: str
-    #: how people ask for it, in their own words, for the search of operations
+    #: how users ask for it, in their own words; the search for operations uses them
     phrases: Phrases = ()
     #: the param whose presence turns an `idempotent` operation into a `write`, as a dotted path
     write_if: JsonPath | None = None
-    #: whether a write may change or take away what is there; left out, all may but a `create` whose effect is `write`
+    #: whether a write may change or remove existing data rather than only add to it; by default all writes may, except
+    #: a `create` whose effect is `write`
     destructive: bool | None = None
     params: dict[str, JsonSchema] = Field(default_factory=dict)
     required: tuple[str, ...] = ()
-    #: params of other lists that this one lacks → what to do instead
+    #: params that other lists have and this one does not → what to do instead
     unsupported_params: dict[str, str] = Field(default_factory=dict)
-    #: further JSON Schema keywords over all params together (`oneOf`, `not`, `dependentRequired`)
+    #: further JSON Schema keywords for all params together (`oneOf`, `not`, `dependentRequired`)
     constraints: JsonSchema = Field(default_factory=dict)
-    #: the path of the record, where the response holds one
+    #: the path of the record, if the response has one
     record: JsonPath | None = None
     download: Download | None = None
     alternatives: tuple[Alternative, ...] = ()
@@ -150,20 +153,20 @@ class Action(RequestSpec, CheckedModel):
     long_running: LongRunning | None = None
     #: how the application takes the file of the action in pieces, so that an upload can be resumed
     upload_session: UploadSession | None = None
-    #: the request that stands for many calls of a batch
+    #: a request that replaces many calls of a batch
     bulk: Bulk | None = None
-    #: seconds for the whole operation, tries included
+    #: seconds for the whole operation, retries included; of a long operation, for each of its requests
     timeout: float = 60
-    #: the search or list that finds what a lost write may have made
+    #: how to look up whether a write happened whose response was lost: an operation, such as `notes.list`, with advice
     find_by: str | None = None
     example: dict[str, Any] = Field(default_factory=dict)
-    #: the updates of synchronized copies after a write; by default the answer is a record of the entity
+    #: how a write updates the synchronized copies; by default the response is a record of the entity
     write_through: tuple[CopyUpdate, ...] | None = None
-    #: fields of the record where they differ from the entity's
+    #: the fields of the record, if they differ from the entity's
     fields: dict[str, str | JsonSchema] | None = None
 
     def param_in(self, value: Any) -> str | None:
-        """The param that a text `{name}` stands for."""
+        """The name of the param in a text that is only `{name}`; None for any other value."""
         name = value[1:-1] if isinstance(value, str) and re.fullmatch(r"{\w+}", value) else None
         return name if name in self.params else None
 
@@ -175,13 +178,13 @@ class Action(RequestSpec, CheckedModel):
                 yield f"required names {name}, which is not among the params"
         for name, schema in self.params.items():
             if schema.get("in", "query") not in _LOCATIONS:
-                yield f"param {name}: in is one of {', '.join(_LOCATIONS)}"
+                yield f"param {name}: `in` must be one of {', '.join(_LOCATIONS)}"
             if not isinstance(schema.get("as", name), str):
-                yield f"param {name}: as is the name that the application has for it"
+                yield f"param {name}: `as` must be text, the application's name of the param"
             if not isinstance(schema.get("text", name), str):
-                yield f"param {name}: text is what is sent for it, such as refs/heads/{{{name}}}"
+                yield f"param {name}: `text` must be the text to send, such as refs/heads/{{{name}}}"
             if schema.get("style", "form") not in _PARAM_STYLES or not isinstance(schema.get("explode", True), bool):
-                yield f"param {name}: style is one of {', '.join(ParamStyle)}; explode is true or false"
+                yield f"param {name}: `style` must be one of {', '.join(ParamStyle)}; `explode` must be true or false"
         for name in re.findall(r"{(\w+)}", self.request):
             if name not in self.params and not any(alternative.without == name for alternative in self.alternatives):
                 yield f"the request needs {{{name}}}, which is not among the params"

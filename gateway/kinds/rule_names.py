@@ -1,4 +1,4 @@
-"""The names of rules: Python functions for what data cannot say. Packages bring rules of their own by entry point.
+"""The names of rules: Python functions for requests that specs cannot describe. Packages add rules by entry point.
 
 ```toml
 [project.entry-points."gateway.rules"]
@@ -17,11 +17,11 @@ GROUP = "gateway.rules"
 
 
 @cache
-def brought_rules() -> Mapping[str, EntryPoint]:
+def package_rules() -> Mapping[str, EntryPoint]:
     """The rules of installed packages by name, not loaded yet; the gateway's own names cannot be replaced."""
     return {each.name: each for each in entry_points(group=GROUP) if each.name not in RULE_NAMES}
 
 
 def known_rules() -> tuple[str, ...]:
-    """Every name that `rule` may have in a spec."""
-    return (*RULE_NAMES, *brought_rules())
+    """Every value that `rule` may have in a spec."""
+    return (*RULE_NAMES, *package_rules())

@@ -4,18 +4,19 @@ from enum import Enum, StrEnum, auto
 
 
 class Family(Enum):
-    """The family of an operator, which decides its values and the fields that it fits."""
+    """The family of an operator, which determines the values and fields that it accepts."""
 
-    #: compares with a JSON value, or with each of an array of them
+    #: compares with a JSON value
     EQUALITY = auto()
+    #: compares with each JSON value of an array
     MEMBERSHIP = auto()
     #: compares numbers with numbers and text with text
     ORDER = auto()
-    #: compares the text with a pattern or a part, whatever its case
+    #: compares text with a pattern or a part of it, ignoring case
     TEXT = auto()
-    #: looks for words
+    #: searches for words
     WORDS = auto()
-    #: looks into an array
+    #: searches in an array
     ARRAY = auto()
     #: joins or negates filters
     LOGIC = auto()
@@ -33,7 +34,7 @@ class Operator(StrEnum):
         member._value_, member.family, member.label, member.meaning = name, family, label, meaning
         return member
 
-    EQ = "eq", Family.EQUALITY, "is", "the field equals the value; null asks for missing ones"
+    EQ = "eq", Family.EQUALITY, "is", "the field equals the value; null matches missing fields"
     NEQ = "neq", Family.EQUALITY, "is not", "the field does not equal the value"
     GT = "gt", Family.ORDER, "greater than", "greater than"
     GTE = "gte", Family.ORDER, "at least", "greater than or equal"
@@ -57,9 +58,9 @@ class Operator(StrEnum):
         "all of the words occur, in any order; the beginning of a word is enough",
     )
     ARRAY_CONTAINS = "array_contains", Family.ARRAY, "list contains", "the array holds the value"
-    AND = "and", Family.LOGIC, "and", "every one of them holds"
-    OR = "or", Family.LOGIC, "or", "at least one of them holds"
-    NOT = "not", Family.LOGIC, "not", "it does not hold"
+    AND = "and", Family.LOGIC, "and", "all of the filters match"
+    OR = "or", Family.LOGIC, "or", "at least one of the filters matches"
+    NOT = "not", Family.LOGIC, "not", "the filter does not match"
 
 
 def of_family(*families: Family) -> frozenset[Operator]:
@@ -68,5 +69,5 @@ def of_family(*families: Family) -> frozenset[Operator]:
 
 
 ORDERING, MATCHING, SEEKING = of_family(Family.ORDER), of_family(Family.TEXT), of_family(Family.WORDS)
-#: the operators that compare a field with a value, in the order in which people are shown them
+#: the operators that compare a field with a value, in the order of the console and the docs
 CONDITIONS = tuple(operator for operator in Operator if operator.family is not Family.LOGIC)

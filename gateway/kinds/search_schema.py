@@ -11,7 +11,7 @@ from gateway.kinds.sync import Search
 SEARCH_META = ("has_more", "cursor", "took_ms", "as_of", "total_synced", "synchronized")
 _SCALAR = ["string", "number", "boolean"]
 _FILTER = "filter"
-#: definition → what conditions of it compare fields with
+#: definition → the JSON Schema of the values that its conditions compare fields with
 _CONDITIONS: Mapping[str, dict[str, Any]] = {
     "values": {"type": [*_SCALAR, "null", "array", "object"]},
     "scalars": {"type": _SCALAR},
@@ -51,17 +51,17 @@ _FIELDS: dict[str, Any] = {
     "minItems": 1,
     "maxItems": 200,
     "items": {"type": ["string", "array"], "items": {"type": "string"}},
-    "description": 'the fields to answer with, such as ["id", "user.name"]; left out, whole records',
+    "description": 'the fields to return, such as ["id", "user.name"]; by default whole records',
 }
 
 
 def search_params_schema(search: Search | None) -> dict[str, Any]:
-    """JSON Schema 2020-12 of a search's params; its fields, if any are meant, stand in what `query.filter` says."""
+    """JSON Schema 2020-12 of a search's params; the description of `query.filter` lists the fields of `search`."""
     definitions = _definitions("#/$defs/{}".format)
-    told = (
+    fields = (
         "" if search is None else f"; fields: {', '.join(f'{name} ({type_})' for name, type_ in search.fields.items())}"
     )
-    filter_ = {"$ref": f"#/$defs/{_FILTER}", "description": f"which records{told}"}
+    filter_ = {"$ref": f"#/$defs/{_FILTER}", "description": f"which records{fields}"}
     return {**_params(filter_, _SORT, _FIELDS), "$defs": definitions}
 
 
@@ -72,12 +72,12 @@ def search_example(search: Search) -> dict[str, Any]:
 
 
 def search_call(entity_id: str, search: Search) -> dict[str, Any]:
-    """A body of execute that is such a search."""
+    """The body of an execute call with a typical search."""
     return {"entity": entity_id, "action": SEARCH_ACTION, "params": search_example(search)}
 
 
 def search_components(prefix: str) -> dict[str, dict[str, Any]]:
-    """The query language of any entity as named schemas that refer to each other below the prefix."""
+    """The query language for any entity, as named schemas whose references begin with the prefix."""
     params = _params(*({"$ref": f"{prefix}{name}"} for name in ("SearchFilter", "SearchSort", "SearchFields")))
     limit = params["properties"]["limit"] | {"type": ["integer", "string"], "pattern": "^[0-9]+$"}
     return {
@@ -102,7 +102,7 @@ def _params(filter_: Mapping[str, Any], sort: Mapping[str, Any], fields: Mapping
         "properties": {
             "query": {
                 "type": "object",
-                "description": "which records, in which order; {} is all of them",
+                "description": "which records, in which order; {} returns all of them",
                 "properties": {"filter": filter_, "sort": sort},
                 "additionalProperties": False,
             },
@@ -122,17 +122,17 @@ def _params(filter_: Mapping[str, Any], sort: Mapping[str, Any], fields: Mapping
 
 
 def _definitions(reference_to: Callable[[str], str]) -> dict[str, dict[str, Any]]:
-    """The schema of a filter and those that it refers to; what operators have in common stands there once."""
+    """The schema of a filter and the schemas that it refers to; operators of one family share one."""
     filter_ = {"$ref": reference_to(_FILTER)}
     filters = {"type": "array", "minItems": 1, "items": filter_}
     operators = {
         each.value: {"$ref": reference_to(_DEFINITION_OF[each.family]), "description": each.meaning}
         for each in CONDITIONS
     }
-    whole = {
+    filter_schema = {
         "type": "object",
-        "description": 'operators over fields, all of them required, such as {"eq": {"status": "open"}}; dotted paths '
-        "reach into objects",
+        "description": 'conditions that a record must all meet, such as {"eq": {"status": "open"}}; dotted paths name '
+        "members of objects",
         "properties": {
             **operators,
             "and": {**filters, "description": Operator.AND.meaning},
@@ -145,4 +145,4 @@ def _definitions(reference_to: Callable[[str], str]) -> dict[str, dict[str, Any]
         name: {"type": "object", "description": "values by field", "minProperties": 1, "additionalProperties": value}
         for name, value in _CONDITIONS.items()
     }
-    return {_FILTER: whole, **conditions}
+    return {_FILTER: filter_schema, **conditions}

@@ -57,7 +57,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise SpecError([LintError(path, 1, "a spec file is a mapping, such as `description: …`", True)])
     if "&" in text and "*" in text and _holds_itself(document, set(), set()):
-        raise SpecError([LintError(path, 1, "an alias (`*name`) stands within its own anchor (`&name`)", True)])
+        raise SpecError([LintError(path, 1, "an alias (`*name`) is used within its own anchor (`&name`)", True)])
     return document
 
 
@@ -67,7 +67,7 @@ def entity_files(folder: Path) -> list[Path]:
 
 
 def _holds_itself(value: Any, around: set[int], checked: set[int]) -> bool:
-    """Whether a value is one of those `around` it, or holds one that is."""
+    """Whether a value contains itself; `around` has the ids of the values that contain it."""
     if not isinstance(value, dict | list) or id(value) in checked:
         return False
     if id(value) in around:
@@ -81,12 +81,12 @@ def _holds_itself(value: Any, around: set[int], checked: set[int]) -> bool:
 
 @lru_cache(maxsize=64)
 def composed(path: Path) -> Any:
-    """A file as nodes that know their lines; kept while a kind is linted (`composed.cache_clear`)."""
+    """A file as YAML nodes, which have line numbers; cached while a kind is linted (`composed.cache_clear`)."""
     return yaml.compose(path.read_text("utf-8"), Loader=_LOADER)
 
 
 def lint_error(folder: Path, place: Sequence[str], message: str) -> LintError:
-    """An error at a place of the whole spec: `entities.tickets.actions…` lies in `tickets.yaml`."""
+    """An error at a place of the whole spec: `entities.tickets.actions…` is in `tickets.yaml`."""
     path, members = folder / "connector.yaml", list(place)
     if len(members) > 1 and members[0] == "entities":
         path, members = folder / f"{members[1]}.yaml", members[2:]
@@ -108,7 +108,7 @@ def line_of(path: Path, place: Sequence[str]) -> int:
 
 
 def repeated_members(path: Path) -> Iterator[LintError]:
-    """Members that a mapping has twice: YAML would silently keep the last of them."""
+    """An error for each member that a mapping has twice; YAML would silently use the last one."""
     pending = [composed(path)]
     visited = set()
     while pending:
@@ -119,7 +119,7 @@ def repeated_members(path: Path) -> Iterator[LintError]:
         seen: set[str] = set()
         for name, key, value in _members(node):
             if isinstance(key, yaml.ScalarNode) and name in seen:
-                yield LintError(path, key.start_mark.line + 1, f"{name} stands here twice; remove one of them")
+                yield LintError(path, key.start_mark.line + 1, f"{name} appears twice; remove one of them")
             seen.add(name)
             pending.append(value)
 

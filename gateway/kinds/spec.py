@@ -22,20 +22,20 @@ from gateway.kinds.sync import Search
 KIND_NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 KindName = Annotated[str, StringConstraints(pattern=KIND_NAME)]
 
-#: the name space of the ids of kinds that name none (RFC 9562 §5.5)
+#: the namespace of the UUIDs of kinds without `definition_id` (RFC 9562 §5.5)
 _KINDS = UUID("5d8fbb6c-31f0-4b0e-9d0f-2a8f5a0e7c11")
-#: seconds after which a limit without a reported window is read again
-_LONGEST_WINDOW = 60
+#: maximum seconds of `default_retry_after`, if the spec has none
+_LONGEST_DEFAULT_WAIT = 60
 
 
 class Entity(Model):
-    """A kind of resource: the actions on it, its record and its search fields."""
+    """A type of resource: its actions, the fields of its records and its search fields."""
 
     description: str
-    #: other words for its records, for the search of operations
+    #: other words for its records; the search for operations uses them
     synonyms: Phrases = ()
     fields: dict[str, str | JsonSchema] = Field(default_factory=dict)
-    #: whether records may have fields besides, which only the account knows
+    #: whether records may have further fields, which differ by account
     additional_fields: bool = False
     actions: dict[Identifier, Action]
     search: Search | None = None
@@ -54,14 +54,14 @@ class Entity(Model):
 
 
 class ConnectorSpec(Model):
-    """One kind of application, whole."""
+    """One kind of application: its `connector.yaml` and its entities."""
 
     kind: KindName
     #: the vendor's name for the application, such as Zendesk; `title` by default
     application: str = Field("", min_length=1, max_length=60)
     title: str
     description: str
-    #: names of applications of this kind, and other words for it, for the search of operations
+    #: names of applications of this kind, and other words for it; the search for operations uses them
     synonyms: Phrases = ()
     #: the UUID by which public SDKs look the kind up; made from the kind's name by default
     definition_id: str = ""
@@ -69,25 +69,25 @@ class ConnectorSpec(Model):
     server: str
     #: optional variable → the server of the connectors that have it
     server_with: dict[Identifier, str] = Field(default_factory=dict)
-    #: hosts that may see credentials and that addresses in answers may name: names or `*.suffix`
+    #: hosts that may receive credentials and to which URLs in responses may point: names or `*.suffix`
     hosts: tuple[str, ...]
-    #: hosts that files may come from, without credentials; `*` is any public host
+    #: hosts that files may be downloaded from, without credentials; `*` is any public host
     file_hosts: tuple[str, ...] = ()
     environment: dict[Identifier, Variable] = Field(default_factory=dict)
     authentication: dict[Identifier, AuthMethod]
     oauth: OAuthEndpoints | None = None
-    #: addresses that end
+    #: paths that the application will switch off
     deprecations: tuple[PathDeprecation, ...] = ()
     headers: dict[str, str] = Field(default_factory=dict)
     content_type: ContentType = "application/json"
     failure: Failure = Failure()
-    #: whether responses leave out lists without members, as Protocol Buffers in JSON do
+    #: whether responses omit empty lists, as the JSON format of Protocol Buffers does
     omits_empty_lists: bool = False
     paging: dict[Identifier, Paging] = Field(default_factory=dict)
     rate_limit: RateLimit = RateLimit()
     webhooks: NoticeSpec | None = None
     health_check: str
-    #: names for the application's own in property maps: the gateway's → the application's; `a_*: b_*` is for a prefix
+    #: names of properties in property maps: the gateway's → the application's; `a_*: b_*` replaces a prefix
     property_names: dict[str, str] = Field(default_factory=dict)
     #: JSON Schemas that params refer to as `$ref: "#/$defs/name"`
     definitions: dict[Identifier, JsonSchema] = Field(default_factory=dict)
@@ -99,36 +99,36 @@ class ConnectorSpec(Model):
         return "-".join(part.capitalize() for part in self.kind.split("-"))
 
     def current_path(self, path: str) -> str:
-        """The path of a request, at its replacement where the kind has switched."""
+        """The path of a request; a deprecation with `switched` replaces the beginning of the path."""
         for each in self.deprecations:
             if each.switched and path.startswith(each.path):
                 return f"{each.replacement}{path.removeprefix(each.path)}"
         return path
 
     def server_for(self, environment: Mapping[str, str]) -> str:
-        """The server of a connector with these variables."""
+        """The server of a connector with these variables, which are not filled in yet."""
         return next((server for name, server in self.server_with.items() if name in environment), self.server)
 
     @property
     def oauth_endpoints(self) -> OAuthEndpoints:
-        """Its OAuth endpoints, for callers who know that it has them."""
+        """The OAuth endpoints; raises InternalError for a kind without them."""
         if self.oauth is None:
             raise InternalError
         return self.oauth
 
     @cached_property
     def oauth_method(self) -> str | None:
-        """The authentication method whose tokens come of a person's consent."""
+        """The authentication method whose tokens come from a person's consent, or None."""
         named = (name for name, method in self.authentication.items() if method.oauth and method.grant_type is None)
         return next(named, None)
 
     @model_validator(mode="after")
-    def _hangs_together(self) -> Self:
+    def _set_dependent_defaults(self) -> Self:
         if not self.application:
             object.__setattr__(self, "application", self.title)
         if not self.definition_id:
             object.__setattr__(self, "definition_id", str(uuid5(_KINDS, self.kind)))
         if self.failure.default_retry_after is None:
-            window = min(self.rate_limit.seconds, _LONGEST_WINDOW)
-            object.__setattr__(self, "failure", self.failure.model_copy(update={"default_retry_after": window}))
+            wait = min(self.rate_limit.seconds, _LONGEST_DEFAULT_WAIT)
+            object.__setattr__(self, "failure", self.failure.model_copy(update={"default_retry_after": wait}))
         return self

@@ -1,9 +1,9 @@
-"""The files of a new kind, to begin with: every member that most kinds need, each with an example value. Pure."""
+"""The files of a new kind: every member that most kinds need, each with an example value. Pure."""
 
 from collections.abc import Mapping
 
 _CONNECTOR = """\
-# {kind}: what every request has in common. The language is explained in specs/README.md.
+# {kind}: what all requests have in common. specs/README.md explains the language.
 kind: {kind}
 application: {title}
 title: {title}
@@ -72,13 +72,13 @@ actions:
     find_by: items.list, by the name
     params:
       name: {{type: string, minLength: 1, maxLength: 200, description: what the item is called}}
-      state: {{type: string, enum: [open, closed], default: open, description: the state that it begins in}}
+      state: {{type: string, enum: [open, closed], default: open, description: the state at first}}
     required: [name]
     example: {{name: First item}}
   update:
     request: PATCH /items/{{item_id}}
     effect: idempotent
-    description: Changes the members that are given.
+    description: Changes the given members.
     phrases: [rename an item, close an item]
     record: item
     params:

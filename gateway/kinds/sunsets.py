@@ -11,13 +11,13 @@ from gateway.kinds.spec import ConnectorSpec
 
 
 def method_sunset(spec: ConnectorSpec, auth_method: str | None) -> Deprecation | None:
-    """The end of an authentication method; None where none is known."""
+    """The deprecation of an authentication method; None for a method without `sunset`."""
     method = spec.authentication.get(auth_method or "")
     return method if method is not None and method.sunset is not None else None
 
 
 def call_sunsets(spec: ConnectorSpec, auth_method: str | None, path: str | None = None) -> list[Deprecation]:
-    """Everything that a call with this method, of the application's path, relies on and that ends."""
+    """The deprecations that concern a call: that of its authentication method and those of its path."""
     own = method_sunset(spec, auth_method)
     sunsets: list[Deprecation] = [] if own is None else [own]
     if path is not None:
@@ -26,7 +26,7 @@ def call_sunsets(spec: ConnectorSpec, auth_method: str | None, path: str | None 
 
 
 def described_sunset(spec: ConnectorSpec, auth_method: str | None, today: date | None = None) -> str | None:
-    """A sentence about the end of an authentication method, and what to do about it."""
+    """A sentence with the sunset and the replacement of an authentication method, or None."""
     sunset = method_sunset(spec, auth_method)
     if sunset is None or sunset.sunset is None:
         return None
@@ -35,7 +35,7 @@ def described_sunset(spec: ConnectorSpec, auth_method: str | None, today: date |
 
 
 def explain_refusal(error: GatewayError, spec: ConnectorSpec, auth_method: str | None) -> None:
-    """Add to a refusal of credentials that their method ends, where it does, and once only."""
+    """Add the sunset of the authentication method to a refusal of credentials, if there is one; once only."""
     if not isinstance(error, ReauthorizationRequired):
         return
     sunset = described_sunset(spec, auth_method)
@@ -44,7 +44,7 @@ def explain_refusal(error: GatewayError, spec: ConnectorSpec, auth_method: str |
 
 
 def all_sunsets(spec: ConnectorSpec, today: date | None = None) -> Iterator[tuple[str | None, str]]:
-    """Every end that is known of a kind: the method concerned, None for all, and a sentence."""
+    """Every sunset of a kind: the authentication method, None for all of them, and a sentence."""
     for name in spec.authentication:
         sentence = described_sunset(spec, name, today)
         if sentence is not None:
@@ -62,7 +62,7 @@ def _sentence(spec: ConnectorSpec, sunset: Deprecation, today: date | None) -> s
 
 
 def sunset_headers(sunsets: Sequence[Deprecation]) -> dict[str, str]:
-    """`Deprecation` (RFC 9745), `Sunset` (RFC 8594) and links to what the application says, of the first to come."""
+    """The headers `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` for the earliest sunset."""
     dated = [each for each in sunsets if each.sunset is not None]
     if not dated:
         return {}

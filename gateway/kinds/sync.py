@@ -1,4 +1,4 @@
-"""Models of synchronization: the lists that a copy is read from, and the fields that a search may name."""
+"""Models of synchronization: the lists that copies are read from, and the fields that a search may name."""
 
 from typing import Any, Literal
 
@@ -9,60 +9,61 @@ from gateway.kinds.requests import RequestSpec
 
 
 class SyncRead(RequestSpec):
-    """A list as the synchronizer reads it: one request, constant params, the paging style."""
+    """A list that the synchronizer reads: its request, constant params and paging style."""
 
     #: the path of the list of records in the response
     records: JsonPath
-    #: constant params, in the query or body as usual; in texts `{since}` is the time from which changes are wanted,
-    #: `{fields}` the search fields and `{properties}` those of the property map, with commas between them
+    #: constant params. In texts, `{since}` is the time from which changes are requested; `{fields}` is the search
+    #: fields and `{properties}` those below `properties`, both separated by commas
     params: dict[str, Any] = Field(default_factory=dict)
-    #: seconds from one page to the next, where the application allows this list less than others
+    #: seconds between two requests, if the application limits this list more than others
     request_interval: float = Field(0, ge=0)
 
 
 class Incremental(Model):
     """How the synchronizer requests the changes since its last read."""
 
-    #: `modified`: a param or text names the time; `newest_first`: read down to that time; `cursor`: the application's
-    #: own cursor continues for ever; `end_time`: each answer names the time of the next; `window`: a search that ends
-    #: early is asked anew from the last time it told
+    #: `modified`: a param, or `{since}` in a text, has the time from which changes are requested. `newest_first`: the
+    #: list is read down to that time. `cursor`: the application's cursor continues from one synchronization to the
+    #: next. `end_time`: each response has the time of the next request. `window`: a search with a maximum number of
+    #: results is repeated from the last time that it returned
     style: Literal["modified", "newest_first", "cursor", "end_time", "window"]
-    #: the param that takes the time
+    #: the param with the time
     param: str | None = None
-    #: how the application writes times in requests
+    #: the format of times in requests
     format: Literal["iso", "seconds", "milliseconds"] = "iso"
     #: the member of a record that holds the time of its change
     field: JsonPath | None = None
-    #: the Meta member that is true at the end
+    #: the Meta member that is true on the last page
     end: str | None = None
-    #: seconds that are read again before the last read: clocks differ, and changes may appear late
+    #: seconds before the last synchronization that are read again, because clocks differ and changes may appear late
     overlap: int = Field(120, ge=0)
-    #: seconds that a time in a request must lie in the past
+    #: minimum seconds between a time in a request and the present
     lag: int = Field(0, ge=0)
 
 
 class Parent(Model):
-    """The entity whose records are walked, because the list belongs to one of them at a time."""
+    """The parent entity of a list that is read once for each parent record."""
 
     entity: Identifier
     #: param → the member of the parent that fills it
     params: dict[str, JsonPath]
     #: members that records get from their parent: name → the parent's member
     add_fields: dict[str, JsonPath] = Field(default_factory=dict)
-    #: members that a parent must have to be read at all; `*` is any value
+    #: members that select the parents to read; `*` is any value
     where: dict[str, Any] = Field(default_factory=dict)
-    #: whether changes are only below parents that changed themselves
+    #: whether changes occur only below parents that changed themselves
     only_changed: bool = False
-    #: whether ids count only below the parent
+    #: whether ids are unique only below one parent
     scopes_ids: bool = False
-    #: the member that is true of a record that has records of its own below it, to be read by its id
+    #: the member that is true if a record has records below it; the list is then read with that record's id too
     recurse_field: str | None = None
-    #: those that have not, in spite of it: member → values
+    #: records that are not read so, although `recurse_field` is true: member → values
     recurse_except: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
 class Sync(SyncRead):
-    """How the copy of an entity is loaded and kept fresh."""
+    """How the gateway copies the records of an entity and keeps the copy up to date."""
 
     incremental: Incremental | None = None
     parent: Parent | None = None
@@ -72,26 +73,27 @@ class Sync(SyncRead):
     deletions: SyncRead | None = None
     #: members that mark a record as deleted
     deleted_when: dict[str, Any] = Field(default_factory=dict)
-    #: members that records get besides: name → its path within the record
+    #: further members of records: name → its path within the record
     add_fields: dict[str, JsonPath] = Field(default_factory=dict)
-    #: paths in a record that are never kept: they change with every answer, or are a permission by themselves
+    #: paths in a record that are never stored, such as URLs that are signed for a minute
     excluded_fields: tuple[JsonPath, ...] = ()
-    #: whether records that the application no longer lists are kept
+    #: whether records that the application no longer lists stay in the copy
     retain_unlisted: bool = False
-    #: the param of `get` that takes a record's id, where the list promises no completeness: records that it misses are
-    #: read one by one, and count as deleted only if they are not found
+    #: for lists that may omit records: the param of `get` that takes a record's id. A record missing from the list is
+    #: read by id, and deleted from the copy only if it is not found
     verify_param: str | None = None
-    #: members of records that the list leaves out: such records are not taken as deleted
+    #: members of records that the list never shows; these records stay in the copy
     unlisted_when: dict[str, Any] = Field(default_factory=dict)
-    #: a named Python function of `gateway.context_store.sync.transforms` that makes search documents of records
+    #: a Python function of `gateway.context_store.sync.transforms` that makes search documents from records
     transform: Literal["associated_ids", "comment_events", "message_time", "property_list"] | None = None
-    #: seconds from one synchronization to the next, and from one reading of everything to the next
+    #: seconds between two synchronizations
     interval: int = Field(900, ge=1)
+    #: seconds between two full synchronizations
     full_sync_interval: int = Field(86_400, ge=1)
 
 
 class Search(Model):
-    """The fields that `context_store_search` may name, and how the copy is kept fresh."""
+    """The fields that `context_store_search` may name, and how the records are copied."""
 
     fields: dict[str, Literal["string", "integer", "number", "boolean", "array", "object", "any"]]
     #: the member that identifies a record
@@ -100,7 +102,7 @@ class Search(Model):
 
     @property
     def reads(self) -> dict[str, SyncRead]:
-        """The lists that the synchronizer reads, by the member that tells of them."""
+        """The lists that the synchronizer reads: `""` for the full list, and by the names of the members for others."""
         if self.sync is None:
             return {}
         found = {"": self.sync, "changes": self.sync.changes, "deletions": self.sync.deletions}

@@ -9,8 +9,8 @@ class UploadSession(FollowUp):
     """A session that takes a file in pieces: `request` opens it with the params beside the file as JSON.
 
     The response names the URL of the session. Each piece is a PUT with `Content-Range: bytes first-last/size` (RFC 9110
-    §14.4), answered with 308 and the `Range` that is stored until the file is whole; without bytes, `bytes */size` asks
-    for what is stored. 404 and 410 say that the session has ended.
+    §14.4); until the file is complete, the response is 308 with the stored `Range`. A PUT with `bytes */size` and no
+    body asks for the stored range. 404 and 410 mean that the session has ended.
     https://developers.google.com/workspace/drive/api/guides/manage-uploads#resumable
     """
 
@@ -21,5 +21,5 @@ class UploadSession(FollowUp):
     type_header: str | None = None
     #: bytes of which each piece but the last is a multiple
     multiple: int = Field(ge=1, le=1 << 20)
-    #: seconds after which the application forgets a session
+    #: seconds after which the application deletes a session
     lifetime: int = Field(ge=60)

@@ -17,7 +17,7 @@ from yarl import URL
 
 from gateway.errors import InternalError, UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation
-from gateway.kinds.rule_names import RULE_NAMES, brought_rules
+from gateway.kinds.rule_names import RULE_NAMES, package_rules
 from gateway.upstream.property_names import with_our_names, with_their_names
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult
@@ -115,14 +115,14 @@ RULES: Mapping[str, Rule] = {
 
 @cache
 def rule_named(name: str | None) -> Rule:
-    """The rule that a spec names, built in or of an installed package; one for a long operation does nothing here.
+    """The rule that a spec names, of the gateway or an installed package; rules of long operations do nothing here.
 
     Raises InternalError for a name without a rule: the call would not do what its spec says.
     """
     if name is None:
         return NO_RULE
-    brought = brought_rules().get(name)
-    if brought is None and name not in RULE_NAMES:
-        raise InternalError(f"there is no rule {name}; install the package that brings it")
-    rule = brought.load() if brought is not None else RULES.get(name)
+    added = package_rules().get(name)
+    if added is None and name not in RULE_NAMES:
+        raise InternalError(f"there is no rule {name}; install the package that has it")
+    rule = added.load() if added is not None else RULES.get(name)
     return rule if isinstance(rule, Rule) else NO_RULE

@@ -23,7 +23,7 @@ def test_an_error_is_printed_with_its_file_and_line(tmp_path: Path):
     done = CliRunner().invoke(specs, ["lint", str(tmp_path)])
 
     assert done.exit_code == 1
-    assert f"{tmp_path}/connector.yaml:2: titel: is not a member of this; did you mean title?" in done.stdout
+    assert f"{tmp_path}/connector.yaml:2: titel: is not a known member; did you mean title?" in done.stdout
 
 
 def test_a_folder_of_several_kinds_is_linted_whole():

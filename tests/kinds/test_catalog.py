@@ -1,4 +1,4 @@
-"""The kinds that are there: found by name, loaded from folders, refused with file and line."""
+"""The catalog of kinds: found by name, loaded from folders; errors name file and line."""
 
 from pathlib import Path
 from uuid import UUID
@@ -38,12 +38,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["support-desk", "Support-Desk", "SUPPORT_DESK", " support desk ", "Support - Desk"])
-def test_a_kind_is_known_in_any_spelling(name):
+def test_a_kind_is_found_in_any_spelling(name):
     assert CATALOG.kind(name) is DESK
 
 
 @pytest.mark.parametrize("name", ["Zendesk", "zendesk", " ZENDESK "])
-def test_a_kind_is_known_by_its_applications_name(name):
+def test_a_kind_is_found_by_its_applications_name(name):
     assert CATALOG.kind(name) is DESK
 
 
@@ -63,7 +63,7 @@ def test_an_application_with_two_kinds_is_not_guessed():
     assert catalog.kind("crm-query-archive") is other
 
 
-def test_what_a_spec_leaves_out_has_defaults():
+def test_members_that_a_spec_leaves_out_have_defaults():
     document = {name: value for name, value in SMALL_SPEC.items() if name not in ("definition_id", "rate_limit")}
     spec = ConnectorSpec.model_validate(document)
     again = ConnectorSpec.model_validate(document)
@@ -109,7 +109,7 @@ def test_the_health_check_is_an_operation():
     assert str(DESK.health_check) == "tickets.list"
 
 
-def test_a_kind_is_its_folder(folder):
+def test_a_kind_is_loaded_from_its_folder(folder):
     kind = load_kind(folder)
 
     assert list(kind.operations) == [("things", "act")]
@@ -125,7 +125,13 @@ def test_a_kind_is_its_folder(folder):
         ("things.yaml", "{id}", "{key}", 3, "the request needs {key}"),
         ("things.yaml", "effect: read", "effect: reads", 5, "read"),
         ("things.yaml", "record: $", "records: $\n    record: $", 3, "exactly one of records, record and download"),
-        ("things.yaml", "type: integer", "type: integer, in: cookie", 3, "in is one of path, query, body, header"),
+        (
+            "things.yaml",
+            "type: integer",
+            "type: integer, in: cookie",
+            3,
+            "`in` must be one of path, query, body, header",
+        ),
         ("things.yaml", "    record: $", "    record: $\n    pageing: page", 8, "did you mean paging?"),
         ("things.yaml", "actions:", "actions: [", 4, "YAML"),
         ("things.yaml", THINGS, "just text\n", 1, "a mapping"),
@@ -133,7 +139,7 @@ def test_a_kind_is_its_folder(folder):
         ("connector.yaml", "server: https://api.example.com/v1\n", "", 1, "server"),
     ],
 )
-def test_a_fault_of_a_spec_is_told_with_file_and_line(folder, file, old, new, line, said):
+def test_an_error_of_a_spec_names_file_and_line(folder, file, old, new, line, said):
     text = (folder / file).read_text()
     (folder / file).write_text(text.replace(old, new, 1))
 
@@ -155,6 +161,6 @@ def test_an_entity_of_a_shipped_kind_is_read_once_and_unknown_ones_are_refused_w
         kind.operation("tickts", "list")
 
 
-def test_a_folder_that_is_not_there_is_told():
+def test_a_folder_that_does_not_exist_is_an_error():
     with pytest.raises(SpecError, match="/nowhere/specs"):
         load_catalog(["/nowhere/specs"])

@@ -21,7 +21,7 @@ def test_the_discovery_of_a_kind_has_the_members_of_the_contract_and_no_others(k
     assert msgspec.to_builtins(msgspec.convert(view, KindView)) == view
 
 
-def test_the_schema_of_searches_knows_every_operator_and_limit():
+def test_the_schema_of_searches_has_every_operator_and_the_limits():
     search = CATALOG.kind("support-desk").entity("tickets").search
     schema = search_params_schema(search)
 
@@ -42,7 +42,7 @@ def test_the_schema_of_searches_knows_every_operator_and_limit():
         ({"limit": 5}, False),
     ],
 )
-def test_the_schema_of_searches_accepts_what_the_search_does(params, is_valid):
+def test_the_schema_of_searches_accepts_the_params_that_the_search_accepts(params, is_valid):
     search = CATALOG.kind("support-desk").entity("tickets").search
     validator = jsonschema_rs.Draft202012Validator(search_params_schema(search))
 
@@ -52,7 +52,7 @@ def test_the_schema_of_searches_accepts_what_the_search_does(params, is_valid):
 
 
 @pytest.mark.parametrize("kind", list(CATALOG), ids=lambda kind: kind.name)
-def test_every_schema_of_discovery_is_whole(kind):
+def test_every_schema_of_discovery_is_valid(kind):
     for entity in kind_view(kind)["entities"].values():
         for action in entity["actions"].values():
             jsonschema_rs.Draft202012Validator(action["params"])
@@ -60,8 +60,8 @@ def test_every_schema_of_discovery_is_whole(kind):
 
 @pytest.mark.parametrize("kind", list(CATALOG), ids=lambda kind: kind.name)
 def test_every_shipped_operation_has_phrases_of_users(kind):
-    silent = {str(operation) for operation in kind.operations.values() if not operation.action.phrases}
-    silent |= {entity_id for entity_id, entity in kind.spec.entities.items() if not entity.synonyms}
+    without = {str(operation) for operation in kind.operations.values() if not operation.action.phrases}
+    without |= {entity_id for entity_id, entity in kind.spec.entities.items() if not entity.synonyms}
 
-    assert silent == set()
+    assert without == set()
     assert kind.spec.synonyms

@@ -1,4 +1,4 @@
-"""What the linter and the models say of bulk requests that cannot work."""
+"""The errors of the linter and the models for bulk requests that cannot work."""
 
 from typing import Any
 
@@ -37,32 +37,32 @@ def faults(bulk: dict[str, Any], **action: Any) -> list[str]:
         ({**BULK, "item": {"id": "{thing_id}", "fields": "{fields}"}, "rejects_all": [400]}, WRITE),
     ],
 )
-def test_what_can_work_has_no_faults(bulk, action):
+def test_a_bulk_request_that_can_work_has_no_faults(bulk, action):
     assert faults(bulk, **action) == []
 
 
 @pytest.mark.parametrize(
     ("bulk", "action", "said"),
     [
-        (BULK, {"records": "$"}, "bulk: stands for calls that each answer with one record"),
-        (BULK, {"effect": "idempotent", "write_if": "fields"}, "which `write_if` changes from call to call"),
-        ({**BULK, "rejects_all": [400]}, {}, "bulk.rejects_all: is for `effect: write`"),
+        (BULK, {"records": "$"}, "bulk: is only for actions with `record`"),
+        (BULK, {"effect": "idempotent", "write_if": "fields"}, "bulk: is only for actions without `write_if`"),
+        ({**BULK, "rejects_all": [400]}, {}, "bulk.rejects_all: is only for `effect: write`"),
         ({**BULK, "request": "GET /{land}/things"}, {}, "bulk.request: land is not among the params"),
         ({**BULK, "item": {"id": "{thingid}"}}, {}, "bulk.item: thingid is not among the params of the action"),
-        ({**BULK, "item": {"id": "{thing_id}", "n": "1"}}, {}, "bulk.item: holds params only"),
+        ({**BULK, "item": {"id": "{thing_id}", "n": "1"}}, {}, "bulk.item: may hold only params"),
         ({**BULK, "params": {"language": {}}}, {}, "bulk.params: language is not among the params"),
         ({**BULK, "params": {"lang": {"typ": "array"}}}, {}, "bulk.params.lang"),
         ({**BULK, "required": ["lang"]}, {}, "bulk.required: lang is not among `params`"),
-        ({**BULK, "params": {"thing_id": {}}}, {}, "bulk.item: thing_id is sent once for all calls"),
+        ({**BULK, "params": {"thing_id": {}}}, {}, "bulk.item: thing_id is also sent once for all calls"),
         ({**BULK, "match": {"fields": "id"}}, {}, "bulk.match.fields: is not among the params of `item`"),
-        (BULK, {"required": []}, "bulk.match.thing_id: tells the calls apart"),
+        (BULK, {"required": []}, "bulk.match.thing_id: identifies the call"),
     ],
 )
-def test_what_cannot_work_is_named_with_the_way_to_correct_it(bulk, action, said):
+def test_a_bulk_request_that_cannot_work_is_an_error_with_a_correction(bulk, action, said):
     assert any(said in fault for fault in faults(bulk, **action)), faults(bulk, **action)
 
 
 @pytest.mark.parametrize("members", [{"max_items": 1}, {"match": {}}, {"itmes": {}}, {"request": "things"}])
-def test_what_is_no_bulk_request_cannot_be_loaded(members):
+def test_an_invalid_bulk_request_cannot_be_loaded(members):
     with pytest.raises(ValidationError):
         Bulk.model_validate({**BULK, **members})

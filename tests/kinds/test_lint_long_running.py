@@ -1,4 +1,4 @@
-"""What the linter and the models say of long operations that cannot work."""
+"""The errors of the linter and the models for long operations that cannot work."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def faults(long_running: dict[str, Any], **action: Any) -> list[str]:
         ({**WHOLE, "start": {"id": "id", "request": "POST /{ids}/runs"}}, {}),
     ],
 )
-def test_what_can_work_has_no_faults(long_running, action):
+def test_a_long_operation_that_can_work_has_no_faults(long_running, action):
     assert faults(long_running, **action) == []
 
 
@@ -56,30 +56,30 @@ def test_what_can_work_has_no_faults(long_running, action):
         (
             {**WHOLE, "split": SPLIT, "results": {"items": {}}},
             {"params": {"ids": {"type": "string"}}},
-            "its type is array, or its format comma-separated",
+            "give it `type: array` or `format: comma-separated`",
         ),
         ({**WHOLE, "split": SPLIT, "results": {"items": {}}}, {"required": []}, "must be among `required`"),
-        ({**WHOLE, "results": {"items": {}}}, {}, "results.items: are those of `split`"),
-        ({**WHOLE, "results": {"items": {}}, "split": SPLIT}, {"records": "$"}, "are the lines of one record"),
+        ({**WHOLE, "results": {"items": {}}}, {}, "results.items: need `split`"),
+        ({**WHOLE, "results": {"items": {}}, "split": SPLIT}, {"records": "$"}, "need one record for all items"),
         ({**WHOLE, "split": SPLIT}, {}, "a record of its own"),
-        ({**WHOLE, "results": {"requests": [{"request": "GET /r"}]}}, {}, "read a list; write `records`"),
-        ({**WHOLE, "results": {"items": {"trace": "t"}}, "split": SPLIT}, {}, "trace and trace_path belong together"),
+        ({**WHOLE, "results": {"requests": [{"request": "GET /r"}]}}, {}, "return a list; write `records`"),
+        ({**WHOLE, "results": {"items": {"trace": "t"}}, "split": SPLIT}, {}, "trace and trace_path need each other"),
     ],
 )
-def test_what_cannot_work_is_named_with_the_way_to_correct_it(long_running, action, said):
+def test_a_long_operation_that_cannot_work_is_an_error_with_a_correction(long_running, action, said):
     assert any(said in fault for fault in faults(long_running, **action))
 
 
 @pytest.mark.parametrize(
     ("long_running", "said"),
     [
-        ({"start": {"id": "id"}}, "start and status belong together"),
-        ({}, "an operation without start runs at once"),
-        ({"split": SPLIT, "close": {"request": "PATCH /x"}}, "close follows a start"),
-        ({**WHOLE, "close": {"request": "PATCH /x"}}, "close and status.open belong together"),
-        ({**WHOLE, "status": {**STATUS, "failed": ["done"]}}, "a state of status stands in two lists"),
+        ({"start": {"id": "id"}}, "start and status need each other"),
+        ({}, "an operation without start needs split"),
+        ({"split": SPLIT, "close": {"request": "PATCH /x"}}, "close needs start"),
+        ({**WHOLE, "close": {"request": "PATCH /x"}}, "close and status.open need each other"),
+        ({**WHOLE, "status": {**STATUS, "failed": ["done"]}}, "a state of status is in two lists"),
     ],
 )
-def test_members_that_belong_together_are_asked_for(long_running, said):
+def test_members_that_need_each_other_are_required_together(long_running, said):
     with pytest.raises(ValidationError, match=said):
         LongRunning.model_validate(long_running)

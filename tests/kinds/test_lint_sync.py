@@ -1,4 +1,4 @@
-"""What the linter says of how copies are kept fresh."""
+"""The linter's errors for `sync`, `write_through` and the rules of webhooks."""
 
 import pytest
 import yaml
@@ -11,7 +11,7 @@ SHIPMENTS = "parcel-tracking/shipments.yaml"
 
 @pytest.fixture
 def errors(tmp_path):
-    """What is said of the page's example with other ways of copying: `errors({...})`."""
+    """`errors(sync, write_through)`: the linter's messages for the page's example with these members."""
     for name, text in EXAMPLE.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
@@ -33,17 +33,17 @@ PARENT = {"entity": "shipments", "params": {"parent_id": "id"}}
 @pytest.mark.parametrize(
     ("sync", "words"),
     [
-        (None, "could never find anything"),
+        (None, "there would be no records to search"),
         ({"request": "GET /v2/shipments/{depot}"}, "needs {depot}"),
         ({"paging": "offset"}, "defines no paging 'offset'"),
         ({"parent": {**PARENT, "entity": "shipmints"}}, "did you mean shipments"),
         ({"parent": {**PARENT, "params": {"parent_id": "idd"}}}, "comes from idd"),
-        ({"parent": {**PARENT, "params": {}}}, "say which param"),
+        ({"parent": {**PARENT, "params": {}}}, "name the param that takes the parent's id"),
         (
             {"parent": {"entity": "shipments", "params": {"a": "id", "b": "id"}, "recurse_field": "x"}},
-            "takes one param",
+            "needs exactly one param",
         ),
-        ({"incremental": {"style": "modified"}}, "the time goes nowhere"),
+        ({"incremental": {"style": "modified"}}, "no request has the time"),
         ({"incremental": {"style": "newest_first"}}, "needs `field`"),
         ({"incremental": {"style": "cursor"}}, "needs `param`"),
         ({"incremental": {"style": "cursor", "param": "a", "end": "dun"}}, "dun is not a member"),
@@ -70,7 +70,7 @@ def test_an_update_of_a_copy_that_could_not_be_made_is_a_lint_error(errors, upda
     assert words in "\n".join(errors({}, [update]))
 
 
-def test_what_is_right_is_not_complained_about(errors):
+def test_a_correct_update_of_a_copy_is_no_error(errors):
     assert errors({}, [{"entity": "shipments", "read": "get", "params": {"shipment_id": "{id}"}}]) == []
 
 
@@ -79,7 +79,7 @@ def test_what_is_right_is_not_complained_about(errors):
     [
         ({"types": ["a"], "entities": ["shipments"], "record_id": "id"}, ""),
         ({"types": ["a"], "entities": ["shipmints"]}, "there is no entity shipmints; did you mean shipments"),
-        ({"types": ["a"], "entities": ["labels"], "record_id": "id"}, "no `get` with one required param"),
+        ({"types": ["a"], "entities": ["labels"], "record_id": "id"}, "no `get` that reads a record of its copy"),
     ],
 )
 def test_a_notice_of_a_record_that_could_not_be_read_is_a_lint_error(tmp_path, rule, words):

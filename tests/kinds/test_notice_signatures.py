@@ -9,6 +9,6 @@ SIGNATURE = NoticeSignature(header="webhook-signature", secret_prefix="whsec_", 
 
 
 @pytest.mark.parametrize("secret", ["whsec_not!base64", "whsec_Q0FOQVJZ–"])
-def test_a_secret_that_is_not_base64_is_refused_with_its_prefix(secret: str):
-    with pytest.raises(ValueError, match="is Base64 after whsec_; copy it whole"):
+def test_an_error_for_a_secret_that_is_not_base64_names_the_prefix(secret: str):
+    with pytest.raises(ValueError, match="must be Base64 after whsec_; copy all of it"):
         key_of(SIGNATURE, secret)

@@ -1,4 +1,4 @@
-"""Params against their schema: what is let through, what is completed, and each fault as a sentence."""
+"""Checks of params against their schema: accepted and completed params, and a sentence for each fault."""
 
 import pytest
 
@@ -53,15 +53,20 @@ OPERATION = small_operation(ACT)
             "things.act: owner.rolle is not a param; did you mean role?",
         ),
         ({"id": 1, "sise": 5}, "sise", "unknown", "things.act: sise is not a param; did you mean size?"),
-        ({"id": 1, "name": "a\x00"}, "name", "text", "things.act: name holds NUL or half a character; remove it"),
-        ({"id": 1, "extra": {"\ud800": 1}}, "extra.\\ud800", "text", "things.act: extra.\\ud800 holds NUL or half a"),
+        ({"id": 1, "name": "a\x00"}, "name", "text", "things.act: name contains NUL or a lone surrogate; remove it"),
+        (
+            {"id": 1, "extra": {"\ud800": 1}},
+            "extra.\\ud800",
+            "text",
+            "things.act: extra.\\ud800 contains NUL or a lone surrogate",
+        ),
         ({"id": 1, "extra": [float("nan")]}, "extra.0", "number", "things.act: extra.0 is not a finite number"),
         ({"id": 1, "extra": float("inf")}, "extra", "number", "things.act: extra is not a finite number"),
         ({"id": 1, "owner": {1: 2}}, "", "type", "things.act: params are not JSON"),
         ({"id": 1, "extra": b"raw"}, "", "type", "things.act: params are not JSON"),
     ],
 )
-def test_a_fault_names_the_param_what_was_sent_and_what_is_allowed(params, field, code, message):
+def test_a_fault_names_the_param_its_value_and_what_is_allowed(params, field, code, message):
     with pytest.raises(InvalidParams) as refused:
         validated(OPERATION, params)
 
@@ -74,8 +79,8 @@ def test_all_faults_are_named_at_once():
     with pytest.raises(InvalidParams) as refused:
         validated(OPERATION, {"name": "a", "size": 0, "colour": "red"})
 
-    told = [fault.message for fault in refused.value.faults]
-    assert refused.value.detail == "; ".join([*told[:3], "and 1 more"])
+    messages = [fault.message for fault in refused.value.faults]
+    assert refused.value.detail == "; ".join([*messages[:3], "and 1 more"])
     assert {fault.field for fault in refused.value.faults} == {"id", "name", "size", "colour"}
 
 
@@ -93,7 +98,7 @@ def test_a_long_value_is_not_repeated_whole():
     assert len(refused.value.detail) < 150
 
 
-def test_bottomless_nesting_is_refused():
+def test_deep_nesting_is_refused():
     deep: dict = {}
     for _ in range(5000):
         deep = {"a": deep}
@@ -156,12 +161,12 @@ def test_numbers_may_come_as_text_and_several_ids_as_an_array(given, read):
 
 
 @pytest.mark.parametrize("given", [{"name": ["a", "b"]}, {"ids": [["a"]]}, {"ids": []}, {"count": "1e3"}])
-def test_what_is_not_meant_so_is_still_refused(given):
+def test_values_that_cannot_be_converted_are_refused(given):
     with pytest.raises(InvalidParams, match="expected"):
         validated(NUMBERS, given)
 
 
-def test_a_member_beside_its_object_is_told_where_it_belongs():
+def test_a_member_beside_its_object_is_refused_with_the_right_name():
     thing = {"type": "object", "properties": {"subject": {"type": "string"}}, "additionalProperties": False}
 
     with pytest.raises(InvalidParams, match=r"subject is not a param; did you mean thing\.subject\?"):
@@ -230,7 +235,7 @@ def test_limit_is_sent_under_the_applications_name(action, given, sent):
         ({}, {"limit": 5}, "limit is not a param"),
     ],
 )
-def test_a_limit_that_cannot_be_kept_is_refused(action, given, message):
+def test_an_invalid_limit_is_refused(action, given, message):
     with pytest.raises(InvalidParams) as refused:
         validated(small_operation(action), given)
 
@@ -267,7 +272,7 @@ AB = {"a": {"type": "string"}, "b": {"type": "string"}, "n": {"type": "integer"}
         ),
     ],
 )
-def test_combinations_that_do_not_go_together_say_which(constraints, given, message):
+def test_a_forbidden_combination_of_params_is_refused_with_their_names(constraints, given, message):
     with pytest.raises(InvalidParams) as refused:
         validated(small_operation({"params": AB, "constraints": constraints}), given)
 
@@ -291,7 +296,7 @@ def test_a_further_page_has_the_defaults_that_its_request_may_repeat(params, sen
     assert validated(operation, params) == sent
 
 
-def test_a_param_may_be_given_under_the_name_that_tools_have_for_it():
+def test_a_param_may_be_given_under_its_plain_name():
     operation = small_operation({"params": {"owner[id]": {"type": "integer"}, "name": {}}})
 
     assert validated(operation, {"owner_id": "7", "name": "x"}) == {"owner[id]": 7, "name": "x"}

@@ -1,4 +1,4 @@
-"""The page about the spec language, the schema that editors use and the linter: held together, and to the models."""
+"""The page about the spec language, the schema for editors and the linter agree with each other and the models."""
 
 import json
 import re
@@ -30,7 +30,7 @@ CONNECTOR, SHIPMENTS = "parcel-tracking/connector.yaml", "parcel-tracking/shipme
 
 @pytest.fixture
 def example(tmp_path) -> Path:
-    """The kind of the page, as the files that it would be."""
+    """The folder of the page's worked example."""
     for name, text in EXAMPLE.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -69,7 +69,7 @@ def test_the_worked_example_makes_its_requests(example):
     assert (created["method"], created["body"]) == ("POST", {"reference": "order-4711", "shop_id": "shop_9"})
 
 
-def test_the_worked_example_refuses_what_its_constraints_exclude(example):
+def test_the_worked_example_refuses_params_that_its_constraints_exclude(example):
     create = load_kind(example).operation("shipments", "create")
 
     with pytest.raises(InvalidParams, match="exactly one of address, shop_id must be given; given: reference"):
@@ -109,7 +109,7 @@ def test_the_pages_examples_of_paging_and_graphql_are_sound(example):
     (example / "connector.yaml").write_text(yaml.safe_dump(document, sort_keys=False), "utf-8")
     (example / "issues.yaml").write_text(yaml.safe_dump(issues, sort_keys=False), "utf-8")
 
-    found = [each for each in errors(example) if "no action pages this way" not in each]
+    found = [each for each in errors(example) if "no action uses this paging style" not in each]
 
     assert found == []
     assert set(paging) == {"linked", "after", "offset", "page_info"}
@@ -137,28 +137,28 @@ def test_the_pages_example_of_a_bulk_request_is_sound(example):
     assert errors(example) == []
 
 
-def test_the_page_tells_every_member_of_the_language():
+def test_the_page_describes_every_member_of_the_language():
     definitions = editor_schema()["$defs"].values()
     members = {name for definition in definitions for name in definition.get("properties", {})}
-    told = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", PAGE))))
+    described = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", PAGE))))
 
-    assert members - told == set()
+    assert members - described == set()
 
 
-def test_the_page_tells_every_rule_and_paging_style():
-    told = set(re.findall(r"`(\w+)`", PAGE))
+def test_the_page_describes_every_rule_and_paging_style():
+    described = set(re.findall(r"`(\w+)`", PAGE))
 
-    assert {*RULES, *PagingStyle, *ParamStyle} <= told
+    assert {*RULES, *PagingStyle, *ParamStyle} <= described
 
 
 def test_every_rule_that_specs_may_name_exists():
     assert set(RULE_NAMES) == set(RULES)
 
 
-def test_the_editors_schema_is_the_one_of_the_models():
+def test_the_editors_schema_is_generated_from_the_models():
     written = (shipped_specs() / "spec.schema.json").read_text("utf-8")
 
-    assert written == editor_schema_text(), "write it anew: gateway specs schema > specs/spec.schema.json"
+    assert written == editor_schema_text(), "write it again: gateway specs schema > specs/spec.schema.json"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_the_editors_schema_accepts_every_shipped_file():
 
 
 @pytest.mark.parametrize("text", ["kind: x\ntitel: y\n", "description: x\nactions: {list: {request: FETCH /x}}\n"])
-def test_the_editors_schema_refuses_what_loading_would(text):
+def test_the_editors_schema_refuses_specs_that_cannot_be_loaded(text):
     assert not jsonschema_rs.Draft202012Validator(editor_schema()).is_valid(yaml.safe_load(text))
 
 
@@ -193,7 +193,7 @@ MISTAKES = [
     (CONNECTOR, "kind: parcel-tracking", "kind: [", 3, "not YAML"),
     (CONNECTOR, "health_check: shipments.list\n", "", 1, "health_check: is missing; add it"),
     (CONNECTOR, "scheme: bearer", "scheme: token", 12, "'bearer', 'basic' or 'api_key'"),
-    (CONNECTOR, "server: https", "sever: https", 5, "sever: is not a member of this; did you mean server?"),
+    (CONNECTOR, "server: https", "sever: https", 5, "sever: is not a known member; did you mean server?"),
     (SHIPMENTS, "    effect: write\n", "", 28, "is missing; say what running it twice would do"),
     (SHIPMENTS, "effect: write", "effect: writes", 30, "'read', 'idempotent' or 'write'"),
     (SHIPMENTS, "    find_by", "    request_body: refrence\n    find_by", 33, "refrence is not among the params"),
@@ -212,14 +212,14 @@ MISTAKES = [
         33,
         "x.example.com is not among the hosts",
     ),
-    (SHIPMENTS, "    find_by", "    unwrap: node\n    find_by", 33, "only an action with `records` has it"),
-    (SHIPMENTS, "    find_by", "    graphql: 'query { a }'\n    find_by", 30, "is a query, yet this says write"),
+    (SHIPMENTS, "    find_by", "    unwrap: node\n    find_by", 33, "is only for actions with `records`"),
+    (SHIPMENTS, "    find_by", "    graphql: 'query { a }'\n    find_by", 30, "is a query, but the effect is write"),
     (
         SHIPMENTS,
         "    find_by",
         "    graphql: 'mutation M($x: ID!) { a }'\n    find_by",
         33,
-        "needs $x, which no required",
+        "needs $x, but no required param",
     ),
     (SHIPMENTS, "    find_by", "    graphql: 'mutation { a'\n    find_by", 33, "close every brace"),
     (
@@ -229,7 +229,7 @@ MISTAKES = [
         35,
         "for lists and objects in the query",
     ),
-    (SHIPMENTS, "{type: string, maxLength: 40,", "{type: string, style: forms,", 28, "style is one of form"),
+    (SHIPMENTS, "{type: string, maxLength: 40,", "{type: string, style: forms,", 28, "`style` must be one of form"),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {as: address.shop, ", 37, "lies within address, which address is"),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {in: text, ", 37, "is in no text"),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {text: '{nothing}', ", 37, "nothing is not among the params"),
@@ -240,9 +240,9 @@ MISTAKES = [
         37,
         "{address}, which may be left out",
     ),
-    (SHIPMENTS, "    shop_id: {", "    shop_id: {in: fragment, ", 37, "which this action has not"),
+    (SHIPMENTS, "    shop_id: {", "    shop_id: {in: fragment, ", 37, "but this action has none"),
     (SHIPMENTS, "    find_by", "    content_type: multipart/form-data\n    find_by", 33, "an upload has no file"),
-    (SHIPMENTS, "POST /v2", "SEND /v2", 29, "a request is a method and a path"),
+    (SHIPMENTS, "POST /v2", "SEND /v2", 29, "a request must be a method and a path"),
     (
         SHIPMENTS,
         "    find_by",
@@ -256,12 +256,12 @@ MISTAKES = [
         "title: Parcel tracking\n",
         "title: Parcel tracking\nsynonyms: [post, Post]\n",
         3,
-        "'Post' stands there twice",
+        "'Post' appears twice",
     ),
     (CONNECTOR, "health_check: shipments.list", "health_check: shipment.list", 28, "did you mean shipments.list?"),
     (CONNECTOR, "health_check: shipments.list", "health_check: shipments.get", 28, "without required params"),
     (CONNECTOR, "    token: api_key", "    token: key", 10, "uses key, which is not among its credentials"),
-    (CONNECTOR, ", secret: true", "", 14, "mark with `secret: true`"),
+    (CONNECTOR, ", secret: true", "", 14, "mark each secret field with `secret: true`"),
     (CONNECTOR, "https://{account}", "https://{acount}", 5, "did you mean account?"),
     (CONNECTOR, '"*.parcels.example.com"', "api.example.com", 5, "add it to `hosts`"),
     (CONNECTOR, "server: https", "server: http", 5, "must be an https URL"),
@@ -302,7 +302,7 @@ MISTAKES = [
         "oauth: {authorization_url: 'https://{account}.x', token_url: 'https://a.parcels.example.com', "
         "outputs: {account: a}}\nhealth_check:",
         28,
-        "needs {account}, which comes only with the first token",
+        "needs {account}, which is known only after the first token",
     ),
     (
         CONNECTOR,
@@ -316,9 +316,15 @@ MISTAKES = [
         "health_check:",
         "deprecations: [{path: /v1, sunset: 2027-01-01}]\nhealth_check:",
         28,
-        "beginning of no request",
+        "no request's path begins with /v1",
     ),
-    (CONNECTOR, "health_check:", "deprecations: [{path: /v2}]\nhealth_check:", 28, "say when it ends"),
+    (
+        CONNECTOR,
+        "health_check:",
+        "deprecations: [{path: /v2}]\nhealth_check:",
+        28,
+        "add the day on which it is switched off",
+    ),
     (
         CONNECTOR,
         "scheme: bearer",
@@ -337,18 +343,18 @@ MISTAKES = [
         "is not the name of a header",
     ),
     (CONNECTOR, "    next: next_cursor\n", "", 21, "the style cursor needs `next`"),
-    (CONNECTOR, "next_cursor: paging.next}", "next_cursor: $head.x}", 26, "is not a place in a response"),
+    (CONNECTOR, "next_cursor: paging.next}", "next_cursor: $head.x}", 26, "is not a path in a response"),
     (CONNECTOR, "    style: cursor\n", "    style: cursor\n    first: 1\n", 23, "belongs to page and offset"),
-    (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title stands here twice"),
+    (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title appears twice"),
     # entities
-    (SHIPMENTS, "description: One shipment by id.", "description: '~'", 22, "says nothing; write one sentence"),
+    (SHIPMENTS, "description: One shipment by id.", "description: '~'", 22, "has no words; write one sentence"),
     (SHIPMENTS, "  get:\n", "  fetch:\n", 19, "is not an action; did you mean get?"),
     (SHIPMENTS, "  fields: {id: string, ", "  fields: {", 45, "id is not among the search fields"),
     (SHIPMENTS, "delivered: boolean\n", "delivered: bool\n", 6, "'bool' is not a type"),
     # operations
     (SHIPMENTS, "effect: write", "effect: read", 30, "it changes something"),
     (SHIPMENTS, "effect: read", "effect: write", 11, "a GET changes nothing"),
-    (SHIPMENTS, "records: shipments\n    paging: cursor", "record: shipments", 9, "a list answers records"),
+    (SHIPMENTS, "records: shipments\n    paging: cursor", "record: shipments", 9, "a list returns records"),
     (SHIPMENTS, "    required: [shipment_id]\n", "", 25, "must be among `required`"),
     (SHIPMENTS, "reference: {type: string, as", "reference: {type: string, in: path, as", 18, "has no {reference}"),
     (SHIPMENTS, "reference: {type: string, as", "reference: {type: string, in: body, as", 18, "a GET has no body"),
@@ -365,15 +371,27 @@ MISTAKES = [
     ),
     (SHIPMENTS, ", shop_id: shop_9}", "}", 44, "exactly one of address, shop_id must be given"),
     # schemas
-    (SHIPMENTS, "- {required: [address]}", "- true", 41, "is a list of schemas"),
-    (SHIPMENTS, 'as: "filter[reference]"', "as: [reference]", 9, "as is the name that the application has for it"),
+    (SHIPMENTS, "- {required: [address]}", "- true", 41, "must be a list of schemas"),
+    (
+        SHIPMENTS,
+        'as: "filter[reference]"',
+        "as: [reference]",
+        9,
+        "`as` must be text, the application's name of the param",
+    ),
     (SHIPMENTS, "maxLength: 40", "maxLenght: 40", 35, "did you mean maxLength?"),
     (SHIPMENTS, "maxLength: 40", "maxLength: forty", 35, "is not JSON Schema"),
     (SHIPMENTS, "maxLength: 40", "description: at most 40, no more", 35, "a comma ends the text before it"),
     (SHIPMENTS, "maxLength: 40", "enum: [yes, no]", 35, "True is not a string"),
-    (SHIPMENTS, "default: 50", "default: 500", 17, "500 is not a value that the param takes"),
+    (SHIPMENTS, "default: 50", "default: 500", 17, "500 is not a value that the param accepts"),
     (SHIPMENTS, "shop_id: {type: string", 'shop_id: {$ref: "#/$defs/shop"', 37, "there is no #/$defs/shop"),
-    (SHIPMENTS, ", description: your own name for it", "", 35, "has no description; say in a few words what it means"),
+    (
+        SHIPMENTS,
+        ", description: your own name for it",
+        "",
+        35,
+        "has no description; write in a few words what it means",
+    ),
     (
         SHIPMENTS,
         '{type: integer, minimum: 1, description: "how heavy it is, in grams"}',
@@ -385,7 +403,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("file", "right", "wrong", "line", "said"), MISTAKES)
-def test_a_mistake_is_told_with_its_line_and_remedy(example, file, right, wrong, line, said):
+def test_an_error_has_its_line_and_correction(example, file, right, wrong, line, said):
     path = example.parent / file
     path.write_text(EXAMPLE[file].replace(right, wrong, 1), "utf-8")
 
@@ -395,12 +413,12 @@ def test_a_mistake_is_told_with_its_line_and_remedy(example, file, right, wrong,
     assert [each for each in found if each.startswith(f"{path.name}:{line}: ") and said in each], found
 
 
-def test_a_paging_style_that_the_kind_lacks_is_told_where_it_is_named(example):
+def test_an_undefined_paging_style_is_an_error_at_each_line_that_names_it(example):
     text = EXAMPLE[SHIPMENTS].replace("paging: cursor", "paging: page")
     (example / "shipments.yaml").write_text(text, "utf-8")
 
     assert errors(example) == [
-        "connector.yaml:21: paging.cursor: no action pages this way; remove it",
+        "connector.yaml:21: paging.cursor: no action uses this paging style; remove it",
         "shipments.yaml:14: actions.list.paging: connector.yaml defines no paging 'page'; known: cursor",
         "shipments.yaml:51: search.sync.paging: connector.yaml defines no paging 'page'; known: cursor",
     ]
@@ -413,17 +431,17 @@ def test_a_name_with_a_prefix_needs_one_on_both_sides(example):
     assert errors(example) == ["connector.yaml:29: property_names.crm_*: crm_* and hs_ must both end with * or neither"]
 
 
-def test_a_folder_without_a_connector_is_told_so(tmp_path):
+def test_a_folder_without_a_connector_is_an_error(tmp_path):
     assert "a kind is a folder with a connector.yaml" in errors(tmp_path)[0]
 
 
-#: mistakes of every sort in both files: what is written, what is wrong instead, and what is said of it
+#: mistakes of every sort in both files: the file, the right text, the wrong text, and the error
 ALL_AT_ONCE = [
     (
         CONNECTOR,
         "title: Parcel tracking\n",
         "titel: Parcel tracking\n",
-        "titel: is not a member of this; did you mean title?",
+        "titel: is not a known member; did you mean title?",
     ),
     (CONNECTOR, "scheme: bearer", "scheme: berer", "scheme: is 'berer'; write 'bearer', 'basic' or 'api_key'"),
     (CONNECTOR, "required: true", "required: perhaps", "required: is 'perhaps'; write true or false"),
@@ -444,7 +462,7 @@ ALL_AT_ONCE = [
 ]
 
 
-def test_everything_that_is_wrong_is_told_at_once(example):
+def test_all_errors_are_reported_at_once(example):
     for file in EXAMPLE:
         text = EXAMPLE[file]
         for path, right, wrong, _ in ALL_AT_ONCE:

@@ -1,4 +1,4 @@
-"""What ends, when it ends, and how callers hear of it."""
+"""Sunsets of authentication methods and paths: dates, headers and sentences."""
 
 from datetime import date
 
@@ -21,13 +21,13 @@ DESK, CRM = CATALOG.kind("support-desk"), CATALOG.kind("crm-records")
         (date(2027, 4, 30), "API token ended on 2027-04-30; use OAuth (oauth) instead"),
     ],
 )
-def test_an_authentication_method_that_ends_says_when_and_what_to_use(today, words):
+def test_a_deprecated_authentication_method_is_described_with_its_sunset_and_replacement(today, words):
     assert described_sunset(DESK.spec, "api_token", today) == words
     assert described_sunset(DESK.spec, "oauth", today) is None
     assert described_sunset(DESK.spec, None, today) is None
 
 
-def test_an_answer_warns_in_the_fields_of_rfc_9745_and_rfc_8594():
+def test_a_response_has_the_headers_of_rfc_9745_and_rfc_8594():
     headers = sunset_headers(call_sunsets(DESK.spec, "api_token", DESK.operation("tickets", "list").path))
 
     assert headers["Deprecation"] == "@1793059200"
@@ -35,18 +35,18 @@ def test_an_answer_warns_in_the_fields_of_rfc_9745_and_rfc_8594():
     assert 'oauth-migration>; rel="deprecation"' in headers["Link"]
 
 
-def test_nothing_is_said_where_nothing_ends():
+def test_a_call_without_a_sunset_has_no_headers():
     assert sunset_headers(call_sunsets(DESK.spec, "oauth", DESK.operation("tickets", "list").path)) == {}
 
 
-def test_addresses_that_end_concern_the_calls_that_go_there():
+def test_a_deprecated_path_concerns_the_calls_to_it():
     [ending] = call_sunsets(CRM.spec, "oauth", CRM.operation("contacts", "list").path)
 
     assert (ending.path, ending.sunset) == ("/crm/v3/objects", date(2027, 9, 1))
     assert sunset_headers([ending])["Sunset"] == "Wed, 01 Sep 2027 00:00:00 GMT"
 
 
-def test_a_kind_goes_to_the_replacement_once_it_has_switched():
+def test_a_switched_deprecation_sends_calls_to_the_replacement():
     switched = tuple(each.model_copy(update={"switched": True}) for each in CRM.spec.deprecations)
     kind = Kind(CRM.spec.model_copy(update={"deprecations": switched}))
 
@@ -57,7 +57,7 @@ def test_a_kind_goes_to_the_replacement_once_it_has_switched():
     assert call_sunsets(kind.spec, "oauth", contacts.path) == []
 
 
-def test_discovery_tells_of_ends():
+def test_discovery_has_the_sunsets():
     methods = {method["id"]: method for method in kind_summary(DESK)["auth_methods"]}
 
     assert (methods["api_token"]["sunset"], methods["api_token"]["replacement"]) == ("2027-04-30", "oauth")
@@ -68,7 +68,7 @@ def test_discovery_tells_of_ends():
     }
 
 
-def test_every_end_of_a_kind_is_told_with_the_method_that_it_concerns():
+def test_every_sunset_of_a_kind_names_its_authentication_method():
     assert [method for method, _ in all_sunsets(DESK.spec)] == ["api_token"]
     assert [method for method, _ in all_sunsets(CRM.spec)] == [None, None]
 

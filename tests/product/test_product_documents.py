@@ -1,5 +1,5 @@
-"""The product documents beside this file, held against the catalog both ways: nothing promised is missing, nothing is
-offered under another name. Kinds that they do not name are not their business."""
+"""Compares the product documents beside this file with the catalog: nothing in them is missing, and nothing is offered
+under another name. Kinds that the documents do not name are left out."""
 
 import re
 from pathlib import Path
@@ -47,11 +47,11 @@ ADDED_OPERATIONS = {
         ("exports", "download"),
     },
 }
-#: params of ours that the documents do not know: each has its reason
+#: params that the documents do not have, each with its reason
 ADDED = {
     # the next page of a query needs a param of its own
     ("crm-query", "nextRecordsUrl"),
-    # the account-wide list of audits turns its pages by cursor
+    # the account-wide list of audits has cursor paging
     ("support-desk", "cursor"),
     ("support-desk", "limit"),
     # the operators BETWEEN needs it
@@ -60,7 +60,7 @@ ADDED = {
 
 
 def tables(text):
-    """Every table as a list of rows of cells, with the heading it stands under."""
+    """Every table: the heading above it, and its rows as lists of cells."""
     heading, rows = "", []
     for line in [*text.splitlines(), ""]:
         if line.startswith("#"):
@@ -109,7 +109,7 @@ def operations(kind, text):
 
 
 def split_outside(text, separator=","):
-    """The parts between separators that stand in no bracket."""
+    """The parts between separators that are outside all brackets."""
     depth, parts = 0, [""]
     for character in text:
         depth += (character in "({[") - (character in ")}]")
@@ -121,7 +121,7 @@ def split_outside(text, separator=","):
 
 
 def named_params(params):
-    """name → what the document says of it, for the params that a row names at the top."""
+    """name → the document's text about it, for the top-level params of a row."""
     for words, meaning in SAME_AS.items():
         params = params.replace(words, meaning)
     found = {}
@@ -133,7 +133,7 @@ def named_params(params):
 
 
 def declared_of(operation, name):
-    """The schema of a param, what it refers to included."""
+    """The schema of a param, with the definition that it refers to."""
     schema = operation.action.params[name]
     return {**operation.spec.definitions.get(schema.get("$ref", "").rpartition("/")[2], {}), **schema}
 
@@ -141,7 +141,7 @@ def declared_of(operation, name):
 ROWS = [row for row in operation_rows() if row[2] not in (SEARCH_ACTION,) and not row[3].startswith("deletes")]
 
 
-def test_every_kind_of_the_documents_is_there():
+def test_every_kind_of_the_documents_exists():
     assert set(kinds_of_document_1()) <= set(CATALOG.kinds)
 
 
@@ -169,11 +169,11 @@ def test_params_are_those_of_the_documents(subtests):
             assert offered == {name for name in promised if (kind, name) not in ADDED}
 
 
-def test_what_is_starred_is_required(subtests):
+def test_starred_params_are_required(subtests):
     for kind, entity, action, params in ROWS:
         with subtests.test(f"{kind} {entity}.{action}"):
             operation = CATALOG.kind(kind).operation(entity, action)
-            starred = {name for name, said in named_params(params).items() if said.startswith("*")}
+            starred = {name for name, text in named_params(params).items() if text.startswith("*")}
 
             missing = {
                 name: operation.validator.is_valid(
@@ -188,12 +188,12 @@ def test_what_is_starred_is_required(subtests):
 def test_types_and_limits_are_those_of_the_documents(subtests):
     for kind, entity, action, params in ROWS:
         operation = CATALOG.kind(kind).operation(entity, action)
-        for name, said in named_params(params).items():
+        for name, text in named_params(params).items():
             with subtests.test(f"{kind} {entity}.{action} {name}"):
                 schema = declared_of(operation, name)
                 types = schema.get("type", [])
-                declared = re.match(r"\*? ?\((integer|string|boolean|object|array)", said)
-                limit = re.search(r"max (\d+)", said)
+                declared = re.match(r"\*? ?\((integer|string|boolean|object|array)", text)
+                limit = re.search(r"max (\d+)", text)
                 assert declared is None or declared[1] in ([types] if isinstance(types, str) else types)
                 assert limit is None or int(limit[1]) in [
                     schema.get(keyword) for keyword in ("maximum", "maxItems", "maxLength")
@@ -201,15 +201,15 @@ def test_types_and_limits_are_those_of_the_documents(subtests):
 
 
 def test_search_fields_of_chat_messages_are_those_of_the_documents():
-    said = re.search(r"^- channel_messages: (.*)\.$", DOCUMENTS["3"], flags=re.MULTILINE)[1]
-    promised = {re.match(r"\w+", part)[0] for part in split_outside(said)}
+    fields = re.search(r"^- channel_messages: (.*)\.$", DOCUMENTS["3"], flags=re.MULTILINE)[1]
+    promised = {re.match(r"\w+", part)[0] for part in split_outside(fields)}
 
     offered = set(CATALOG.kind("team-chat").entity("channel_messages").search.fields)
     assert promised <= offered
 
 
-def test_the_documents_count():
-    """How much is promised: a parser that finds nothing must not pass for a promise kept."""
+def test_the_tables_of_the_documents_are_found():
+    """The number of rows that the documents have: a parser that finds nothing must not pass the tests."""
     assert len(list(entity_tables())) >= 60
     assert len(ROWS) >= 65
     assert sum(len(named_params(row[3])) for row in ROWS) >= 250

@@ -154,7 +154,7 @@ async def test_a_hook_that_refuses_the_handshake_is_not_registered(http, hook, k
         ("crm-query", {"url": "http://127.0.0.1/", "secret": "s"}, "describes no notices"),
         ("support-desk", {"url": "http://127.0.0.1/"}, "secret is missing"),
         ("support-desk", {"secret": "s"}, "url"),
-        ("airtable", {"url": "http://127.0.0.1/", "secret": "not_base64"}, "secret is Base64"),
+        ("airtable", {"url": "http://127.0.0.1/", "secret": "not_base64"}, "secret must be Base64"),
         ("no-kind", {"url": "http://127.0.0.1/"}, "there is no kind"),
     ],
 )

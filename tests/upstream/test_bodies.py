@@ -42,7 +42,7 @@ def test_a_kind_of_forms_sends_forms():
 
 
 def test_what_is_no_media_type_is_no_spec():
-    with pytest.raises(ValueError, match="is a media type, such as application/json"):
+    with pytest.raises(ValueError, match="must be a media type, such as application/json"):
         small_operation(content_type="json")
 
 

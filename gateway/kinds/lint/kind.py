@@ -1,4 +1,4 @@
-"""The linter of a kind: a list of errors, each with file, line and remedy."""
+"""The linter of a kind: a list of errors, each with file, line and correction."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -14,14 +14,14 @@ from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
 from gateway.kinds.lint import webhooks as lint_webhooks
 from gateway.kinds.lint.reading import read_leniently
-from gateway.kinds.lint.schemas import PlacedError, of_schema, references, without_meaning
+from gateway.kinds.lint.schemas import PlacedError, of_schema, references, undescribed
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH
 from gateway.kinds.sources import LintError, composed, lint_error, repeated_members
 from gateway.kinds.suggestions import did_you_mean, misspelt
 
 #: the action ids of product document 1
 ACTIONS = ("list", "get", "create", "update", "delete", "download", "api_search")
-#: words for these; every other verb is an action of its own, such as `snooze`
+#: other words for these; any other verb is an action of its own, such as `snooze`
 _OTHER_WORDS = {"fetch": "get", "read": "get", "retrieve": "get", "search": "api_search", "find": "api_search"}
 #: how `fields` writes the type of a member; a `?` marks one that may be null
 _FIELD_TYPE = re.compile(
@@ -35,12 +35,12 @@ _BEFORE_TOKENS = ("authorization_url", "token_url", "issuer")
 
 
 def lint(folder: Path) -> list[LintError]:
-    """Everything wrong with the spec in a folder, by file and line; empty when it is sound."""
+    """The errors of the spec in a folder, sorted by file and line."""
     return linted_kind(folder)[1]
 
 
 def linted_kind(folder: Path) -> tuple[Kind | None, list[LintError]]:
-    """The kind in a folder as far as it can be read, and everything wrong with its spec."""
+    """The kind in a folder, without members that cannot be read, and all errors of its spec; None if none can be."""
     composed.cache_clear()
     reading = read_leniently(folder)
     errors = list(reading.errors)
@@ -61,12 +61,12 @@ def linted_kind(folder: Path) -> tuple[Kind | None, list[LintError]]:
 
 
 def lint_kind(kind: Kind) -> Iterator[PlacedError]:
-    """Everything wrong with a kind that could be loaded: the place in its spec, and what to do."""
+    """The errors of a kind that could be loaded: the place in its spec, and what to do."""
     return (error for check in CHECKS for error in check(kind))
 
 
 def _descriptions(kind: Kind) -> Iterator[PlacedError]:
-    """Every kind, entity and action has a description: agents choose by it."""
+    """Every kind, entity and action has a description, because agents choose by it."""
     described: dict[tuple[str, ...], str] = {("description",): kind.spec.description}
     for entity_id, entity in kind.spec.entities.items():
         described["entities", entity_id, "description"] = entity.description
@@ -74,7 +74,7 @@ def _descriptions(kind: Kind) -> Iterator[PlacedError]:
             described["entities", entity_id, "actions", action_id, "description"] = action.description
     for place, description in described.items():
         if not re.search(r"\w", description):
-            yield place, "says nothing; write one sentence on what it is and what it answers"
+            yield place, "has no words; write one sentence on what it is and what it returns"
 
 
 def _phrases(kind: Kind) -> Iterator[PlacedError]:
@@ -88,7 +88,7 @@ def _phrases(kind: Kind) -> Iterator[PlacedError]:
         seen: set[str] = set()
         for phrase in listed:
             if phrase.lower() in seen:
-                yield place, f"{phrase!r} stands there twice; remove one"
+                yield place, f"{phrase!r} appears twice; remove one"
             seen.add(phrase.lower())
 
 
@@ -101,7 +101,7 @@ def _entities(kind: Kind) -> Iterator[PlacedError]:
             yield place, f"the file's name is the entity's id: write {entity_id!r} in lower snake case"
         for action_id in entity.actions:
             if action_id == SEARCH_ACTION:
-                yield (*place, "actions", action_id), "is offered by itself wherever the entity has `search`; remove it"
+                yield (*place, "actions", action_id), "is offered for every entity with `search`; remove it"
             elif action_id not in ACTIONS and (meant := _OTHER_WORDS.get(action_id) or misspelt(action_id, ACTIONS)):
                 yield (*place, "actions", action_id), f"is not an action; did you mean {meant}?"
         if entity.search and entity.search.primary_key not in entity.search.fields:
@@ -137,19 +137,19 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
         if not method.secrets:
             yield (
                 ("authentication", name, "credentials"),
-                "no field is secret; mark with `secret: true` what must never be shown",
+                "no field is secret; mark each secret field with `secret: true`",
             )
     by_oauth = {name: method for name, method in spec.authentication.items() if method.oauth}
     if spec.oauth and not by_oauth:
-        yield ("oauth",), "no authentication method has `oauth: true`, so nothing could hold the tokens"
+        yield ("oauth",), "no authentication method has `oauth: true`, so no credentials could hold the tokens"
     if spec.oauth and spec.oauth_method and not spec.oauth.authorization_url:
-        yield ("oauth", "authorization_url"), f"is missing; {spec.oauth_method} begins with a person's consent there"
+        yield ("oauth", "authorization_url"), f"is missing; {spec.oauth_method} needs a person's consent there"
     for name, method in by_oauth.items():
         if spec.oauth is None:
             yield ("authentication", name, "oauth"), "there are no OAuth endpoints; add `oauth`"
         for field in ("client_id", "client_secret"):
             if method.grant_type and field not in method.required:
-                yield ("authentication", name, "credentials"), f"the grant needs {field}, required"
+                yield ("authentication", name, "credentials"), f"the grant needs {field} as a required credential"
     if spec.oauth and spec.oauth_method:
         names = {*spec.authentication[spec.oauth_method].credentials, *spec.environment, "expires_in"}
         for name in spec.oauth.outputs:
@@ -158,10 +158,10 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
 
 
 def _credentials_used(method: AuthMethod) -> set[str]:
-    fetched = {"access_token"} if method.grant_type else set()
+    issued = {"access_token"} if method.grant_type else set()
     if method.scheme == "bearer":
         return set() if method.grant_type else {method.token or "token"}
-    return {name for text in _templates(method) for name in re.findall(r"{(\w+)}", text)} - fetched
+    return {name for text in _templates(method) for name in re.findall(r"{(\w+)}", text)} - issued
 
 
 def _templates(method: AuthMethod) -> list[str]:
@@ -205,7 +205,7 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
         if name not in spec.environment:
             yield ("server_with", name), f"is not in the environment; {did_you_mean(name, spec.environment)}"
         elif spec.environment[name].required:
-            yield ("server_with", name), "is selected by an optional variable; give it `required: false`"
+            yield ("server_with", name), "needs an optional variable; give the variable `required: false`"
     for place, address in addresses.items():
         if address is None:
             continue
@@ -214,13 +214,13 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
                 hint = did_you_mean(name, spec.environment)
                 yield place, f"needs {{{name}}}, which is not in the environment; {hint}"
             elif oauth and place[-1] in _BEFORE_TOKENS and name in oauth.outputs:
-                yield place, f"needs {{{name}}}, which comes only with the first token"
+                yield place, f"needs {{{name}}}, which is known only after the first token"
         if not re.match(r"https://|{", address):
             yield place, "must be an https URL, or begin with a variable that is one"
         host = re.match(r"https://((?!{\w+}(?:/|$))[^/]+)", address)
-        is_shown_credentials = place[-1] not in ("authorization_url", "issuer")
-        if host and is_shown_credentials and not host_matches(re.sub(r"{\w+}", "x", host[1]), spec.hosts):
-            yield place, f"{host[1]} is not among the hosts that may see credentials; add it to `hosts`"
+        gets_credentials = place[-1] not in ("authorization_url", "issuer")
+        if host and gets_credentials and not host_matches(re.sub(r"{\w+}", "x", host[1]), spec.hosts):
+            yield place, f"{host[1]} is not among the hosts that may receive credentials; add it to `hosts`"
 
 
 def _sunsets(kind: Kind) -> Iterator[PlacedError]:
@@ -228,15 +228,15 @@ def _sunsets(kind: Kind) -> Iterator[PlacedError]:
     for name, method in spec.authentication.items():
         if method.sunset and (method.replacement not in spec.authentication or method.replacement == name):
             hint = did_you_mean(method.replacement or "", [other for other in spec.authentication if other != name])
-            yield ("authentication", name, "replacement"), f"names no other authentication method; {hint}"
+            yield ("authentication", name, "replacement"), f"is no other authentication method; {hint}"
     for number, ending in enumerate(spec.deprecations):
         if ending.sunset is None:
-            yield ("deprecations", str(number)), "has no `sunset`; say when it ends"
+            yield ("deprecations", str(number)), "has no `sunset`; add the day on which it is switched off"
         if ending.switched and not (ending.replacement or "").startswith("/"):
             yield ("deprecations", str(number), "replacement"), "is not a path, so requests cannot be `switched` to it"
         paths = [operation.action.request.split(" ", 1)[1] for operation in kind.operations.values()]
         if not any(path.startswith(ending.path) for path in paths):
-            yield ("deprecations", str(number), "path"), f"{ending.path} is the beginning of no request"
+            yield ("deprecations", str(number), "path"), f"no request's path begins with {ending.path}"
 
 
 def _failures(kind: Kind) -> Iterator[PlacedError]:
@@ -254,7 +254,7 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
     for name, paging in kind.spec.paging.items():
         place = ("paging", name)
         if name not in used:
-            yield place, "no action pages this way; remove it"
+            yield place, "no action uses this paging style; remove it"
         members = {"has_more": paging.has_more, "end": paging.end, "total": paging.total}
         if "next" in paging.model_fields_set:
             members["next"] = paging.next[0] if paging.next else "$"
@@ -265,13 +265,13 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
             if not path or (path[0][:1] == "$" and (path[0] not in (HEADER_PATH, LINK_PATH) or len(path) < 2)):
                 yield (
                     (*place, "meta", member),
-                    "is not a place in a response; write a.b, @.a, $header.name or $link.next",
+                    "is not a path in a response; write a.b, @.a, $header.name or $link.next",
                 )
         for member, styles in _OF_PAGING_STYLE.items():
             if member in paging.model_fields_set and paging.style not in styles:
                 yield (
                     (*place, member),
-                    f"means nothing in the style {paging.style}; it belongs to {' and '.join(styles)}",
+                    f"has no effect in the style {paging.style}; it belongs to {' and '.join(styles)}",
                 )
 
 
@@ -292,9 +292,9 @@ def _pagings_named(kind: Kind) -> Iterator[PlacedError]:
 
 
 def _property_names(kind: Kind) -> Iterator[PlacedError]:
-    for ours, theirs in kind.spec.property_names.items():
-        if ours.endswith("*") is not theirs.endswith("*"):
-            yield ("property_names", ours), f"{ours} and {theirs} must both end with * or neither"
+    for name, application_name in kind.spec.property_names.items():
+        if name.endswith("*") is not application_name.endswith("*"):
+            yield ("property_names", name), f"{name} and {application_name} must both end with * or neither"
 
 
 def _definitions(kind: Kind) -> Iterator[PlacedError]:
@@ -305,7 +305,7 @@ def _definitions(kind: Kind) -> Iterator[PlacedError]:
     used = {reference for schema in schemas for reference in references(schema)}
     for name, schema in spec.definitions.items():
         yield from of_schema(spec, ("definitions", name), schema)
-        yield from without_meaning(spec, ("definitions", name), schema, is_param=False)
+        yield from undescribed(spec, ("definitions", name), schema, is_param=False)
         if f"#/$defs/{name}" not in used:
             yield ("definitions", name), "nothing refers to it; remove it"
 
@@ -316,7 +316,7 @@ def _operations(kind: Kind) -> Iterator[PlacedError]:
             yield ("entities", operation.entity_id, "actions", operation.action_id, *place), message
 
 
-#: the members of a paging style that only some styles have
+#: the members of `paging` that only some styles have
 _OF_PAGING_STYLE = {
     "first": (PagingStyle.PAGE, PagingStyle.OFFSET),
     "total": (PagingStyle.OFFSET,),

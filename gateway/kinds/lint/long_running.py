@@ -1,4 +1,4 @@
-"""Faults of a spec's operations that the application runs in the background."""
+"""Errors in a spec's long operations, which the application runs in the background."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from gateway.kinds.suggestions import did_you_mean
 
 
 def of_operation(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
-    """Everything wrong with `long_running`, paths counted from its action."""
+    """The errors of an action's `long_running`; places are relative to the action."""
     how = operation.action.long_running
     if how is None:
         return
@@ -55,20 +55,23 @@ def _input(kind: Kind, operation: Operation, how: LongRunning) -> Iterator[Place
         return
     schema = resolved(operation.spec, action.params[split.param])
     if schema.get("type") != "array" and schema.get("format") != "comma-separated":
-        yield ("split", "param"), "is split into items, so its type is array, or its format comma-separated"
+        yield ("split", "param"), "is split into items; give it `type: array` or `format: comma-separated`"
     if split.param not in action.required:
-        yield ("split", "param"), "decides what is done, so it must be among `required`"
+        yield ("split", "param"), "has the items, so it must be among `required`"
 
 
 def _results(kind: Kind, operation: Operation, how: LongRunning) -> Iterator[PlacedError]:
     items, action = how.results.items, operation.action
     if items is not None and how.split is None:
-        yield ("results", "items"), "are those of `split`; say which param holds them"
+        yield ("results", "items"), "need `split`, which names the param with the items"
     if items is not None and action.record is None:
-        yield ("results", "items"), "are the lines of one record; write `record` in the action instead of `records`"
+        yield ("results", "items"), "need one record for all items; write `record` in the action instead of `records`"
     if items is None and action.record is not None and how.split is not None:
-        yield ("results",), "has no `items`, so that each portion would end with a record of its own; describe them"
+        yield ("results",), "has no `items`: each portion would return a record of its own; describe the items"
     if items is None and action.record is not None and how.results.requests:
-        yield ("results", "requests"), "read a list; write `records` in the action, or `items` here"
+        yield ("results", "requests"), "return a list; write `records` in the action, or `items` here"
     if items is not None and (items.trace is None) is not (not items.trace_path):
-        yield ("results", "items"), "trace and trace_path belong together: what is numbered, and where it is repeated"
+        yield (
+            ("results", "items"),
+            "trace and trace_path need each other: the number's member, and the paths at which entries repeat it",
+        )

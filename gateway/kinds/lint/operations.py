@@ -1,4 +1,4 @@
-"""Faults of single operations of a spec."""
+"""Errors in single operations of a spec."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +9,7 @@ from gateway.kinds import params as checks
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.graphql_documents import FIELD_NAMES, has_fragment
 from gateway.kinds.lint import bulk, long_running
-from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolved, without_meaning
+from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolved, undescribed
 from gateway.kinds.members import FORM, MULTIPART, is_json, media_type
 from gateway.kinds.placements import Placement
 from gateway.kinds.requests import Action
@@ -21,7 +21,7 @@ _WRITES = ("create", "update", "delete")
 
 
 def of_operation(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
-    """Everything wrong with one operation, paths counted from its action."""
+    """The errors of one operation; places are relative to its action."""
     schemas = [
         error
         for name, schema in operation.action.params.items()
@@ -30,7 +30,7 @@ def of_operation(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     schemas += of_schema(operation.spec, ("constraints",), operation.action.constraints)
     yield from schemas
     for name, schema in operation.action.params.items():
-        yield from without_meaning(operation.spec, ("params", name), schema)
+        yield from undescribed(operation.spec, ("params", name), schema)
     for check in _CHECKS:
         yield from check(kind, operation)
     if not schemas and pagings(operation.action) <= kind.spec.paging.keys():
@@ -45,7 +45,7 @@ def pagings(action: Action) -> set[str]:
 def _effect(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     action, is_get = operation.action, operation.method == "GET"
     if is_get and action.effect is not Effect.READ:
-        yield ("effect",), f"a GET changes nothing, yet this says {action.effect}; write `effect: read`"
+        yield ("effect",), "a GET changes nothing; write `effect: read`"
     if operation.action_id in _WRITES and action.effect is Effect.READ:
         yield ("effect",), "it changes something: write `idempotent` when twice is the same as once, else `write`"
     if action.write_if is not None:
@@ -53,18 +53,18 @@ def _effect(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
             yield ("write_if",), "only an `idempotent` operation can become a write"
         if not action.write_if or action.write_if[0] not in action.params:
             named = ".".join(action.write_if)
-            yield ("write_if",), f"{named} begins with no param; {did_you_mean(named, action.params)}"
+            yield ("write_if",), f"{named} does not begin with a param; {did_you_mean(named, action.params)}"
 
 
-def _answer(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
+def _result(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     action = operation.action
     if operation.action_id == "list" and action.records is None:
-        yield ("records",), "a list answers records; say where they lie in the answer"
+        yield ("records",), "a list returns records; write their path in the response"
     if (operation.action_id == "download") != (action.download is not None):
-        yield ("download",), "the action `download`, and no other, says where the bytes are in `download`"
+        yield ("download",), "is needed in the action `download` and allowed in no other"
     for member in ("paging", "map_key", "unwrap"):
         if getattr(action, member) and not operation.is_list:
-            yield (member,), "only an action with `records` has it"
+            yield (member,), "is only for actions with `records`"
 
 
 def _placements(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -79,7 +79,7 @@ def _placements(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         if schema.get("in") == "path" and name not in in_path:
             yield place, f"goes into the path, which has no {{{name}}}; write it into the request or drop `in: path`"
         if name in in_path and "as" in schema:
-            yield (*place, "as"), "a param of the path has the name it has there; drop `as`"
+            yield (*place, "as"), "a param of the path cannot have another name; drop `as`"
         if name in in_path and name not in operation.action.required and name not in left_out:
             yield place, "is part of the path, so it must be among `required`"
         if placement.where == "body" and operation.method == "GET":
@@ -157,7 +157,7 @@ def _graphql(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     if operation.method != "POST" or not is_json(operation.content_type):
         yield ("request",), "a GraphQL document is sent by POST as JSON"
     if named and (named[1] == "mutation") is (action.effect is Effect.READ):
-        yield ("effect",), f"the document is a {named[1]}, yet this says {action.effect}"
+        yield ("effect",), f"the document is a {named[1]}, but the effect is {action.effect}"
     declared = dict(re.findall(r"\$(\w+)\s*:\s*([\w\[\]!]+(?:\s*=)?)", document))
     variables = [
         (placement.wire.split(".")[0], placement.name)
@@ -171,11 +171,11 @@ def _graphql(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     filled = {variable for variable, name in variables if name in {*action.required, *operation.defaults}}
     for variable, type_ in declared.items():
         if type_.endswith("!") and variable not in filled:
-            yield place, f"needs ${variable}, which no required param fills"
+            yield place, f"needs ${variable}, but no required param has its value"
 
 
 def _fragments(operation: Operation, document: str) -> Iterator[PlacedError]:
-    """A param that selects fields names a fragment of the document, and its items are names and nothing else."""
+    """A param that selects fields names a fragment of the document, and its items are only names of fields."""
     for placement in operation.placements:
         if placement.where != "fragment":
             continue
@@ -187,22 +187,22 @@ def _fragments(operation: Operation, document: str) -> Iterator[PlacedError]:
 
 
 def _texts(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
-    """The params within texts are there whenever the text is sent."""
-    sure, used = {*operation.action.required, *operation.defaults}, set()
+    """The params within a text have a value whenever the text is sent."""
+    always_sent, used = {*operation.action.required, *operation.defaults}, set()
     for placement in operation.placements:
         place = ("params", placement.name)
         for name in re.findall(r"{(\w+)}", placement.text or ""):
             used.add(name)
             if name not in operation.action.params:
                 yield (*place, "text"), f"{name} is not among the params; {did_you_mean(name, operation.action.params)}"
-            elif name != placement.name and name not in sure:
+            elif name != placement.name and name not in always_sent:
                 yield (*place, "text"), f"holds {{{name}}}, which may be left out; require it or give it a default"
     for placement in operation.placements:
         place = ("params", placement.name)
         if placement.where == "text" and placement.name not in used:
             yield place, f"is in no text; write {{{placement.name}}} into the `text` of another param"
         if placement.where == "fragment" and operation.action.graphql is None:
-            yield (*place, "in"), "selects fields of a GraphQL document, which this action has not; drop it"
+            yield (*place, "in"), "selects fields of a GraphQL document, but this action has none; drop it"
 
 
 def _rule(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -216,7 +216,7 @@ def _pages(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         for name in kind.spec.paging[style].request_params:
             if name not in operation.action.params:
                 hint = did_you_mean(name, operation.action.params)
-                yield ("paging",), f"{style} turns pages by {name}, which is not among the params; {hint}"
+                yield ("paging",), f"{style} needs {name}, which is not among the params; {hint}"
 
 
 def _alternatives(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -227,7 +227,7 @@ def _alternatives(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
             yield (*place, "without"), f"{alternative.without} is not among the params; {hint}"
         for name in re.findall(r"{(\w+)}", alternative.request):
             if name not in operation.action.params or name == alternative.without:
-                yield (*place, "request"), f"needs {{{name}}}, which is not there when this request is made"
+                yield (*place, "request"), f"needs {{{name}}}, which is not given with this request"
 
 
 def _upload_session(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -235,14 +235,14 @@ def _upload_session(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     if how is None:
         return
     if operation.file_param is None:
-        yield ("upload_session",), "takes the file of the action, so exactly one param has `contentEncoding: base64`"
+        yield ("upload_session",), "sends the file of the action; give exactly one param `contentEncoding: base64`"
         return
     for name in re.findall(r"{(\w+)}", how.request):
         if name not in operation.upload_start.action.params:
             hint = did_you_mean(name, operation.upload_start.action.params)
             yield ("upload_session", "request"), f"needs {{{name}}}, which is not among the params; {hint}"
     if how.request_body is not None:
-        yield ("upload_session", "request_body"), "the params beside the file are the body; drop it"
+        yield ("upload_session", "request_body"), "the other params than the file are the body; drop it"
 
 
 def _find_by(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -267,7 +267,7 @@ def _example(operation: Operation) -> Iterator[PlacedError]:
 
 _CHECKS: tuple[Callable[[Kind, Operation], Iterator[PlacedError]], ...] = (
     _effect,
-    _answer,
+    _result,
     _placements,
     _body,
     _graphql,

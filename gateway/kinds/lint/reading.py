@@ -1,7 +1,7 @@
-"""As much of a spec as can be read: every error of loading it, and the rest of the spec for the checks that follow.
+"""Reads a spec as far as possible: all loading errors, and the rest of the spec for the checks that follow.
 
-A member that cannot be read is left out and the rest is read again, so that one error does not hide the next. A
-reference to a member that was left out is not another error.
+A member that cannot be read is left out and the rest is read again, so that one error does not hide others. A
+reference to a member that was left out is not an error.
 """
 
 import re
@@ -20,7 +20,7 @@ from gateway.kinds.suggestions import did_you_mean, nearest
 
 Place = tuple[str, ...]
 
-#: times that a spec is read again without what could not be read
+#: maximum times that a spec is read again without the members that could not be read
 _ROUNDS = 20
 #: stand-ins for required members, so that the rest is checked; `health_check` is then not checked
 _STAND_INS: dict[str, Any] = {
@@ -37,7 +37,7 @@ _STAND_INS: dict[str, Any] = {
 _OF_CONNECTOR = tuple(name for name in _STAND_INS if name != "credentials")
 _EFFECT = "is missing; say what running it twice would do: read, idempotent or write"
 #: parts of messages about errors that a left-out member may cause
-_OF_ABSENCE = ("is the beginning of no request", "connector.yaml defines no paging", "there is no #/$defs/")
+_OF_ABSENCE = ("no request's path begins with", "connector.yaml defines no paging", "there is no #/$defs/")
 #: the correction, by the type of pydantic's error
 _EXPECTED = {
     "string": "text; put it between quotes",
@@ -55,16 +55,16 @@ _EXPECTED = {
 class SpecReading:
     """The parts of a folder that could be read."""
 
-    #: None if the rest is not a spec either
+    #: None if the rest is not a valid spec
     spec: ConnectorSpec | None
     errors: list[LintError]
-    #: places that were left out, or that a stand-in fills
+    #: places that were left out or got a stand-in
     left_out: set[Place] = field(default_factory=set)
     #: members that were written under a misspelt name
     renamed: set[Place] = field(default_factory=set)
 
     def is_certain(self, place: Place, message: str) -> bool:
-        """Whether an error is one of the files as they are, and not of what was left out."""
+        """Whether an error is one of the files, and not perhaps a consequence of members that were left out."""
         if not self.left_out:
             return True
         names = {each[-1] for each in self.left_out if len(each) > 1}
@@ -84,7 +84,7 @@ def read_leniently(folder: Path) -> SpecReading:
             earlier = set(reading.left_out)
             # A misspelt member is renamed before anything is found missing.
             details = sorted(error.errors(), key=_is_missing)
-            repaired = [_left_out(document, each, reading) for each in details]
+            repaired = [_repair(document, each, reading) for each in details]
             found = [
                 lint_error(folder, _place(each), message_of(each))
                 for each in details
@@ -99,7 +99,7 @@ def read_leniently(folder: Path) -> SpecReading:
 
 
 def _document(folder: Path, reading: SpecReading) -> dict[str, Any]:
-    """The files as one document, without those that are not YAML."""
+    """The files as one document, without those that cannot be read."""
     documents: dict[str, dict[str, Any]] = {}
     for path in [folder / "connector.yaml", *entity_files(folder)]:
         try:
@@ -130,7 +130,7 @@ def message_of(details: ErrorDetails) -> str:
         case "missing":
             return _EFFECT if place[-1] == "effect" else "is missing; add it"
         case "extra_forbidden":
-            return f"is not a member of this; {did_you_mean(place[-1], members_at(place[:-1]))}"
+            return f"is not a known member; {did_you_mean(place[-1], members_at(place[:-1]))}"
         case "literal_error" | "enum":
             return f"is {details['input']!r}; write {context['expected']}"
         case "string_pattern_mismatch":
@@ -147,15 +147,15 @@ def _separator(place: Sequence[str]) -> str:
     return "-" if place == ("kind",) else "_"
 
 
-def _left_out(document: dict[str, Any], details: ErrorDetails, reading: SpecReading) -> bool:
-    """Repair or leave out the member of an error; False where the whole spec would be left out."""
+def _repair(document: dict[str, Any], details: ErrorDetails, reading: SpecReading) -> bool:
+    """Repair or leave out the member of an error; returns False if the whole spec would be left out."""
     place = _place(details)
     if not place:
         return False
     parent, place = _mapping_at(document, place)
     name = place[-1]
     if _is_missing(details):
-        return _filled(document, parent, place, reading)
+        return _fill(document, parent, place, reading)
     if details["type"] == "extra_forbidden":
         known = members_at(place[:-1])
         meant = nearest(name, known)
@@ -168,8 +168,8 @@ def _left_out(document: dict[str, Any], details: ErrorDetails, reading: SpecRead
     return True
 
 
-def _filled(document: dict[str, Any], parent: dict[str, Any], place: Place, reading: SpecReading) -> bool:
-    """A stand-in for a missing member, else the mapping without it is left out."""
+def _fill(document: dict[str, Any], parent: dict[str, Any], place: Place, reading: SpecReading) -> bool:
+    """Add a stand-in for a missing member, else leave out the mapping that lacks it; returns as `_repair` does."""
     name = place[-1]
     if name in parent:
         return True
@@ -187,7 +187,7 @@ def _filled(document: dict[str, Any], parent: dict[str, Any], place: Place, read
 
 
 def _mapping_at(document: dict[str, Any], place: Place) -> tuple[dict[str, Any], Place]:
-    """The mapping that holds a place, and the place in it; of a place within a list, the list itself."""
+    """The mapping that holds a place, and that place; for a place within a list, the place of the list."""
     node: Any = document
     for depth, part in enumerate(place[:-1]):
         inner = node.get(part)

@@ -1,4 +1,4 @@
-"""Faults of the JSON Schemas in a spec; JSON Schema itself ignores most mistakes silently."""
+"""Errors in the JSON Schemas of a spec; JSON Schema itself ignores most mistakes silently."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -28,13 +28,13 @@ KEYWORDS = (*_ONE_SCHEMA, *_SCHEMAS_BY_NAME, *_LISTS_OF_SCHEMAS, *_ASSERTIONS, *
 
 
 def of_param(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
-    """As `of_schema`, for the schema of a param, which may say where the param goes."""
+    """As `of_schema`, for the schema of a param, which may also have `PLACEMENT_KEYWORDS`."""
     yield from of_schema(spec, place, {name: value for name, value in schema.items() if name not in PLACEMENT_KEYWORDS})
 
 
 def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
-    """Misspelt keywords, missing definitions, wrong values of keywords, defaults that do not fit."""
-    errors = [error for at, part in parts(schema) for error in _of_words(spec, (*place, *at), part)]
+    """Misspelt keywords, missing definitions, wrong values of keywords, defaults that the schema does not accept."""
+    errors = [error for at, part in parts(schema) for error in _of_keywords(spec, (*place, *at), part)]
     yield from errors
     if errors:
         return
@@ -47,7 +47,7 @@ def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, 
     for at, part in parts(schema):
         yield from _of_values((*place, *at), part)
     if "default" in schema and not validator.is_valid(schema["default"]):
-        yield (*place, "default"), f"{schema['default']!r} is not a value that the param takes"
+        yield (*place, "default"), f"{schema['default']!r} is not a value that the param accepts"
 
 
 def parts(schema: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
@@ -64,14 +64,14 @@ def parts(schema: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple
                 yield from parts(inner if isinstance(inner, dict) else {}, (*at, keyword, str(position)))
 
 
-def without_meaning(
+def undescribed(
     spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any], *, is_param: bool = True
 ) -> Iterator[PlacedError]:
-    """A param and the members within it that say nothing of what they mean; a definition's own words count."""
+    """An error for a param, or a member within it, without a description; that of a definition counts."""
     for at, part in parts(schema):
         is_named = at[-2:-1] == ("properties",) if at else is_param
         if is_named and not str(resolved(spec, part).get("description", "")).strip():
-            yield (*place, *at), "has no description; say in a few words what it means"
+            yield (*place, *at), "has no description; write in a few words what it means"
 
 
 def resolved(spec: ConnectorSpec, schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -84,12 +84,12 @@ def references(schema: Mapping[str, Any]) -> Iterator[str]:
     return (part["$ref"] for _, part in parts(schema) if isinstance(part.get("$ref"), str))
 
 
-def _of_words(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
+def _of_keywords(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
     for keyword, value in schema.items():
         if keyword not in KEYWORDS:
             yield (*place, str(keyword)), _unknown(str(keyword), value)
         elif keyword in _LISTS_OF_SCHEMAS and not (isinstance(value, list) and all(isinstance(v, dict) for v in value)):
-            yield (*place, keyword), "is a list of schemas, such as [{required: [name]}]"
+            yield (*place, keyword), "must be a list of schemas, such as [{required: [name]}]"
     defined = [f"#/$defs/{name}" for name in spec.definitions]
     if "$ref" in schema and schema["$ref"] not in defined:
         yield (*place, "$ref"), f"there is no {schema['$ref']}; {did_you_mean(str(schema['$ref']), defined)}"
@@ -109,6 +109,6 @@ def _of_values(place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Pl
 
 def _unknown(keyword: str, value: Any) -> str:
     if value is None:
-        return "stands alone: in {…} a comma ends the text before it; put the text between quotes"
+        return "has no value: in {…} a comma ends the text before it; put the text between quotes"
     suggestion = nearest(keyword, KEYWORDS)
     return f"is not a JSON Schema keyword; {f'did you mean {suggestion}?' if suggestion else 'remove it'}"

@@ -1,4 +1,4 @@
-"""Faults in how a spec synchronizes copies: what is read, below which parents, and after which writes."""
+"""Errors in a spec's `sync` and `write_through`: lists, parents, and the updates after writes."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from gateway.kinds.sync import Incremental, Search, Sync, SyncRead
 
 
 def of_kind(kind: Kind) -> Iterator[PlacedError]:
-    """Everything wrong with the copies of a kind, paths counted from the whole spec."""
+    """The errors of the copies of a kind; places are relative to the whole spec."""
     for entity_id, entity in kind.spec.entities.items():
         if entity.search is not None:
             for place, message in _of_search(kind, entity_id, entity.search):
@@ -23,12 +23,12 @@ def of_kind(kind: Kind) -> Iterator[PlacedError]:
 
 def _of_search(kind: Kind, entity_id: str, search: Search) -> Iterator[PlacedError]:
     if search.sync is None:
-        yield (), "could never find anything: say in `sync` how the records are copied"
+        yield (), "has no `sync`, so there would be no records to search; describe how they are copied"
         return
     for check in _CHECKS:
         for place, message in check(kind, search.sync):
             yield ("sync", *place), message
-    for place, message in _confirmed(kind, search.sync, entity_id):
+    for place, message in _verification(kind, search.sync, entity_id):
         yield ("sync", *place), message
 
 
@@ -38,12 +38,15 @@ def _parent(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
         return
     if sync.parent.entity not in copied:
         hint = did_you_mean(sync.parent.entity, copied)
-        yield ("parent", "entity"), f"{sync.parent.entity} is not copied, so there is nothing to walk; {hint}"
+        yield ("parent", "entity"), f"{sync.parent.entity} is not copied, so there are no parents to read; {hint}"
         return
     if not sync.parent.params:
-        yield ("parent", "params"), "is empty; say which param takes the parent's id"
+        yield ("parent", "params"), "is empty; name the param that takes the parent's id"
     if sync.parent.recurse_field and len(sync.parent.params) != 1:
-        yield ("parent", "recurse_field"), "takes one param: the one that names what the records lie below"
+        yield (
+            ("parent", "recurse_field"),
+            "needs exactly one param of the parent: the id of the record below which the list is read",
+        )
     for where, place in (*sync.parent.params.items(), *sync.parent.add_fields.items()):
         if place and place[0] not in copied[sync.parent.entity]:
             hint = did_you_mean(place[0], copied[sync.parent.entity])
@@ -71,7 +74,7 @@ def _incremental(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
     since = sync.incremental
     if since is None:
         if sync.changes is not None:
-            yield ("changes",), "is never read: say in `incremental` how changes are requested"
+            yield ("changes",), "is never read; describe in `incremental` how changes are requested"
         return
     missing = [name for name in _NEEDED[since.style] if getattr(since, name) is None]
     for name in missing:
@@ -80,10 +83,10 @@ def _incremental(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
         yield ("paging",), f"is missing; the style {since.style} needs one"
     if since.style == "window" and sync.changes is None:
         yield ("changes",), "is missing; the style window searches for changes there"
-    if since.style == "modified" and not _tells_time(sync, since) and not (sync.parent and sync.parent.only_changed):
+    if since.style == "modified" and not _sends_time(sync, since) and not (sync.parent and sync.parent.only_changed):
         yield (
             ("incremental",),
-            "the time goes nowhere: name a `param`, write {since} into `params`, or walk changed parents only",
+            "no request has the time: name a `param`, write {since} into `params`, or set `only_changed` in `parent`",
         )
     paging = kind.spec.paging.get(_changes(sync).paging or "")
     if since.end and paging is not None and since.end not in paging.meta:
@@ -94,19 +97,19 @@ def _incremental(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
         )
 
 
-def _confirmed(kind: Kind, sync: Sync, entity_id: str) -> Iterator[PlacedError]:
+def _verification(kind: Kind, sync: Sync, entity_id: str) -> Iterator[PlacedError]:
     if sync.verify_param is None:
         return
     get = kind.operations.get((entity_id, "get"))
     if get is None:
-        yield ("verify_param",), "asks for records by their id, but there is no action get"
+        yield ("verify_param",), "is a param of the action get, which the entity does not have"
     elif sync.verify_param not in get.action.params:
         yield (
             ("verify_param",),
             f"{sync.verify_param} is not a param of get; {did_you_mean(sync.verify_param, get.action.params)}",
         )
     if sync.parent is not None and sync.parent.scopes_ids:
-        yield ("verify_param",), "cannot be asked for records whose ids count below a parent only"
+        yield ("verify_param",), "cannot name records whose ids are unique only below one parent (`scopes_ids`)"
 
 
 def _write_through(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -123,7 +126,7 @@ def _write_through(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
 
 
 def _copied(kind: Kind) -> dict[str, set[str]]:
-    """The members of the copies of each entity that has some."""
+    """The members of the copied records, by entity; only entities with `sync`."""
     return {
         name: {*entity.search.fields, *(entity.search.sync.parent.add_fields if entity.search.sync.parent else ())}
         for name, entity in kind.spec.entities.items()
@@ -142,7 +145,7 @@ def _changes(sync: Sync) -> SyncRead:
     return sync.changes or sync
 
 
-def _tells_time(sync: Sync, since: Incremental) -> bool:
+def _sends_time(sync: Sync, since: Incremental) -> bool:
     texts = [value for value in _changes(sync).params.values() if isinstance(value, str)]
     return since.param is not None or any("{since}" in text for text in texts)
 

@@ -1,4 +1,4 @@
-"""Faults of the webhooks of a spec: the signed text, and the entities that the rules name."""
+"""Errors in the webhooks of a spec: the signed text, and the entities that the rules name."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _SIGNED = ("body", "timestamp", "delivery_id", "method", "url")
 
 
 def of_kind(kind: Kind) -> Iterator[PlacedError]:
-    """The errors of `webhooks`; none for a kind without."""
+    """The errors of `webhooks`; none for a kind without webhooks."""
     webhooks = kind.spec.webhooks
     if webhooks is None:
         return
@@ -29,10 +29,10 @@ def of_kind(kind: Kind) -> Iterator[PlacedError]:
                 hint = did_you_mean(name, kind.spec.entities)
                 yield ("webhooks", "rules", str(number), "entities"), f"there is no entity {name}; {hint}"
             elif entity.search is None:
-                message = f"{name} has no `search`, so that nothing is synchronized; remove it"
+                message = f"{name} has no `search`, so it is not synchronized; remove it"
                 yield ("webhooks", "rules", str(number), "entities"), message
             elif rule.record_id and entity.record_id_param is None:
-                message = f"no `get` with one required param reads a record as the list of {name} has it; remove it"
+                message = f"{name} has no `get` that reads a record of its copy by the id alone; remove it"
                 yield ("webhooks", "rules", str(number), "record_id"), message
 
 
@@ -40,9 +40,9 @@ def _signature(webhooks: NoticeSpec) -> Iterator[PlacedError]:
     place = ("webhooks", "signature", "signed")
     named = set(re.findall(r"\{(\w+)\}", webhooks.signature.signed))
     for name in sorted(named - set(_SIGNED)):
-        yield place, f"{{{name}}} cannot be filled in; {did_you_mean(name, _SIGNED)}"
+        yield place, f"{{{name}}} is not a part of a notice; {did_you_mean(name, _SIGNED)}"
     if "body" not in named:
-        yield place, "lacks {body}: who signs nothing of the body lets anything pass"
+        yield place, "lacks {body}: without it, the signature does not cover the content of the notice"
     if "timestamp" in named and webhooks.timestamp is None:
         yield place, "names {timestamp}; add `timestamp`"
     if "delivery_id" in named and not webhooks.delivery_id:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
 
-from gateway.kinds.rule_names import brought_rules
+from gateway.kinds.rule_names import package_rules
 from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.portions import portions_of
 from gateway.upstream.long_running.run import run_as_described
@@ -41,6 +41,6 @@ def long_rule(rule: str | None, *, is_described: bool) -> LongRule | None:
     package; None for an action of one request."""
     if is_described:
         return _AS_DESCRIBED
-    brought = brought_rules().get(rule or "")
-    loaded = brought.load() if brought is not None else None
+    added = package_rules().get(rule or "")
+    loaded = added.load() if added is not None else None
     return loaded if isinstance(loaded, LongRule) else None

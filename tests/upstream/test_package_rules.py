@@ -1,4 +1,4 @@
-"""Rules that an installed package brings by entry point."""
+"""Rules that an installed package adds by entry point."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import InternalError
-from gateway.kinds.rule_names import brought_rules, known_rules
+from gateway.kinds.rule_names import known_rules, package_rules
 from gateway.upstream.long_running.rules import long_rule
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rules import rule_named
@@ -28,18 +28,18 @@ ENTRY_POINTS = "[gateway.rules]\nparcel_signature = parcel_rules:SIGNED\nparcel_
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A package with two rules, as an installer leaves it."""
+    """An installed package with two rules."""
     (tmp_path / "parcel_rules.py").write_text(MODULE)
     metadata = tmp_path / "parcel_rules-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: parcel-rules\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
     monkeypatch.syspath_prepend(tmp_path)
-    for cached in (brought_rules, rule_named, long_rule):
+    for cached in (package_rules, rule_named, long_rule):
         cached.cache_clear()
     yield
     monkeypatch.undo()
-    for cached in (brought_rules, rule_named, long_rule):
+    for cached in (package_rules, rule_named, long_rule):
         cached.cache_clear()
 
 
