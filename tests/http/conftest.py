@@ -1,4 +1,4 @@
-"""Handlers are tested through the application in this process."""
+"""Fixtures: a front end in the test process."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -23,14 +23,14 @@ async def front(tmp_path_factory: pytest.TempPathFactory, database_url: str, red
 
 @pytest.fixture(scope="module")
 async def receiver() -> AsyncIterator[Receiver]:
-    """What webhooks of the module's front end are delivered to."""
+    """The receiver of the module's webhooks."""
     async with receiving() as opened:
         yield opened
 
 
 @pytest.fixture
 async def deliveries(front: FrontEnd) -> AsyncIterator[None]:
-    """A worker's deliveries, for as long as the test lasts."""
+    """Delivers webhooks as a worker does, during the test."""
     deliverer = front.services.deliverer
     async with running(every(0, deliverer.deliver, name="deliveries")):
         yield
@@ -39,7 +39,7 @@ async def deliveries(front: FrontEnd) -> AsyncIterator[None]:
 
 @pytest.fixture(autouse=True)
 async def nobody_was_wrong_before(redis_url: str) -> None:
-    """Wrong secrets are counted by address, and all tests share one."""
+    """Reset the count of wrong secrets by address, because all tests share one address."""
     async with Redis.from_url(redis_url) as redis:
         if counted := await redis.keys("gateway:attempts:*"):
             await redis.delete(*counted)
@@ -47,7 +47,7 @@ async def nobody_was_wrong_before(redis_url: str) -> None:
 
 @pytest.fixture
 async def api(front: FrontEnd) -> AsyncIterator[Api]:
-    """A caller who may do everything in an organization of its own."""
+    """A caller with all scopes in an organization of its own."""
     async with front.api() as opened:
         yield opened
 
@@ -59,12 +59,12 @@ async def support_desk(api: Api) -> ConnectorApi:
 
 @pytest.fixture
 async def login(provider: OpenIdProvider, front: FrontEnd) -> str:
-    """Of a person whom the module's provider knows, and who was added."""
+    """The login of a person who was added, as the module's provider returns it."""
     return await added(provider, front)
 
 
 @pytest.fixture
 async def visitor(front: FrontEnd) -> AsyncIterator[Visitor]:
-    """A browser of one's own."""
+    """A browser with its own cookies."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
         yield Visitor(front, session)

@@ -1,4 +1,4 @@
-"""Calls and files are counted alike, each once, and a refusal of credentials explains itself in both."""
+"""Calls and files are counted once, and a refusal of credentials names the sunset of the method in both."""
 
 import aiohttp
 import pytest
@@ -18,12 +18,12 @@ def downloads(outcome: str) -> float:
 
 @pytest.fixture
 async def fault(front):
-    """`await fault(…)`: what the application does wrong from then on."""
+    """`await fault(…)`: sets the application's fault from then on."""
     async with faults(front.sandbox_url) as arm:
         yield arm
 
 
-async def test_a_streamed_file_is_counted_when_its_last_byte_is_out(api, support_desk):
+async def test_a_streamed_file_is_counted_when_its_last_byte_is_sent(api, support_desk):
     before = downloads("succeeded")
 
     await api.get(f"{support_desk.path}/{FILE}")
@@ -31,7 +31,7 @@ async def test_a_streamed_file_is_counted_when_its_last_byte_is_out(api, support
     assert await eventually(lambda: downloads("succeeded") == before + 1)
 
 
-async def test_a_file_that_breaks_off_is_counted_by_its_error(api, support_desk, fault):
+async def test_a_truncated_file_is_counted_with_its_error(api, support_desk, fault):
     before = downloads("upstream_truncated")
     await fault(path_prefix="/attachments/", truncate_after_bytes=100)
 
@@ -41,7 +41,7 @@ async def test_a_file_that_breaks_off_is_counted_by_its_error(api, support_desk,
     assert await eventually(lambda: downloads("upstream_truncated") == before + 1, within=20)
 
 
-async def test_a_file_that_its_caller_leaves_is_counted_as_interrupted(front, api, support_desk, fault):
+async def test_a_file_whose_caller_disconnects_is_counted_as_interrupted(front, api, support_desk, fault):
     before = downloads("interrupted")
     await fault(path_prefix="/attachments/", stall_after_bytes=100)
 
@@ -61,7 +61,7 @@ async def test_a_call_with_an_idempotency_key_is_counted_once(support_desk):
     assert EXECUTES.value("support-desk", "tickets", "list", "succeeded") == before + 1
 
 
-async def test_every_way_to_call_explains_that_the_refused_method_ends(api, fault):
+async def test_every_way_to_call_adds_the_sunset_to_a_refusal_of_credentials(api, fault):
     listed, keyed, executed, streamed = [await api.connector() for _ in range(4)]
     await fault(path_prefix="/api/v2/", status=401)
 

@@ -1,4 +1,4 @@
-"""What admission control refuses: too many requests of one caller, and more than the process can carry."""
+"""Admission control: rate limits of callers, and the limit of requests in progress by the load of the process."""
 
 import asyncio
 from contextlib import ExitStack
@@ -17,10 +17,10 @@ from gateway.settings import Settings
 from gateway.telemetry.loop_lag import LoopLag
 
 ORGANIZATION, OTHER = UUID(int=1), UUID(int=2)
-BUSY, AT_EASE = 0.99, 0.5
+BUSY, NOT_BUSY = 0.99, 0.5
 #: requests in progress
 MANY = 200
-#: seconds of a cycle of the event loop: twice as long as it may be for requests that take a look's time each
+#: seconds of a cycle of the event loop: twice the allowed time for requests that take one sample's time, and much less
 LONG, SHORT = 0.012, 0.001
 
 
@@ -29,15 +29,15 @@ def caller(client: int = 1, organization: UUID = ORGANIZATION) -> Caller:
 
 
 def overloaded() -> GradientLimit:
-    """Of requests that take a look's time each."""
-    overload = GradientLimit(max_load=0.95)
-    return after(overload, BUSY, LONG, MANY, looks=9)
+    """A limit after nine samples of long cycles, with requests that take one sample's time."""
+    limit = GradientLimit(max_load=0.95)
+    return after(limit, BUSY, LONG, MANY, samples=9)
 
 
-def after(overload: GradientLimit, busy: float, cycle: float, in_progress: int, looks: int) -> GradientLimit:
-    for _ in range(looks):
-        overload.observe(busy, cycle, in_progress, admitted=in_progress, calling=in_progress)
-    return overload
+def after(limit: GradientLimit, busy: float, cycle: float, in_progress: int, samples: int) -> GradientLimit:
+    for _ in range(samples):
+        limit.observe(busy, cycle, in_progress, admitted=in_progress, calling=in_progress)
+    return limit
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,15 @@ def after(overload: GradientLimit, busy: float, cycle: float, in_progress: int, 
         (0.5, [0, 1, 2], [True, False, True]),
     ],
 )
-def test_a_bucket_gives_its_rate_and_a_seconds_worth_at_once(rate: float, moments: list[float], taken: list[bool]):
+def test_a_bucket_gives_its_rate_and_at_most_the_tokens_of_a_second_at_once(
+    rate: float, moments: list[float], taken: list[bool]
+):
     bucket = Bucket(rate, max(1.0, rate), at=0)
 
     assert [bucket.try_acquire(moment) for moment in moments] == taken
 
 
-def test_a_client_over_its_rate_is_told_when_to_come_again():
+def test_a_client_over_its_rate_gets_retry_after():
     rates = Rates(client_rate=2, organization_rate=0)
 
     taken = [rates.try_acquire(caller()) for _ in range(3)]
@@ -77,187 +79,187 @@ def test_the_clients_of_an_organization_share_its_rate_and_other_organizations_d
     assert theirs
 
 
-def test_a_client_is_limited_in_each_organization_together():
+def test_a_clients_rate_counts_its_requests_in_all_organizations():
     rates = Rates(client_rate=1, organization_rate=0)
 
     assert rates.try_acquire(caller(1, ORGANIZATION)).refusal is None
     assert rates.try_acquire(caller(1, OTHER)).refusal is not None
 
 
-def test_without_rates_there_is_nothing_to_take():
+def test_without_rates_nothing_is_limited():
     assert not Rates(0, 0).is_limiting
 
 
 @pytest.mark.parametrize(
-    "looks",
+    "samples",
     [
         pytest.param([], id="nothing known"),
-        pytest.param([(AT_EASE, LONG)] * 10, id="at ease"),
+        pytest.param([(NOT_BUSY, LONG)] * 10, id="not busy"),
         pytest.param([(BUSY, SHORT)] * 10, id="busy, but nothing waits"),
         pytest.param([(BUSY, LONG)] * 8, id="busy for a moment"),
-        pytest.param([(BUSY, LONG), (BUSY, LONG), (AT_EASE, LONG)] * 4, id="busy, but not throughout"),
+        pytest.param([(BUSY, LONG), (BUSY, LONG), (NOT_BUSY, LONG)] * 4, id="busy, but not throughout"),
     ],
 )
-def test_a_hiccup_is_no_overload(looks: list[tuple[float, float]]):
-    overload = GradientLimit(max_load=0.95)
+def test_a_short_or_interrupted_series_of_long_samples_is_no_overload(samples: list[tuple[float, float]]):
+    limit = GradientLimit(max_load=0.95)
 
-    for busy, cycle in looks:
-        overload.observe(busy, cycle, MANY, admitted=MANY, calling=MANY)
+    for busy, cycle in samples:
+        limit.observe(busy, cycle, MANY, admitted=MANY, calling=MANY)
 
-    assert overload.max_in_progress > 2 * MANY - 1
+    assert limit.max_in_progress > 2 * MANY - 1
 
 
-def test_what_a_process_does_at_its_start_is_no_overload():
-    overload = GradientLimit(max_load=0.95, warm_up=10)
+def test_the_samples_of_a_starting_process_are_no_overload():
+    limit = GradientLimit(max_load=0.95, warm_up=10)
 
-    at_its_start = [after(overload, BUSY, LONG, MANY, looks=1).max_in_progress > 10**6 for _ in range(10)]
-    afterwards = [after(overload, BUSY, LONG, MANY, looks=1).max_in_progress > 10**6 for _ in range(8)]
+    at_its_start = [after(limit, BUSY, LONG, MANY, samples=1).max_in_progress > 10**6 for _ in range(10)]
+    afterwards = [after(limit, BUSY, LONG, MANY, samples=1).max_in_progress > 10**6 for _ in range(8)]
 
     assert all(at_its_start)
     assert not afterwards[-1]
 
 
-def test_a_queue_is_no_overload_while_a_process_beside_this_one_restarts():
-    overload = overloaded()
-    before = overload.max_in_progress
+def test_a_queue_is_no_overload_while_another_process_restarts():
+    limit = overloaded()
+    before = limit.max_in_progress
 
-    overload.expect_restart()
-    at_once = overload.max_in_progress
-    during = [after(overload, BUSY, LONG, MANY, looks=1).max_in_progress for _ in range(299)]
-    afterwards = after(overload, BUSY, LONG, MANY, looks=2).max_in_progress
+    limit.expect_restart()
+    at_once = limit.max_in_progress
+    during = [after(limit, BUSY, LONG, MANY, samples=1).max_in_progress for _ in range(299)]
+    afterwards = after(limit, BUSY, LONG, MANY, samples=2).max_in_progress
 
     assert before < 256
     assert min(at_once, *during) >= 256
     assert afterwards < 256
 
 
-def test_a_process_in_which_requests_wait_for_long_takes_fewer_than_it_has():
-    overload = overloaded()
+def test_the_limit_falls_below_the_requests_in_progress_while_they_wait_too_long():
+    limit = overloaded()
 
-    assert overload.max_in_progress == pytest.approx(MANY / 2)
-    assert overload.max_in_progress <= MANY
-    assert overload.max_in_progress > 99
+    assert limit.max_in_progress == pytest.approx(MANY / 2)
+    assert limit.max_in_progress <= MANY
+    assert limit.max_in_progress > 99
 
 
-def test_requests_that_take_long_may_wait_for_each_other_for_longer():
-    overload = GradientLimit(max_load=0.95)
+def test_longer_requests_may_wait_longer():
+    limit = GradientLimit(max_load=0.95)
 
     for _ in range(100):
-        overload.observe(BUSY, 2 * LONG, 1000, admitted=50, calling=800)  # by Little's law a second each
+        limit.observe(BUSY, 2 * LONG, 1000, admitted=50, calling=800)  # by Little's law a second each
 
-    assert overload.max_in_progress > 1999
+    assert limit.max_in_progress > 1999
 
 
 @pytest.mark.parametrize(("calling", "admits"), [(1000, True), (600, True), (400, False), (0, False)])
-def test_requests_wait_here_no_longer_than_for_applications(calling: int, admits: bool):
-    overload = GradientLimit(max_load=0.95)
+def test_requests_may_wait_in_the_process_as_long_as_for_applications(calling: int, admits: bool):
+    limit = GradientLimit(max_load=0.95)
 
     for _ in range(100):
-        overload.observe(BUSY, SHORT, 1000, admitted=50, calling=calling)
+        limit.observe(BUSY, SHORT, 1000, admitted=50, calling=calling)
 
-    assert (overload.max_in_progress > 999) is admits
-
-
-def test_a_busy_process_takes_at_most_twice_what_it_has_until_it_is_looked_at_again():
-    overload = after(GradientLimit(max_load=0.95), BUSY, SHORT, MANY, looks=3)
-
-    assert overload.max_in_progress > 2 * MANY - 1
-    assert overload.max_in_progress <= 2 * MANY
-    assert after(overload, AT_EASE, SHORT, MANY, looks=1).max_in_progress > 10**6
+    assert (limit.max_in_progress > 999) is admits
 
 
-def test_a_burst_of_requests_of_which_none_has_ended_yet_is_no_overload():
-    overload = GradientLimit(max_load=0.95)
+def test_the_requests_of_a_busy_process_at_most_double_per_sample():
+    limit = after(GradientLimit(max_load=0.95), BUSY, SHORT, MANY, samples=3)
+
+    assert limit.max_in_progress > 2 * MANY - 1
+    assert limit.max_in_progress <= 2 * MANY
+    assert after(limit, NOT_BUSY, SHORT, MANY, samples=1).max_in_progress > 10**6
+
+
+def test_a_burst_before_the_first_request_has_ended_is_no_overload():
+    limit = GradientLimit(max_load=0.95)
 
     for _ in range(10):
-        overload.observe(BUSY, 10 * LONG, 600, admitted=0)
+        limit.observe(BUSY, 10 * LONG, 600, admitted=0)
 
-    assert overload.max_in_progress > 1199
+    assert limit.max_in_progress > 1199
 
 
-def test_nothing_is_taken_back_until_what_was_taken_back_last_has_had_its_effect():
-    overload = overloaded()
+def test_the_limit_is_not_reduced_again_before_the_last_reduction_has_taken_effect():
+    limit = overloaded()
 
-    before = after(overload, BUSY, LONG, MANY, looks=20).max_in_progress
-    afterwards = after(overload, BUSY, LONG, MANY // 2, looks=1).max_in_progress
+    before = after(limit, BUSY, LONG, MANY, samples=20).max_in_progress
+    afterwards = after(limit, BUSY, LONG, MANY // 2, samples=1).max_in_progress
 
     assert before == pytest.approx(MANY / 2)
     assert afterwards == pytest.approx(MANY / 4)
 
 
-def test_a_few_requests_are_never_too_many():
-    overload = overloaded()
+def test_the_limit_never_falls_below_its_minimum():
+    limit = overloaded()
 
     for in_progress in (100, 50, 32, 32):
-        after(overload, BUSY, LONG, in_progress, looks=1)
+        after(limit, BUSY, LONG, in_progress, samples=1)
 
-    assert overload.max_in_progress > 31
-    assert overload.max_in_progress <= 32
+    assert limit.max_in_progress > 31
+    assert limit.max_in_progress <= 32
 
 
 @pytest.mark.parametrize(("is_rush", "most"), [(False, 60), (True, 32)])
-def test_the_queue_is_shorter_where_many_are_refused_anyway(is_rush: bool, most: int):
-    """Of a process that ends a thousand requests a second, and is asked for whatever it takes."""
-    overload = overloaded()
+def test_the_allowed_wait_is_shorter_in_a_rush(is_rush: bool, most: int):
+    """The process ends a thousand requests a second, and always has as many as the limit allows."""
+    limit = overloaded()
 
     for _ in range(400):
-        overload.observe(BUSY, SHORT, ceil(overload.max_in_progress), admitted=50, is_rush=is_rush)
+        limit.observe(BUSY, SHORT, ceil(limit.max_in_progress), admitted=50, is_rush=is_rush)
 
-    assert ceil(overload.max_in_progress) == pytest.approx(most, abs=2)
+    assert ceil(limit.max_in_progress) == pytest.approx(most, abs=2)
 
 
-def test_a_load_that_was_fine_before_an_overload_is_fine_again_after_it():
-    overload = overloaded()
+def test_the_limit_rises_above_a_load_that_causes_no_waits():
+    limit = overloaded()
 
     for _ in range(400):
-        overload.observe(BUSY, SHORT, min(50, ceil(overload.max_in_progress)), admitted=50)
+        limit.observe(BUSY, SHORT, min(50, ceil(limit.max_in_progress)), admitted=50)
 
-    assert overload.max_in_progress > 50
-
-
-def test_a_process_that_finds_some_ease_takes_a_few_more_each_time():
-    overload = after(overloaded(), BUSY, SHORT, MANY // 2, looks=2)
-
-    before = overload.max_in_progress
-    after(overload, AT_EASE, SHORT, MANY // 2, looks=1)
-
-    assert before < overload.max_in_progress <= before * 1.05
+    assert limit.max_in_progress > 50
 
 
-def test_waiting_callers_do_not_keep_others_out_once_the_process_is_at_ease():
-    overload = overloaded()
+def test_the_limit_grows_slowly_while_waits_are_short():
+    limit = after(overloaded(), BUSY, SHORT, MANY // 2, samples=2)
+
+    before = limit.max_in_progress
+    after(limit, NOT_BUSY, SHORT, MANY // 2, samples=1)
+
+    assert before < limit.max_in_progress <= before * 1.05
+
+
+def test_the_limit_rises_above_requests_that_wait_for_applications():
+    limit = overloaded()
     for in_progress in (100, 50, 32):
-        after(overload, BUSY, LONG, in_progress, looks=1)
+        after(limit, BUSY, LONG, in_progress, samples=1)
 
-    after(overload, AT_EASE, SHORT, 500, looks=60)
+    after(limit, NOT_BUSY, SHORT, 500, samples=60)
 
-    assert overload.max_in_progress > 500
+    assert limit.max_in_progress > 500
 
 
-def test_an_overload_ends_when_the_rush_has_been_over_for_a_second():
-    overload = after(overloaded(), AT_EASE, SHORT, MANY // 2, looks=3)
+def test_the_limit_is_lifted_after_a_second_with_few_requests():
+    limit = after(overloaded(), NOT_BUSY, SHORT, MANY // 2, samples=3)
 
-    during = after(overload, AT_EASE, SHORT, MANY // 10, looks=10).max_in_progress
-    after(overload, AT_EASE, SHORT, MANY // 10, looks=15)
+    during = after(limit, NOT_BUSY, SHORT, MANY // 10, samples=10).max_in_progress
+    after(limit, NOT_BUSY, SHORT, MANY // 10, samples=15)
 
     assert during < 10**6
-    assert overload.max_in_progress > 10**6
+    assert limit.max_in_progress > 10**6
 
 
-def test_a_process_that_may_be_busy_all_the_time_turns_nobody_away():
-    overload = after(GradientLimit(max_load=1), 1.0, LONG, MANY, looks=100)
+def test_a_maximum_load_of_1_turns_the_limit_off():
+    limit = after(GradientLimit(max_load=1), 1.0, LONG, MANY, samples=100)
 
-    assert overload.max_in_progress > 10**6
+    assert limit.max_in_progress > 10**6
 
 
 def refusals_after(*seconds: tuple[int, int]) -> Refusals:
-    """After seconds of which each had so many requests let in, and so many refused."""
+    """The state after seconds, each with its admitted and refused requests."""
     refusals = Refusals()
     for admitted, refused in seconds:
         for _ in range(refused):
             refusals.add()
-        for look in range(20):
-            refusals.observe(admitted if look == 0 else 0)
+        for sample in range(20):
+            refusals.observe(admitted if sample == 0 else 0)
     return refusals
 
 
@@ -275,7 +277,7 @@ def refusals_after(*seconds: tuple[int, int]) -> Refusals:
         ([(1000, 501), (1000, 0), (1000, 0)], 1),
     ],
 )
-def test_who_is_refused_is_to_come_again_later_the_longer_too_many_do(seconds: list[tuple[int, int]], retry_after: int):
+def test_retry_after_grows_while_refusals_are_too_many(seconds: list[tuple[int, int]], retry_after: int):
     assert refusals_after(*seconds).retry_after == retry_after
 
 
@@ -283,12 +285,12 @@ def test_who_is_refused_is_to_come_again_later_the_longer_too_many_do(seconds: l
     ("admitted", "refused", "is_rush"),
     [(0, NEGLIGIBLE_REFUSALS, False), (0, NEGLIGIBLE_REFUSALS + 1, True), (2000, 200, False), (2000, 201, True)],
 )
-def test_a_rush_is_told_by_the_last_second(admitted: int, refused: int, is_rush: bool):
+def test_a_rush_is_measured_over_the_last_second(admitted: int, refused: int, is_rush: bool):
     assert refusals_after((admitted, refused)).is_rush is is_rush
     assert refusals_after((admitted, refused), (admitted, 0)).is_rush is False
 
 
-def test_refusals_are_many_beside_what_was_let_in_the_second_before():
+def test_too_many_refusals_are_measured_against_the_requests_admitted_in_the_last_second():
     refusals = refusals_after((1000, 0))
 
     for _ in range(500):
@@ -299,7 +301,7 @@ def test_refusals_are_many_beside_what_was_let_in_the_second_before():
     assert (few, refusals.are_too_many) == (False, True)
 
 
-def test_requests_that_only_wait_keep_nobody_out_of_a_busy_process():
+def test_suspended_requests_do_not_count_against_the_limit():
     limits = Limits(Settings(max_downloads=1000))
     limits.load = overloaded()
     limits.in_progress = MANY
@@ -315,7 +317,7 @@ def test_requests_that_only_wait_keep_nobody_out_of_a_busy_process():
     assert limits.at_work == MANY
 
 
-def test_requests_that_wait_for_a_job_are_no_work():
+def test_requests_that_wait_for_a_job_do_not_count_as_at_work():
     limits, lag = Limits(Settings()), LoopLag()
     limits.in_progress = 10
 
@@ -323,7 +325,7 @@ def test_requests_that_wait_for_a_job_are_no_work():
         assert limits.at_work == 3
 
 
-async def test_the_load_of_a_process_is_measured_again_and_again():
+async def test_the_load_of_a_process_is_measured_repeatedly():
     limits, lag, measured = Limits(Settings()), LoopLag(), asyncio.Semaphore(0)
 
     with lag.watching(), limits.watching(lag, lambda: 0, lambda: 0):
@@ -335,7 +337,7 @@ async def test_the_load_of_a_process_is_measured_again_and_again():
                 await measured.acquire()
 
 
-def test_more_files_than_may_be_sent_are_refused_until_one_is_done():
+def test_files_beyond_the_limit_are_refused_until_one_is_sent():
     limits = Limits(Settings(max_downloads=1))
 
     with limits.one_download(ORGANIZATION), pytest.raises(Unavailable), limits.one_download(OTHER):

@@ -55,7 +55,7 @@ class Surfaces:
         return result
 
     async def noted(self, what: str) -> list[dict[str, Any]]:
-        """The entries of that name, as soon as there is one: they are written in batches."""
+        """The entries with that name; waits for the first, because entries are written in batches."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 entries = (await self.api.get("/api/v1/audit")).json()["data"]
@@ -185,7 +185,7 @@ async def test_an_action_leaves_one_entry_whatever_the_surface(
     assert entry["request_id"]
 
 
-async def test_a_tool_that_is_refused_is_on_record_with_the_error(surfaces: Surfaces):
+async def test_a_refused_tool_call_is_recorded_with_its_error(surfaces: Surfaces):
     arguments = {"operation": "support-desk.tickets.get", "params": {"ticket_id": 10**9}}
 
     refused = await surfaces.tool("read", connector=surfaces.desk.record["id"], **arguments)
@@ -195,7 +195,7 @@ async def test_a_tool_that_is_refused_is_on_record_with_the_error(surfaces: Surf
     assert entry["outcome"] == "upstream_not_found"
 
 
-async def test_a_tool_that_lacks_the_scope_is_on_record(front: FrontEnd, surfaces: Surfaces):
+async def test_a_tool_call_without_the_scope_is_recorded(front: FrontEnd, surfaces: Surfaces):
     job_id = await surfaces.queued_job()
     organization_id = (await front.services.identity.client(UUID(surfaces.client_id))).client.organization_ids
     async with (
@@ -209,7 +209,7 @@ async def test_a_tool_that_lacks_the_scope_is_on_record(front: FrontEnd, surface
     assert (entry["target"], entry["outcome"]) == (job_id, "insufficient_scope")
 
 
-async def test_messages_that_do_nothing_leave_no_entry(surfaces: Surfaces):
+async def test_messages_without_an_action_leave_no_entry(surfaces: Surfaces):
     await surfaces.mcp("tools/list")
     await surfaces.tool("find_operations", task="close a ticket")
     await read_by_tool(surfaces)
@@ -233,7 +233,7 @@ async def test_messages_that_do_nothing_leave_no_entry(surfaces: Surfaces):
         ),
     ],
 )
-async def test_a_console_form_that_is_refused_is_not_on_record_as_succeeded(
+async def test_a_refused_console_form_is_not_recorded_as_succeeded(
     surfaces: Surfaces, path: str, fields: dict[str, str], what: str, outcome: str
 ):
     connector_id = surfaces.desk.record["id"]

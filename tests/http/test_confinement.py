@@ -1,4 +1,4 @@
-"""A client that is limited to workspaces sees nothing else, by every way in."""
+"""A client that is limited to workspaces cannot access others, on any surface."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MCP = {"MCP-Protocol-Version": "2025-11-25", "Accept": "application/json, text/e
 
 @dataclass(frozen=True)
 class Setting:
-    """A client of the workspace `own`, and what there is in the workspace `other`."""
+    """A client of the workspace `own`, and the resources of the workspace `other`."""
 
     confined: Api
     whole: Api
@@ -110,7 +110,7 @@ BODY = {"entity": "tickets", "action": "list", "params": {"per_page": 1}}
         ("GET", f"{CONNECTORS}/oauth/flows/{{flow}}", None),
     ],
 )  # fmt: skip
-async def test_what_is_in_another_workspace_does_not_exist(setting: Setting, method: str, path: str, body):
+async def test_resources_of_another_workspace_are_not_found(setting: Setting, method: str, path: str, body):
     ids = {
         "connector": setting.other_connector,
         "job": setting.other_job,
@@ -147,7 +147,7 @@ async def test_nothing_is_created_in_another_workspace(setting: Setting, path: s
     ("method", "path"),
     [("PUT", "/api/v1/oauth/credentials"), ("DELETE", "/api/v1/oauth/credentials/connector_type/team-chat")],
 )
-async def test_what_all_workspaces_share_is_not_changed(setting: Setting, method: str, path: str):
+async def test_what_all_workspaces_share_cannot_be_changed(setting: Setting, method: str, path: str):
     answer = await setting.confined.call(method, path, json=OAUTH_APP if method == "PUT" else None)
 
     assert (answer.status, answer.json()["code"]) == (403, "insufficient_scope")
@@ -156,7 +156,7 @@ async def test_what_all_workspaces_share_is_not_changed(setting: Setting, method
     ]
 
 
-async def test_lists_show_its_own_workspaces_only(setting: Setting):
+async def test_lists_show_only_the_clients_workspaces(setting: Setting):
     connectors = (await setting.confined.get(CONNECTORS)).json()["data"]
     workspaces = (await setting.confined.get("/api/v1/workspaces")).json()["data"]
     jobs = (await setting.confined.get("/api/v1/jobs")).json()["data"]
@@ -174,7 +174,7 @@ async def test_a_name_of_another_workspace_is_not_suggested(setting: Setting):
     assert "did you mean" not in others.json()["detail"]
 
 
-async def test_logs_tell_of_its_own_connectors_only(setting: Setting):
+async def test_logs_show_only_the_clients_connectors(setting: Setting):
     for connector in (setting.own_connector, setting.other_connector):
         await setting.whole.post(f"{CONNECTORS}/{connector}/execute", BODY)
 
@@ -190,14 +190,14 @@ async def test_logs_tell_of_its_own_connectors_only(setting: Setting):
         assert await connectors_in(path, setting.confined) == {setting.own_connector}
 
 
-async def test_its_own_connector_works(setting: Setting):
+async def test_a_connector_of_the_clients_workspace_works(setting: Setting):
     answer = await setting.confined.post(f"{CONNECTORS}/{setting.own_connector}/execute", BODY)
 
     assert answer.status == 200
 
 
 @pytest.mark.parametrize("query", ["", "?workspace=own"])
-async def test_agents_reach_connectors_of_the_workspace_only(setting: Setting, query: str):
+async def test_agents_can_use_only_connectors_of_the_workspace(setting: Setting, query: str):
     api = setting.whole if query else setting.confined
 
     async def read(connector: str) -> str:

@@ -1,4 +1,4 @@
-"""Connect links: a program makes one, a person uses it once, at pages that need no scripts."""
+"""Connect links: a program creates a link, and a person uses it once, on pages that need no scripts."""
 
 import asyncio
 import re
@@ -49,7 +49,7 @@ async def opened(api: Api, path: str) -> Answer:
         return Answer(response.status, response.headers, await response.read())
 
 
-async def test_a_person_connects_by_key_and_the_program_learns_of_it(api: Api):
+async def test_a_person_connects_with_a_key_and_the_program_reads_the_outcome(api: Api):
     session_id, path = await made(api)
     before = (await api.get(f"{SESSIONS}/{session_id}")).json()
 
@@ -65,7 +65,7 @@ async def test_a_person_connects_by_key_and_the_program_learns_of_it(api: Api):
     assert (connector["kind"], connector["status"]) == ("support-desk", "active")
 
 
-async def test_a_link_is_good_once(api: Api):
+async def test_a_link_works_once(api: Api):
     _, path = await made(api)
     await sent(api, path, **FORM)
 
@@ -75,7 +75,7 @@ async def test_a_link_is_good_once(api: Api):
     assert b"valid once" in again.body
 
 
-async def test_what_is_wrong_stands_at_its_field_and_secrets_are_not_shown_again(api: Api):
+async def test_errors_are_shown_at_their_fields_and_secrets_are_not_shown_again(api: Api):
     session_id, path = await made(api)
 
     refused = await sent(api, path, **{**FORM, "subdomain": "not a host!", "api_token": "CANARY-SECRET"})
@@ -117,7 +117,7 @@ async def test_a_connector_is_renewed_in_place(api: Api):
     assert (await api.get(f"{SESSIONS}/{session_id}")).json()["connector_id"] == connector.record["id"]
 
 
-async def test_of_renewals_sent_at_once_one_says_connected_and_its_key_counts(api: Api, front: FrontEnd):
+async def test_of_concurrent_renewals_one_succeeds_and_its_key_is_stored(api: Api, front: FrontEnd):
     connector = await api.connector()
     members = {"workspace_name": connector.record["workspace_name"], "connector_id": connector.record["id"]}
     _, path = await made(api, **members)
@@ -131,7 +131,7 @@ async def test_of_renewals_sent_at_once_one_says_connected_and_its_key_counts(ap
     assert connected == [secret.values["api_token"]]
 
 
-async def test_a_key_and_a_consent_of_one_link_cannot_both_count(api: Api, front: FrontEnd):
+async def test_a_link_accepts_either_a_key_or_a_consent(api: Api, front: FrontEnd):
     connector = await api.connector()
     members = {"workspace_name": connector.record["workspace_name"], "connector_id": connector.record["id"]}
     session_id, path = await made(api, **members)
@@ -146,13 +146,13 @@ async def test_a_key_and_a_consent_of_one_link_cannot_both_count(api: Api, front
 
 
 async def consent_begun(front: FrontEnd, session_id: UUID) -> None:
-    """A consent under way with the link, which a browser could come back from."""
+    """A consent in progress of the link, which a browser can finish."""
     async with front.services.database.system() as connection:
         flow_id = await connection.fetchval(BEGIN_FLOW, uuid4(), session_id)
         await connection.execute("UPDATE connect_sessions SET flow_id = $2 WHERE id = $1", session_id, flow_id)
 
 
-async def test_an_unknown_link_is_a_page_that_says_so(api: Api):
+async def test_an_unknown_link_shows_an_error_page(api: Api):
     answer = await opened(api, "/connect/" + "x" * 43)
 
     assert answer.status == 404
@@ -168,7 +168,7 @@ async def test_a_link_belongs_to_its_organization(api: Api, front: FrontEnd):
     assert answer.status == 404
 
 
-async def test_nothing_that_was_given_is_markup(api: Api):
+async def test_input_is_escaped(api: Api):
     _, path = await made(api, workspace_name="<script>alert(1)</script>", connector_types=["support-desk", "team-chat"])
 
     page = await opened(api, path)
@@ -177,7 +177,7 @@ async def test_nothing_that_was_given_is_markup(api: Api):
     assert b"&lt;script&gt;alert(1)&lt;/script&gt;" in page.body
 
 
-async def test_pages_run_nothing_inline_and_only_the_page_that_made_the_link_may_frame_them(api: Api):
+async def test_pages_have_no_inline_scripts_and_only_the_redirect_urls_origin_may_frame_them(api: Api):
     _, path = await made(api)
 
     page = await opened(api, path)
@@ -199,14 +199,14 @@ async def test_pages_run_nothing_inline_and_only_the_page_that_made_the_link_may
         ({"connector_types": []}, "connector_types"),
     ],
 )
-async def test_a_link_that_cannot_be_is_refused_by_field(api: Api, members: dict[str, object], field: str):
+async def test_an_invalid_link_is_refused_with_the_field(api: Api, members: dict[str, object], field: str):
     answer = await api.post(SESSIONS, {"workspace_name": "w", **members})
 
     assert answer.status == 422
     assert [fault["field"] for fault in answer.json()["errors"]] == [field]
 
 
-async def test_the_audit_log_names_who_made_the_link(api: Api):
+async def test_the_audit_log_names_the_client_that_created_the_link(api: Api):
     _, path = await made(api)
     await sent(api, path, **FORM)
 
@@ -218,7 +218,7 @@ async def test_the_audit_log_names_who_made_the_link(api: Api):
     assert "connect_session.create" in found
 
 
-async def test_static_files_may_be_kept_for_good_under_the_address_that_pages_name(api: Api):
+async def test_static_files_with_their_hash_in_the_url_are_immutable(api: Api):
     _, path = await made(api)
     address = re.search(rb'href="(/static/pages\.css\?v=\w+)"', (await opened(api, path)).body)
     assert address is not None
@@ -230,7 +230,7 @@ async def test_static_files_may_be_kept_for_good_under_the_address_that_pages_na
     assert len(script.body) <= 3 << 10
 
 
-async def test_the_python_client_makes_a_link_and_reads_its_state(front: FrontEnd):
+async def test_the_python_client_creates_a_link_and_reads_its_state(front: FrontEnd):
     client_id, secret = await front.client()
     async with Gateway(front.base_url, client_id, secret, "acme") as gateway:
         link = await gateway.connectors.create_link(["support-desk"], expires_in=60)

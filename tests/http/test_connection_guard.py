@@ -1,4 +1,4 @@
-"""Guarded connections, byte by byte: what is no plain HTTP, senders that dawdle, and too many of them."""
+"""Guarded connections, byte by byte: malformed HTTP, slow senders, and too many connections."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ async def connected(port: int) -> AsyncIterator[Connection]:
 
 
 async def said(port: int, request: bytes) -> bytes:
-    """Everything that comes back until the connection is closed."""
+    """All bytes received until the connection is closed."""
     async with connected(port) as (reader, writer), asyncio.timeout(10):
         writer.write(request)
         return await reader.read()
@@ -89,7 +89,7 @@ async def said(port: int, request: bytes) -> bytes:
         pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="TLS"),
     ],
 )
-async def test_what_is_no_plain_http_is_refused_in_our_words_and_the_connection_closed(request_: bytes):
+async def test_malformed_http_gets_a_problem_document_and_the_connection_is_closed(request_: bytes):
     async with guarded() as port:
         answer = await said(port, request_ + WHOLE)
 
@@ -100,17 +100,17 @@ async def test_what_is_no_plain_http_is_refused_in_our_words_and_the_connection_
     assert json.loads(body)["code"] == "malformed_request"
 
 
-async def test_a_head_that_does_not_come_in_time_ends_the_connection():
+async def test_a_connection_is_closed_if_the_head_of_a_request_is_late():
     async with guarded(head=0.2) as port:
         assert await said(port, b"POST /x HTTP/1.1\r\nHos") == b""
 
 
-async def test_a_connection_that_says_nothing_is_ended():
+async def test_a_silent_connection_is_closed():
     async with guarded(head=0.2) as port:
         assert await said(port, b"") == b""
 
 
-async def test_a_second_head_that_does_not_come_in_time_ends_the_connection():
+async def test_a_connection_is_closed_if_the_head_of_a_second_request_is_late():
     async with guarded(head=0.2, body=60) as port, connected(port) as (reader, writer), asyncio.timeout(10):
         writer.write(WHOLE)
         await reader.readuntil(b"hello")
@@ -119,7 +119,7 @@ async def test_a_second_head_that_does_not_come_in_time_ends_the_connection():
         assert await reader.read() == b""
 
 
-async def test_a_body_that_does_not_come_in_time_ends_the_connection():
+async def test_a_connection_is_closed_if_a_body_is_late():
     async with guarded(body=0.2) as port:
         assert await said(port, WHOLE[:-1]) == b""
 
@@ -135,7 +135,7 @@ async def test_an_idle_connection_is_kept_for_the_next_request():
         assert await reader.readuntil(b"hello")
 
 
-async def test_one_connection_too_many_is_told_to_try_again():
+async def test_a_connection_beyond_the_limit_gets_a_503():
     async with guarded(connections=1) as port, connected(port) as (reader, writer):
         writer.write(WHOLE)
         await reader.readuntil(b"hello")
@@ -148,7 +148,7 @@ async def test_one_connection_too_many_is_told_to_try_again():
     assert json.loads(body)["code"] == "unavailable"
 
 
-async def test_a_place_that_is_given_up_is_free_again():
+async def test_a_closed_connection_makes_room_for_another():
     async with guarded(connections=1) as port:
         async with connected(port) as (reader, writer):
             writer.write(HEAD + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello")
@@ -159,7 +159,7 @@ async def test_a_place_that_is_given_up_is_free_again():
     assert answer.endswith(b"\r\n\r\nhi")
 
 
-async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_error_of_ours(caplog: pytest.LogCaptureFixture):
+async def test_a_caller_that_disconnects_within_a_body_is_no_internal_error(caplog: pytest.LogCaptureFixture):
     began, ended = asyncio.Event(), asyncio.Event()
 
     async def reading(request: web.Request) -> web.Response:
@@ -178,7 +178,7 @@ async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_error_of_ours(c
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-async def test_a_sender_that_was_refused_is_heard_again_when_it_is_to_come_again():
+async def test_a_refused_sender_is_read_again_after_the_pause():
     async def refuse(request: web.Request) -> web.Response:
         pause_sender(request, 0.2)
         return web.Response(status=503)
@@ -194,7 +194,7 @@ async def test_a_sender_that_was_refused_is_heard_again_when_it_is_to_come_again
     assert asked_at[2] - asked_at[1] >= 0.15
 
 
-async def test_the_rest_of_a_refused_requests_body_is_taken_at_once():
+async def test_the_rest_of_a_refused_requests_body_is_read_at_once():
     async def refuse(request: web.Request) -> web.Response:
         pause_sender(request, 3600)
         return web.Response(status=503)
@@ -233,7 +233,7 @@ async def test_a_request_that_arrives_as_its_idle_connection_is_closed_is_answer
 async def stopping_after(
     part: bytes, has_begun: Callable[[GuardedRunner, asyncio.StreamReader], object]
 ) -> AsyncIterator[Connection]:
-    """A connection on which a part of a request went out before the server began to stop."""
+    """A connection on which a part of a request was sent before the server began to stop."""
     stops = asyncio.Event()
 
     async def stop(_: web.Application) -> None:
@@ -255,14 +255,14 @@ async def stopping_after(
 
 
 @pytest.mark.parametrize("part", [pytest.param(b"", id="nothing"), pytest.param(WHOLE[:20], id="a part of the head")])
-async def test_a_request_that_arrives_on_a_new_connection_of_a_server_that_stops_is_answered(part: bytes):
+async def test_a_request_on_a_new_connection_of_a_stopping_server_is_answered(part: bytes):
     async with stopping_after(part, _has_connection) as (reader, writer):
         writer.write(WHOLE[len(part) :])
 
         assert (await reader.read()).endswith(b"hello")
 
 
-async def test_a_body_that_arrives_while_the_server_stops_is_read_to_its_end():
+async def test_a_body_that_arrives_while_the_server_stops_is_read_completely():
     async with stopping_after(WHOLE[:-2], _has_request) as (reader, writer):
         writer.write(WHOLE[-2:])
 
@@ -276,7 +276,7 @@ async def test_a_request_on_a_connection_that_was_used_just_now_is_answered_whil
         assert (await reader.read()).endswith(b"hello")
 
 
-async def test_a_connection_that_says_nothing_does_not_keep_a_server_from_stopping():
+async def test_a_silent_connection_does_not_delay_the_stop_of_a_server():
     async with stopping_after(b"", _has_connection) as (reader, _):
         assert await reader.read() == b""
 

@@ -1,4 +1,4 @@
-"""The hop at which a browser begins a consent, where the gateway is reached by https."""
+"""The URL at which a browser begins a consent, for a gateway that is reached by https."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,7 +20,7 @@ CONSENT = "/api/v1/integrations/connectors/oauth/consent"
 
 @pytest.fixture
 async def public(tmp_path: Path, database_url: str, redis_url: str) -> AsyncIterator[FrontEnd]:
-    """A front end that callers reach by https."""
+    """A front end whose public URL is https."""
     async with front_end(tmp_path, database_url, redis_url, public_url="https://gateway.example") as running:
         yield running
 
@@ -51,7 +51,7 @@ async def test_the_cookie_of_a_hosts_request_is_bound_to_its_host_and_to_https(p
     assert set(attributes.split("; ")[1:]) == {"HttpOnly", "Max-Age=600", "Path=/", "SameSite=Strict", "Secure"}
 
 
-async def test_a_stranger_registers_a_limited_number_of_hosts(
+async def test_the_number_of_hosts_that_an_address_can_register_is_limited(
     tmp_path: Path, database_url: str, redis_url: str
 ) -> None:
     metadata, statuses = {"client_name": "A host", "redirect_uris": [REDIRECT]}, []

@@ -1,4 +1,4 @@
-"""The console: signing in, every page, and forms that only its own pages can send."""
+"""The console: sign-in, every page, and forms that only its own pages can send."""
 
 import asyncio
 import re
@@ -44,7 +44,7 @@ def test_a_spreadsheet_runs_no_cell_as_a_formula(text: str, cell: str):
     assert csv_response("x.csv", ["a"], [[text]]).text == f"a\r\n{cell or chr(34) * 2}\r\n"
 
 
-async def test_several_failed_jobs_are_run_again_at_once(browser: ConsoleBrowser, api: Api, front: FrontEnd):
+async def test_several_failed_jobs_are_run_again_with_one_form(browser: ConsoleBrowser, api: Api, front: FrontEnd):
     desk = await api.connector()
     jobs = [(await desk.submit("tickets", "get", {"ticket_id": number}))["id"] for number in (1, 2)]
     async with front.services.database.system() as connection:
@@ -88,13 +88,13 @@ async def api(front: FrontEnd, organization_id) -> AsyncIterator[Api]:
 
 @pytest.fixture
 async def browser(front: FrontEnd, organization_id) -> AsyncIterator[ConsoleBrowser]:
-    """One in which somebody is signed in who may do everything."""
+    """A browser in which a client with all scopes is signed in."""
     async with signed_in(front, *await front.client(organization_id)) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if path != "/console/sign-in"])
-async def test_every_page_wants_somebody_signed_in_and_leads_back(front: FrontEnd, path: str):
+async def test_every_page_requires_a_session_and_sign_in_returns_to_it(front: FrontEnd, path: str):
     async with new_browser(front) as stranger:
         answer = await stranger.get(path)
 
@@ -103,7 +103,7 @@ async def test_every_page_wants_somebody_signed_in_and_leads_back(front: FrontEn
 
 
 @pytest.mark.parametrize("path", PAGES)
-async def test_every_page_is_shown_without_anything_inline(browser: ConsoleBrowser, path: str):
+async def test_every_page_has_no_inline_scripts_or_styles(browser: ConsoleBrowser, path: str):
     answer = await browser.get(path)
 
     assert answer.status == 200
@@ -122,7 +122,7 @@ async def test_a_form_of_another_page_is_refused(browser: ConsoleBrowser, path: 
     assert b"not of this session" in answer.body
 
 
-async def test_a_wrong_secret_signs_nobody_in(front: FrontEnd, organization_id):
+async def test_a_wrong_secret_does_not_sign_in(front: FrontEnd, organization_id):
     client_id, _ = await front.client(organization_id)
     async with new_browser(front) as stranger:
         answer = await stranger.send("/console/sign-in", client_id=client_id, client_secret="wrong")
@@ -132,7 +132,7 @@ async def test_a_wrong_secret_signs_nobody_in(front: FrontEnd, organization_id):
 
 
 @pytest.mark.parametrize("origin", ["https://elsewhere.example", "null"])
-async def test_another_site_cannot_sign_somebody_in(front: FrontEnd, organization_id, origin: str):
+async def test_a_form_of_another_site_cannot_sign_in(front: FrontEnd, organization_id, origin: str):
     client_id, secret = await front.client(organization_id, EVERY_SCOPE)
     fields = {"client_id": client_id, "client_secret": secret}
     async with new_browser(front) as browser:
@@ -144,7 +144,7 @@ async def test_another_site_cannot_sign_somebody_in(front: FrontEnd, organizatio
     assert (foreign.status, foreign.cookies, own.status) == (403, {}, 303)
 
 
-async def test_the_cookie_is_new_at_each_sign_in_and_worth_nothing_after_signing_out(
+async def test_the_cookie_is_new_at_each_sign_in_and_invalid_after_sign_out(
     front: FrontEnd, browser: ConsoleBrowser, organization_id
 ):
     fixed = {"Cookie": "gateway-console=" + "a" * 43}
@@ -167,7 +167,7 @@ async def test_the_cookie_is_new_at_each_sign_in_and_worth_nothing_after_signing
 @pytest.mark.parametrize(
     "wanted", ["https://evil.example/", "//evil.example", "/console\\@evil.example", "/api/v1/jobs"]
 )
-async def test_signing_in_leads_to_pages_of_the_console_only(front: FrontEnd, organization_id, wanted: str):
+async def test_sign_in_redirects_only_to_pages_of_the_console(front: FrontEnd, organization_id, wanted: str):
     client_id, secret = await front.client(organization_id)
     async with new_browser(front) as stranger:
         answer = await stranger.send("/console/sign-in", client_id=client_id, client_secret=secret, next=wanted)
@@ -175,7 +175,7 @@ async def test_signing_in_leads_to_pages_of_the_console_only(front: FrontEnd, or
     assert answer.headers["Location"] == "/console"
 
 
-async def test_who_may_only_read_changes_nothing(front: FrontEnd, organization_id, api: Api):
+async def test_a_client_with_the_scope_read_cannot_change_anything(front: FrontEnd, organization_id, api: Api):
     connector = await api.connector()
     client_id, secret = await front.client(organization_id, ["read"])
     async with new_browser(front) as reader:
@@ -190,7 +190,7 @@ async def test_who_may_only_read_changes_nothing(front: FrontEnd, organization_i
 
 @pytest.fixture
 async def other(front: FrontEnd) -> AsyncIterator[dict[str, str]]:
-    """Ids of what another organization has: a connector, a job, a client."""
+    """Ids of another organization's connector, job and client."""
     organization_id = await front.organization()
     client_id, _ = await front.client(organization_id)
     async with front.api(organization_id) as api:
@@ -209,7 +209,9 @@ async def other(front: FrontEnd) -> AsyncIterator[dict[str, str]]:
         "/console/jobs/{job}/result",
     ],
 )
-async def test_what_another_organization_has_is_not_there(browser: ConsoleBrowser, other: dict[str, str], path: str):
+async def test_resources_of_another_organization_are_not_found(
+    browser: ConsoleBrowser, other: dict[str, str], path: str
+):
     answer = await browser.get(path.format(**other))
 
     assert answer.status == 404
@@ -223,7 +225,9 @@ async def test_what_another_organization_has_is_not_there(browser: ConsoleBrowse
         "/console/playground?operation=support-desk.tickets.list&connector={connector}",
     ],
 )
-async def test_what_another_organization_has_is_not_shown(browser: ConsoleBrowser, other: dict[str, str], path: str):
+async def test_resources_of_another_organization_are_not_shown(
+    browser: ConsoleBrowser, other: dict[str, str], path: str
+):
     answer = await browser.get(path.format(**other))
 
     shown = answer.body.replace(f'value="{other["connector"]}"'.encode(), b"")
@@ -246,7 +250,7 @@ async def test_what_another_organization_has_is_not_shown(browser: ConsoleBrowse
         ("/console/playground", {"operation": "support-desk.tickets.list", "connector": "{connector}", "do": "run"}),
     ],
 )
-async def test_what_another_organization_has_is_not_changed(
+async def test_resources_of_another_organization_are_not_changed(
     browser: ConsoleBrowser, other: dict[str, str], path: str, fields: dict[str, str]
 ):
     filled = {name: value.format(**other) for name, value in fields.items()}
@@ -257,7 +261,7 @@ async def test_what_another_organization_has_is_not_changed(
     assert b"OTHERS" not in answer.body
 
 
-async def test_a_connector_is_looked_at_renamed_switched_off_and_on(browser: ConsoleBrowser, api: Api):
+async def test_a_connector_is_shown_renamed_disabled_and_enabled(browser: ConsoleBrowser, api: Api):
     record = (await api.connector()).record
     path, csrf = f"/console/connectors/{record['id']}", await browser.csrf()
 
@@ -273,7 +277,7 @@ async def test_a_connector_is_looked_at_renamed_switched_off_and_on(browser: Con
     assert b"accepts the credentials" in checked.body
 
 
-async def test_deleting_wants_the_connectors_name(browser: ConsoleBrowser, api: Api):
+async def test_deletion_requires_the_connectors_name(browser: ConsoleBrowser, api: Api):
     record = (await api.connector()).record
     path, csrf = f"/console/connectors/{record['id']}/delete", await browser.csrf()
 
@@ -284,7 +288,7 @@ async def test_deleting_wants_the_connectors_name(browser: ConsoleBrowser, api: 
     assert deleted.headers["Location"].startswith("/console/jobs/")
 
 
-async def test_an_operation_is_found_shown_dry_and_run(browser: ConsoleBrowser, api: Api):
+async def test_an_operation_is_found_previewed_and_run(browser: ConsoleBrowser, api: Api):
     record = (await api.connector()).record
     fields = {"csrf": await browser.csrf(), "operation": "support-desk.tickets.list", "connector": record["id"]}
 
@@ -300,7 +304,7 @@ async def test_an_operation_is_found_shown_dry_and_run(browser: ConsoleBrowser, 
     assert b"curl -sS" in run.body
 
 
-async def test_what_is_wrong_with_a_param_stands_at_its_field(browser: ConsoleBrowser, api: Api):
+async def test_the_error_of_a_param_is_shown_at_its_field(browser: ConsoleBrowser, api: Api):
     record = (await api.connector()).record
     fields = {"csrf": await browser.csrf(), "operation": "support-desk.tickets.list", "connector": record["id"]}
 
@@ -327,7 +331,7 @@ async def test_the_search_form_offers_every_operator_that_compares_a_field(brows
     assert b'role="alert"' not in searched.body
 
 
-async def test_records_and_names_are_never_markup(browser: ConsoleBrowser, api: Api):
+async def test_records_and_names_are_escaped(browser: ConsoleBrowser, api: Api):
     script = "<script>alert(1)</script>"
     record = (await api.connector()).record
     await api.call("PATCH", f"/api/v1/integrations/connectors/{record['id']}", json={"name": script})
@@ -344,7 +348,7 @@ async def test_records_and_names_are_never_markup(browser: ConsoleBrowser, api: 
     assert b"&lt;script&gt;" in run.body
 
 
-async def test_a_client_is_made_and_its_secret_shown_once(browser: ConsoleBrowser, front: FrontEnd):
+async def test_a_client_is_created_and_its_secret_is_shown_once(browser: ConsoleBrowser, front: FrontEnd):
     made = await browser.send("/console/settings/clients", csrf=await browser.csrf(), name="agent", read="on")
     found = re.search(rb"Client <code>([\w-]+)</code>, secret <code>([\w-]+)</code>", made.body)
     assert found is not None
@@ -356,9 +360,7 @@ async def test_a_client_is_made_and_its_secret_shown_once(browser: ConsoleBrowse
     assert found[2] not in (await browser.get("/console/settings")).body
 
 
-async def test_health_shows_an_organizations_own_work_and_nothing_of_others(
-    browser: ConsoleBrowser, api: Api, front: FrontEnd
-):
+async def test_health_shows_only_the_organizations_own_work(browser: ConsoleBrowser, api: Api, front: FrontEnd):
     async with front.api() as other:
         for _ in range(3):
             await (await other.connector()).submit("tickets", "list")
@@ -381,7 +383,7 @@ async def test_health_is_for_administrators(front: FrontEnd, organization_id):
         assert (await other.get("/api/v1/health/checks")).status == 403
 
 
-async def test_the_audit_log_is_filtered_by_who_and_when(
+async def test_the_audit_log_is_filtered_by_client_and_time(
     browser: ConsoleBrowser, api: Api, front: FrontEnd, organization_id
 ):
     await api.connector()
@@ -402,7 +404,7 @@ async def test_the_audit_log_is_filtered_by_who_and_when(
     assert wrong.status == 422
 
 
-async def test_usage_counts_what_was_called(browser: ConsoleBrowser, api: Api):
+async def test_usage_counts_calls(browser: ConsoleBrowser, api: Api):
     await api.connector()
 
     while b"<p>0 calls" in (page := await browser.get("/console")).body:
@@ -469,7 +471,7 @@ async def test_a_jobs_history_shows_each_change_of_its_state_with_attempt_and_re
     ]
 
 
-async def test_an_address_that_is_no_page_is_a_page_of_the_console(browser: ConsoleBrowser):
+async def test_an_unknown_page_of_the_console_is_a_404_with_its_menu(browser: ConsoleBrowser):
     missing = await browser.get("/console/nothing/at/all")
     front = await browser.get("/console/")
 

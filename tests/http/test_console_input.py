@@ -1,4 +1,4 @@
-"""Input that the console cannot use is refused on a page, whatever it is; it never makes a 500."""
+"""Invalid input to the console gets an error page and never causes a 500."""
 
 from collections.abc import AsyncIterator
 from uuid import UUID
@@ -29,7 +29,7 @@ async def desk(front: FrontEnd, organization_id: UUID) -> AsyncIterator[Connecto
         yield await api.connector()
 
 
-async def test_a_token_that_is_not_ascii_is_refused_as_any_other(browser: ConsoleBrowser):
+async def test_a_token_that_is_not_ascii_is_refused_like_any_other(browser: ConsoleBrowser):
     answer = await browser.send("/console/settings/clients", csrf="\N{SNOWMAN}", name="x", read="on")
 
     assert answer.status == 403
@@ -46,7 +46,7 @@ async def test_a_token_that_is_not_ascii_is_refused_as_any_other(browser: Consol
         ("/console/settings/apps", {"kind": "support-desk", "client_id": "x" * 100_000, "client_secret": "s"}),
     ],
 )
-async def test_a_name_that_cannot_be_is_refused(browser: ConsoleBrowser, path: str, fields: dict[str, str]):
+async def test_an_invalid_name_is_refused(browser: ConsoleBrowser, path: str, fields: dict[str, str]):
     answer = await browser.send(path, csrf=await browser.csrf(), **fields)
 
     assert answer.status in (400, 422)
@@ -64,9 +64,7 @@ async def test_a_name_that_cannot_be_is_refused(browser: ConsoleBrowser, path: s
         ("a\x00b", 400),
     ],
 )
-async def test_whatever_is_searched_for_there_is_a_page(
-    browser: ConsoleBrowser, desk: ConnectorApi, value: str, status: int
-):
+async def test_any_search_phrase_gets_a_page(browser: ConsoleBrowser, desk: ConnectorApi, value: str, status: int):
     query = {"entity": "tickets", "field": "subject", "operator": "eq", "value": value}
 
     answer = await browser.get("/console/search", params=query)
@@ -76,7 +74,7 @@ async def test_whatever_is_searched_for_there_is_a_page(
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "[" * 300 + "]" * 300, "NaN", "Infinity"])
-async def test_json_that_cannot_be_sent_is_wrong_at_its_field(browser: ConsoleBrowser, desk: ConnectorApi, text: str):
+async def test_invalid_json_is_an_error_at_its_field(browser: ConsoleBrowser, desk: ConnectorApi, text: str):
     fields = {"operation": "support-desk.tickets.create", "connector": desk.record["id"], "p.ticket": text}
 
     answer = await browser.send("/console/playground", csrf=await browser.csrf(), **fields)
@@ -85,7 +83,7 @@ async def test_json_that_cannot_be_sent_is_wrong_at_its_field(browser: ConsoleBr
     assert "write it as JSON" in answer.body.decode()
 
 
-async def test_a_sign_in_that_failed_is_on_record(front: FrontEnd, organization_id: UUID):
+async def test_a_failed_sign_in_is_recorded(front: FrontEnd, organization_id: UUID):
     client_id, secret = await front.client(organization_id, EVERY_SCOPE)
     async with signed_in(front, client_id, secret) as browser:
         await browser.send("/console/sign-in", client_id=client_id, client_secret="wrong")

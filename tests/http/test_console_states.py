@@ -1,4 +1,4 @@
-"""Every page of the console where nothing is there yet, and where what is there has failed."""
+"""Every page of the console for an empty organization, and for one in which everything failed."""
 
 from collections.abc import AsyncIterator
 from typing import NoReturn
@@ -29,7 +29,7 @@ PAGES = [
     for route in CONSOLE_ROUTES
     if route.method == "GET" and not route.is_open and not route.path.endswith(("/result", ".csv", "{page:.*}"))
 ]
-#: what must be quoted on every page that names it
+#: a name that pages must escape
 REASON = "the application said <no> to everything"
 REFUSED = UpstreamError(REASON, upstream=UpstreamFault(status=403, message=REASON))
 LOST = UpstreamTimeout(REASON)
@@ -46,7 +46,7 @@ async def lost(_job: StoredJob, run_context: JobRunContext) -> NoReturn:
 
 
 class FailingWorld:
-    """An organization in which everything failed, made through the stores and the job machine."""
+    """An organization in which everything failed, created through the stores and the job runner."""
 
     def __init__(self, front: FrontEnd, organization_id: UUID) -> None:
         self.services = front.services
@@ -54,7 +54,7 @@ class FailingWorld:
         self.organization_id = organization_id
 
     async def connector(self) -> UUID:
-        """One whose copies all failed and whose credentials the application refuses."""
+        """A connector whose synchronizations all failed and whose credentials the application refuses."""
         async with self.front.api(self.organization_id) as api:
             connector_id = UUID((await api.connector()).record["id"])
         kind = self.services.catalog.kind("support-desk")
@@ -67,7 +67,7 @@ class FailingWorld:
         return connector_id
 
     async def schedule(self, connector_id: UUID) -> UUID:
-        """One whose slot came while its connector could not be called."""
+        """A schedule with a slot that was due while its connector could not be called."""
         definition = ScheduleDefinition("<no>", connector_id, "tickets", "list", "@daily")
         caller = caller_of(self.organization_id)
         made = await self.services.schedules.create(caller, definition)
@@ -77,7 +77,7 @@ class FailingWorld:
         return UUID(made.id)
 
     async def webhook(self) -> UUID:
-        """One that was disabled after a delivery failed."""
+        """A webhook that was disabled after a delivery failed."""
         request = NewWebhook("https://app.example.com/webhooks", ["job.*"])
         made = await self.services.webhooks.create(caller_of(self.organization_id), request)
         store = WebhookStore(self.services.database, self.services.vault)
@@ -89,7 +89,7 @@ class FailingWorld:
         return webhook.id
 
     async def job(self, connector_id: UUID, work: Work, effect: Effect) -> UUID:
-        """One whose run raised an error."""
+        """A job whose run raised an error."""
         new = NewJob(
             uuid4(), self.organization_id, connector_id=connector_id, entity="tickets", action="update", effect=effect
         )
@@ -101,7 +101,7 @@ class FailingWorld:
 
 @pytest.fixture(scope="module")
 async def failing(front: FrontEnd) -> AsyncIterator[tuple[ConsoleBrowser, dict[str, UUID]]]:
-    """A browser signed in to an organization in which everything failed, and the ids of what is there."""
+    """A browser signed in to an organization in which everything failed, and the ids of its resources."""
     world = FailingWorld(front, await front.organization())
     connector_id = await world.connector()
     ids = {
@@ -123,7 +123,7 @@ async def empty(front: FrontEnd) -> AsyncIterator[ConsoleBrowser]:
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if "{" not in path])
-async def test_a_page_is_shown_while_there_is_nothing(empty: ConsoleBrowser, path: str):
+async def test_a_page_is_shown_for_an_empty_organization(empty: ConsoleBrowser, path: str):
     answer = await empty.get(path)
 
     assert answer.status == 200

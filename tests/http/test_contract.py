@@ -1,6 +1,6 @@
-"""What the OpenAPI document says of answers holds for those that are really given: no header or member goes untold.
+"""Responses match the OpenAPI document: it describes every header and member.
 
-Every call of the tests is held to it (`tests.harness.contract`); these are the ones that no story makes.
+Every call of the tests is checked (`tests.harness.contract`); these are calls that no other test makes.
 """
 
 import pytest
@@ -11,7 +11,7 @@ from tests.harness.caller import ASYNC
 TICKETS = {"entity": "tickets", "action": "list", "params": {"per_page": 2}}
 EXECUTE = "/api/v1/integrations/connectors/{connector_id}/execute"
 
-#: method, path, what is sent
+#: method, path, arguments of the call
 CALLS = [
     ("GET", "/", {}),
     ("GET", "/healthz", {}),
@@ -60,13 +60,13 @@ CALLS = [
 
 @pytest.fixture
 async def places(support_desk):
-    """What stands for the variables of paths."""
+    """The values of path variables."""
     job = await support_desk.send("tickets", "list", {"per_page": 1}, headers=ASYNC)
     return {"connector_id": support_desk.record["id"], "entity": "attachments", "job_id": job.json()["job"]["id"]}
 
 
 @pytest.mark.parametrize(("method", "path", "sent"), CALLS, ids=lambda value: str(value)[:80])
-async def test_no_answer_says_what_the_document_does_not_tell(api, places, method, path, sent):
+async def test_every_response_matches_the_document(api, places, method, path, sent):
     answer = await api.call(method, path.format(**places), **sent)  # held to the document by the call itself
 
     assert answer.status < 500
@@ -96,7 +96,7 @@ ANSWERED = {"X-Request-Id": "1", "X-Content-Type-Options": "nosniff", "Content-T
         (("/console", {}, None, 418, {}, b""), None),
     ],
 )
-def test_what_the_document_does_not_tell_is_found(call, fault):
+def test_a_response_that_does_not_match_the_document_is_detected(call, fault):
     found = contract.untold("GET", *call)
 
     assert (found == []) if fault is None else (fault in found[0])

@@ -1,4 +1,4 @@
-"""The documents in a real browser: read, searched, copied from and tried out; usable by all, nothing inline."""
+"""The documentation in a real browser: reading, search, copying, trying a call, and accessibility."""
 
 from collections.abc import AsyncIterator
 
@@ -38,7 +38,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def page(chromium: Browser, front) -> AsyncIterator[Page]:
-    """A page that fails the test for what its policy forbids or its scripts throw."""
+    """A page that fails the test if its policy is violated or a script throws."""
     context = await chromium.new_context(base_url=front.base_url, permissions=["clipboard-read", "clipboard-write"])
     opened = await context.new_page()
     troubles = troubles_of(opened, front.base_url)
@@ -90,7 +90,7 @@ async def test_the_contents_open_on_a_telephone(page):
     assert (before, await page.is_visible("#contents")) == (False, True)
 
 
-async def test_an_example_is_shown_in_the_language_that_was_chosen_last_and_is_copied(page):
+async def test_examples_are_shown_in_the_last_chosen_language_and_can_be_copied(page):
     await page.goto("/docs/api/jobs#cancelJob")
     await page.click("#cancelJob [role=tab]:text-is('CLI')")
     await page.goto("/docs/kinds/support-desk#tickets.list")
@@ -149,7 +149,7 @@ async def test_the_operations_of_a_kind_are_searched_and_linked_to(page):
     assert await page.evaluate("document.querySelector(':target').id") == "tickets.update"
 
 
-async def test_the_gallery_of_applications_narrows_while_one_types(page):
+async def test_the_list_of_applications_is_filtered_while_a_person_types(page):
     await page.goto("/docs/kinds?q=invoices")
     await page.fill("#filter", "tickets desk")
 

@@ -1,4 +1,4 @@
-"""The site of the documents: every page is served, every link leads somewhere, every kind has its page."""
+"""The documentation: every page is served, every link works, every kind has a page."""
 
 import gzip
 import re
@@ -46,7 +46,7 @@ async def test_every_document_is_served(api, address):
     assert f'href="{address}"' in html or address == "/docs"
 
 
-async def test_every_link_of_every_page_leads_somewhere(api):
+async def test_every_link_of_every_page_works(api):
     pages: dict[str, Links] = {}
     pending = ["/docs"]
     while pending:
@@ -74,7 +74,7 @@ async def test_every_link_of_every_page_leads_somewhere(api):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_the_page_of_a_kind_tells_how_to_connect_it_and_all_that_it_can_do(api, kind):
+async def test_the_page_of_a_kind_has_samples_to_connect_it_and_all_its_operations(api, kind):
     html, described = await text_of(api, f"/docs/kinds/{kind}"), shipped_catalog().kind(kind)
 
     assert f"gateway connect {kind}" in re.sub("<[^>]+>", "", html)
@@ -86,7 +86,7 @@ async def test_the_page_of_a_kind_tells_how_to_connect_it_and_all_that_it_can_do
     assert [scope for scope in scopes if f"<code>{scope}</code>" not in html] == []
 
 
-async def test_a_slash_at_the_end_leads_to_the_page(api):
+async def test_a_path_with_a_slash_at_its_end_redirects_to_the_page(api):
     front, page = [await api.get(path, allow_redirects=False) for path in ("/docs/", "/docs/how-to/jobs/")]
 
     assert (front.status, front.headers["Location"]) == (308, "/docs")
@@ -98,7 +98,7 @@ async def test_a_slash_at_the_end_leads_to_the_page(api):
     ("address", "nearest"),
     [("/docs/how-to/job", "how-to/jobs"), ("/docs/api/job", "jobs"), ("/docs/kinds/support-dsk", "Support-Desk")],
 )
-async def test_a_wrong_address_is_answered_with_the_nearest(api, address, nearest):
+async def test_an_unknown_path_suggests_the_nearest_page(api, address, nearest):
     response = await api.get(address)
 
     assert response.status in (404, 422)
@@ -140,7 +140,7 @@ async def test_the_gallery_of_applications_is_filtered_by_application_category_a
     assert ("No application has all of these words" in html) == (not found)
 
 
-async def test_a_search_shows_what_was_asked_for_as_text(api):
+async def test_the_phrase_of_a_search_is_escaped(api):
     html = (await api.get("/docs/search", params={"q": "<script>alert(1)</script>"})).body.decode()
 
     assert "<script>alert" not in html
@@ -164,7 +164,7 @@ def test_markdown_becomes_links_of_the_site_tabs_and_tables_that_scroll():
     assert re.findall(r'class="tab-label">(\w+)', html) == ["curl", "Python"]
 
 
-async def test_the_openapi_document_is_compressed_for_who_takes_it_and_has_a_tag_for_each_coding(front):
+async def test_the_openapi_document_is_compressed_if_accepted_and_has_an_etag_for_each_coding(front):
     async with aiohttp.ClientSession(auto_decompress=False) as session:
 
         async def get(**headers):
@@ -185,7 +185,7 @@ async def test_the_openapi_document_is_compressed_for_who_takes_it_and_has_a_tag
     assert (known.status, nothing, known.headers["ETag"]) == (304, b"", packed.headers["ETag"])
 
 
-async def test_browsers_that_ask_for_a_favicon_get_the_mark(api):
+async def test_the_favicon_is_the_gateways_icon(api):
     response = await api.get("/favicon.ico")
 
     assert (response.status, response.headers["Content-Type"]) == (200, "image/svg+xml")

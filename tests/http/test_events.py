@@ -54,12 +54,12 @@ async def test_a_long_poll_ends_with_the_first_event(api, support_desk):
     assert len((await asyncio.wait_for(waiting, 20)).document()["data"]) == 1
 
 
-async def test_another_organization_s_events_are_not_there(front, api, support_desk):
+async def test_events_of_another_organization_are_not_shown(front, api, support_desk):
     async with front.api() as other:
         assert (await other.get(EVENTS)).document()["data"] == []
 
 
-async def test_a_stream_resumes_after_the_last_event_that_was_seen(api):
+async def test_a_stream_resumes_after_the_last_event_id(api):
     await api.connector()
     await api.connector()
 
@@ -70,7 +70,7 @@ async def test_a_stream_resumes_after_the_last_event_that_was_seen(api):
     assert rest[0]["id"] > first[0]["id"]
 
 
-async def test_a_stream_with_an_empty_last_event_id_begins_as_one_without(api):
+async def test_an_empty_last_event_id_is_ignored(api):
     await api.connector()
 
     assert await streamed(api, 1, {"Last-Event-ID": ""}) == await streamed(api, 1)
@@ -115,11 +115,11 @@ async def test_a_cursor_that_is_too_old_says_where_the_feed_begins(front, api, s
         ({"limit": "0"}, 422), ({"connector_id": "x"}, 422), ({"since": "1"}, 422),
     ],
 )  # fmt: skip
-async def test_a_query_that_is_wrong_is_refused(api, params, status):
+async def test_an_invalid_query_is_refused(api, params, status):
     assert (await api.get(EVENTS, params=params)).status == status
 
 
-async def test_a_webhook_lives_from_its_creation_to_its_deletion(api):
+async def test_a_webhook_is_created_changed_and_deleted(api):
     created = (await api.post(WEBHOOKS, WEBHOOK)).document(201)
     path = f"{WEBHOOKS}/{created['id']}"
 
@@ -143,7 +143,7 @@ async def test_a_webhook_lives_from_its_creation_to_its_deletion(api):
     assert (await api.get(path)).status == 404
 
 
-async def test_a_test_event_tells_what_came_of_it(api):
+async def test_a_test_event_returns_the_receivers_response(api):
     created = (await api.post(WEBHOOKS, {**WEBHOOK, "url": "https://receiver.invalid/"})).document(201)
 
     tried = (await api.post(f"{WEBHOOKS}/{created['id']}/test")).document()
@@ -159,11 +159,11 @@ async def test_a_test_event_tells_what_came_of_it(api):
         {"types": None}, {"events": ["job.*"]}, {"connector_id": "x"}, {"include_record": "yes"},
     ],
 )  # fmt: skip
-async def test_a_webhook_that_is_wrong_is_refused(api, change):
+async def test_an_invalid_webhook_is_refused(api, change):
     assert (await api.post(WEBHOOKS, {**WEBHOOK, **change})).status == 422
 
 
-async def test_a_webhook_for_a_connector_that_the_caller_does_not_see_is_refused(front, api, support_desk):
+async def test_a_webhook_for_an_inaccessible_connector_is_refused(front, api, support_desk):
     created = (await api.post(WEBHOOKS, WEBHOOK)).document(201)
     async with front.api() as other:
         for_others = await other.post(WEBHOOKS, {**WEBHOOK, "connector_id": support_desk.record["id"]})
@@ -199,13 +199,15 @@ async def test_another_organization_s_webhook_does_not_exist(front, api):
     assert (await api.get(path)).status == 200
 
 
-async def test_who_may_only_read_creates_no_webhook(front):
+async def test_a_client_with_the_scope_read_cannot_create_a_webhook(front):
     async with front.api(scopes=["read"]) as reader:
         assert (await reader.post(WEBHOOKS, WEBHOOK)).status == 403
         assert (await reader.get(WEBHOOKS)).status == 200
 
 
-async def test_a_job_s_end_goes_to_the_callback_that_its_call_names(front, api, support_desk, receiver, deliveries):
+async def test_the_end_of_a_job_is_delivered_to_the_callback_url_of_its_call(
+    front, api, support_desk, receiver, deliveries
+):
     [client] = (await api.get("/api/v1/clients")).document()["data"]
     path, url = f"/api/v1/clients/{client['id']}", f"{receiver.url}/jobs"
     registered = (await api.call("PATCH", path, json={"callback_urls": [url]})).document()

@@ -1,4 +1,4 @@
-"""Exports through the API: the file holds the application's records, exactly."""
+"""Exports through the API: the file has exactly the application's records."""
 
 import asyncio
 import csv
@@ -105,7 +105,7 @@ async def test_the_same_idempotency_key_is_the_same_job(exported, api, support_d
         ({"action": "context_store_search", "params": {"query": {"filter": {"eq": {"x": 1}}}}}, "invalid_query"),
     ],
 )
-async def test_what_cannot_be_exported_is_refused_before_it_is_a_job(api, support_desk, members, code):
+async def test_an_invalid_export_is_refused_without_a_job(api, support_desk, members, code):
     body = {**LIST, "output": {"file": "csv"}, **members}
 
     problem = (await api.post(f"{support_desk.path}/execute", body)).document(422)
@@ -113,7 +113,7 @@ async def test_what_cannot_be_exported_is_refused_before_it_is_a_job(api, suppor
     assert problem["code"] == code
 
 
-async def test_an_unknown_member_of_the_output_is_refused_with_those_that_it_has(support_desk):
+async def test_an_unknown_member_of_the_output_is_refused_with_the_known_ones(support_desk):
     answer = await support_desk.send("tickets", "list", {}, output={"file": "csv", "x": 1})
 
     assert (answer.status, answer.json()["detail"]) == (422, "output.x is not a member of the request; known: file")

@@ -1,4 +1,4 @@
-"""What is wrong with a body or a query is said in our words, with the value that was sent."""
+"""Faults of a body or a query: plain sentences with the value that was sent."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -62,7 +62,7 @@ class Asked(QueryString):
         (Asked, "full", "s", 'full is "s"; expected true or false'),
     ],
 )
-def test_a_fault_is_a_sentence_of_ours(model, name, value, said):
+def test_a_fault_is_a_sentence_with_the_value_that_was_sent(model, name, value, said):
     with pytest.raises(ValidationError) as caught:
         model.model_validate({name: value})
 
@@ -70,7 +70,7 @@ def test_a_fault_is_a_sentence_of_ours(model, name, value, said):
     assert sentence(".".join(map(str, fault["loc"])), fault) == said
 
 
-def test_a_time_without_its_zone_is_answered_with_one_that_has_it():
+def test_the_error_of_a_time_without_a_zone_has_an_example_with_a_zone():
     with pytest.raises(ValidationError) as caught:
         Asked(since=datetime(2026, 1, 1))
 

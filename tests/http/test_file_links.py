@@ -65,7 +65,7 @@ async def stored(front: FrontEnd) -> Stored:
 
 
 async def opened(stored: Stored, path: str, **headers: str) -> Answer:
-    """The answer to a browser without a token."""
+    """The response to a browser without a token."""
     async with aiohttp.ClientSession(stored.front.base_url) as session, session.get(path, headers=headers) as answer:
         return Answer(answer.status, answer.headers, await answer.read())
 
@@ -101,7 +101,7 @@ async def test_a_link_that_was_altered_opens_nothing(stored: Stored, place: int)
 
 
 @pytest.mark.parametrize("text", ["", "x", "A" * 96, "é"])
-async def test_what_is_no_signature_opens_nothing(stored: Stored, text: str) -> None:
+async def test_an_invalid_signature_opens_nothing(stored: Stored, text: str) -> None:
     assert (await opened(stored, f"/files/{stored.job.id}?signature={text}")).status == 403
 
 
@@ -132,7 +132,7 @@ async def test_a_result_that_is_no_file_has_no_link(front: FrontEnd, stored: Sto
     assert (await opened(stored, listed.link)).status == 404
 
 
-async def test_a_link_that_is_used_is_in_the_audit_log(front: FrontEnd, stored: Stored) -> None:
+async def test_the_use_of_a_link_is_recorded(front: FrontEnd, stored: Stored) -> None:
     client_id, secret = await front.client(stored.caller.organization_id)
     await opened(stored, stored.link)
     await front.services.identity.disable_client(stored.caller.client_id)

@@ -1,4 +1,4 @@
-"""Headers, query strings, paths and bodies that nobody means well by: whatever they are, none is a bug of ours."""
+"""Hostile headers, query strings, paths and bodies: none causes a 5xx."""
 
 import asyncio
 from urllib.parse import quote
@@ -8,7 +8,7 @@ import pytest
 from gateway.http.routes import ROUTES
 from tests.http.test_routes import named, path_of
 
-#: bytes, because callers are not bound to text
+#: bytes, because callers can send bytes that are not text
 HOSTILE = (
     b"",
     b"\xff",
@@ -57,7 +57,7 @@ TEXTS = (
     "WyIyMDI2LTAxLTAxVDAwOjAwOjAwIiwiMDAwMDAwMDAtMDAwMC0wMDAwLTAwMDAtMDAwMDAwMDAwMDAwIl0",  # a time without a zone
 )
 STREAMS = ("/events", "/mcp")
-#: not ready is no bug
+#: a 503 of /readyz is correct
 SANE = [route for route in ROUTES if not route.path.endswith((*STREAMS, "/readyz"))]
 BODY = b'{"entity":"tickets","action":"list"}'
 
@@ -226,7 +226,7 @@ async def test_no_header_about_a_job_a_file_or_an_operation_makes_a_5xx(connecti
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-async def test_an_event_stream_does_not_begin_at_what_is_no_event(connection, api, support_desk, value):
+async def test_an_event_stream_refuses_an_invalid_last_event_id(connection, api, support_desk, value):
     path = f"/api/v1/jobs/{(await support_desk.submit('tickets', 'list'))['id']}/events"
 
     status = await connection("GET", path, [authorization(api), b"Last-Event-ID: " + value])

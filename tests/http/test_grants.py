@@ -1,4 +1,4 @@
-"""What people let agents' hosts do: listed and ended, by the API and in the console; and redirect URLs of clients."""
+"""Grants to agents' hosts and redirect URLs of clients, through the API and in the console."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ async def browser(front: FrontEnd, organization_id: UUID) -> AsyncIterator[Conso
 
 @pytest.fixture
 async def held(front: FrontEnd, organization_id: UUID) -> GrantedTokenView:
-    """The tokens of a host that somebody let in."""
+    """The tokens of a host that a person gave access."""
     return await tokens_of(front, organization_id)
 
 
@@ -61,18 +61,18 @@ def refresh_form(held: GrantedTokenView) -> dict[str, str]:
 
 
 async def status_with(front: FrontEnd, held: GrantedTokenView) -> int:
-    """How the gateway answers a host that brings its token."""
+    """The gateway's status for a host with its token."""
     headers = {"Authorization": f"Bearer {held.access_token}"}
     async with aiohttp.request("POST", f"{front.base_url}/mcp", headers=headers, json={}) as response:
         return response.status
 
 
 async def audited(api: Api) -> dict[str, str | None]:
-    """By action, the target of its entry in the audit log."""
+    """The targets of the audit entries, by action."""
     return {entry["what"]: entry["target"] for entry in (await api.get("/api/v1/audit")).json()["data"]}
 
 
-async def test_a_grant_is_listed_with_who_gave_what_to_whom(api: Api, held: GrantedTokenView):
+async def test_a_grant_is_listed_with_client_host_scopes_and_workspaces(api: Api, held: GrantedTokenView):
     grants = (await api.get("/api/v1/grants")).json()["data"]
 
     assert [(each["host_name"], each["scopes"], each["workspaces"]) for each in grants] == [
@@ -82,7 +82,7 @@ async def test_a_grant_is_listed_with_who_gave_what_to_whom(api: Api, held: Gran
     assert held.access_token not in str(grants)
 
 
-async def test_grants_come_in_pages(api: Api, front: FrontEnd, organization_id: UUID):
+async def test_grants_are_listed_in_pages(api: Api, front: FrontEnd, organization_id: UUID):
     for _ in range(3):
         await tokens_of(front, organization_id)
 
@@ -113,7 +113,7 @@ async def test_a_revoked_grant_ends_in_every_process_at_once(
     assert (await api.get("/api/v1/grants")).json()["data"] == []
 
 
-async def test_revoking_is_on_record(api: Api, held: GrantedTokenView):
+async def test_a_revocation_is_recorded(api: Api, held: GrantedTokenView):
     grant = (await api.get("/api/v1/grants")).json()["data"][0]
     await api.call("DELETE", f"/api/v1/grants/{grant['id']}")
 
@@ -146,7 +146,7 @@ async def test_a_grant_is_seen_and_revoked_in_the_console(
     assert await status_with(front, held) == 401
 
 
-async def test_another_organizations_grant_is_not_there_in_the_console(browser: ConsoleBrowser, front: FrontEnd):
+async def test_the_console_does_not_show_grants_of_another_organization(browser: ConsoleBrowser, front: FrontEnd):
     other = await front.organization()
     held = await tokens_of(front, other)
     grant = (await front.services.authorization.store.grants(other, None, 1))[0]
@@ -169,7 +169,7 @@ async def test_redirect_urls_of_a_client_are_changed_by_the_api(api: Api, front:
 
 
 @pytest.mark.parametrize("url", ["http://app.example/cb", "javascript:alert(1)", "https://a@b/", "https://a/#f", "x"])
-async def test_a_redirect_url_that_is_unsafe_is_named(api: Api, front: FrontEnd, organization_id: UUID, url: str):
+async def test_an_unsafe_redirect_url_is_refused_by_name(api: Api, front: FrontEnd, organization_id: UUID, url: str):
     client_id, _ = await front.client(organization_id)
 
     body = {"redirect_urls": ["https://good.example/", url]}
@@ -179,7 +179,7 @@ async def test_a_redirect_url_that_is_unsafe_is_named(api: Api, front: FrontEnd,
     assert answer.json()["errors"][0]["pointer"] == "/redirect_urls/1"
 
 
-async def test_a_client_that_others_rely_on_is_nobodys_to_change(api: Api, front: FrontEnd, organization_id: UUID):
+async def test_a_client_of_several_organizations_cannot_be_changed(api: Api, front: FrontEnd, organization_id: UUID):
     shared = await front.services.identity.create_client(
         "shared", [organization_id, await front.organization()], uuid4().bytes, ["read"]
     )

@@ -1,4 +1,4 @@
-"""What a refusal tells who made the mistake: the fault itself, what was sent, what is right, and a call that is."""
+"""The hints of a refusal: the fault, the value that was sent, the right one, and a valid call."""
 
 import re
 
@@ -6,12 +6,12 @@ import pytest
 
 from gateway.client.problems import error_of
 
-#: words of libraries that mean nothing to callers
+#: words of libraries that callers do not know
 FOREIGN = re.compile(r"valid (dictionary|list|string|integer)|pydantic|msgspec|NoneType|JSONDecode|<class|Traceback")
 
 
 async def refused(support_desk, entity, action, params=None, **members):
-    """The 422 that such a call comes to."""
+    """The problem document of such a call, which is a 422."""
     answer = await support_desk.send(entity, action, params, **members)
     assert answer.status == 422, answer.body
     return answer.json()
@@ -22,7 +22,7 @@ async def refused(support_desk, entity, action, params=None, **members):
     [{"status": "open"}, {"status": {"eq": "open"}}],
     ids=["a field alone", "the field before the operator"],
 )
-async def test_a_filter_that_begins_with_a_field_is_written_out_as_it_should_be(support_desk, filter_):
+async def test_the_error_of_a_filter_that_begins_with_a_field_has_the_right_form(support_desk, filter_):
     problem = await refused(support_desk, "tickets", "context_store_search", {"query": {"filter": filter_}})
 
     assert 'write {"eq": {"status": "open"}}' in problem["detail"]
@@ -42,13 +42,13 @@ async def test_an_unknown_action_lists_the_known_ones_and_suggests_no_other_verb
     )
 
 
-async def test_a_misspelt_action_is_told_apart_from_another_verb(support_desk):
+async def test_a_misspelt_action_gets_a_suggestion(support_desk):
     problem = await refused(support_desk, "tickets", "lst", {})
 
     assert "did you mean list?" in problem["detail"]
 
 
-async def test_a_member_beside_the_object_that_holds_it_is_led_into_it(support_desk):
+async def test_the_error_of_a_misplaced_member_names_its_object(support_desk):
     problem = await refused(support_desk, "tickets", "create", {"subject": "Fire", "ticket": {"subject": "Fire"}})
 
     assert "did you mean ticket.subject?" in problem["detail"]
@@ -67,7 +67,7 @@ async def test_a_member_beside_the_object_that_holds_it_is_led_into_it(support_d
         ("tickets", "archive", {}, {}),
     ],
 )
-async def test_a_refused_call_comes_with_one_that_is_right(support_desk, entity, action, params, members):
+async def test_the_error_of_a_call_has_a_valid_example(support_desk, entity, action, params, members):
     problem = await refused(support_desk, entity, action, params, **members)
 
     shown = problem["example"]
@@ -93,7 +93,7 @@ async def test_a_refused_call_comes_with_one_that_is_right(support_desk, entity,
         ("GET", "/api/v1/operations?limit=0&effect=some", None),
     ],
 )
-async def test_a_fault_is_told_in_our_words_with_what_was_sent(api, support_desk, method, path, body):
+async def test_a_fault_has_no_words_of_libraries_and_the_value_that_was_sent(api, support_desk, method, path, body):
     answer = await api.call(method, path.format(execute=f"{support_desk.path}/execute"), json=body)
 
     problem = answer.json()
@@ -102,7 +102,7 @@ async def test_a_fault_is_told_in_our_words_with_what_was_sent(api, support_desk
     assert all(re.search(r" is .+; ", each["message"]) for each in problem["errors"]), problem["errors"]
 
 
-async def test_the_faults_stand_in_detail_message_and_the_text_of_the_error(support_desk):
+async def test_the_faults_are_in_detail_message_and_the_text_of_the_error(support_desk):
     answer = await support_desk.send("tickets", "list", {"sort_order": "up", "per_page": "no"})
 
     problem = answer.json()

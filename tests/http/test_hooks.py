@@ -1,4 +1,4 @@
-"""Hooks over HTTP: their URLs for callers, their notices from applications."""
+"""Hooks over HTTP: callers manage them, applications send notices."""
 
 import hashlib
 import hmac
@@ -46,7 +46,7 @@ async def hook_of(connector, **members):
 
 
 async def notify(api, hook, body, headers=None, secret=SECRET, at=None):
-    """A notice as the chat application sends it, or with headers of its own; the answer."""
+    """Send a notice as the chat application does, or with other headers; returns the response."""
     at = str(int(time.time() if at is None else at))
     signature = hmac.new(secret.encode(), f"v0:{at}:{body}".encode(), "sha256").hexdigest()
     signed = {"X-Slack-Request-Timestamp": at, "X-Slack-Signature": f"v0={signature}"}
@@ -74,7 +74,7 @@ async def test_a_connector_has_one_hook_until_it_is_deleted(chat, api):
     assert (await notify(api, second, MESSAGE))[0] == 403
 
 
-async def test_a_signed_notice_is_stored_once_and_names_what_to_synchronize(chat, api, rows):
+async def test_a_signed_notice_is_stored_once_with_the_entities_to_synchronize(chat, api, rows):
     hook = await hook_of(chat, secret=SECRET)
 
     answers = [await notify(api, hook, MESSAGE, at=time.time() - seconds) for seconds in (0, 0, 5)]
@@ -88,7 +88,7 @@ async def test_a_signed_notice_is_stored_once_and_names_what_to_synchronize(chat
 @pytest.mark.parametrize(
     "change", [{"secret": "other"}, {"at": 1531420618}, {"headers": {}}, {"headers": {"X-Slack-Signature": "v0="}}]
 )
-async def test_a_notice_that_is_forged_or_old_changes_nothing(chat, api, rows, change):
+async def test_a_forged_or_old_notice_is_refused(chat, api, rows, change):
     hook = await hook_of(chat, secret=SECRET)
 
     status, _, body = await notify(api, hook, MESSAGE, **change)
@@ -98,7 +98,7 @@ async def test_a_notice_that_is_forged_or_old_changes_nothing(chat, api, rows, c
     assert await rows(CHANGED, chat.record["id"]) == []
 
 
-async def test_an_unknown_hook_answers_as_a_forged_notice_does(chat, api):
+async def test_the_response_of_an_unknown_hook_is_that_of_a_forged_notice(chat, api):
     hook = await hook_of(chat)
     unknown = {"url": "/hooks/0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11"}
 
@@ -107,7 +107,7 @@ async def test_an_unknown_hook_answers_as_a_forged_notice_does(chat, api):
     assert len({(body["status"], body["code"], body["detail"]) for body in bodies}) == 1
 
 
-async def test_a_stranger_who_goes_on_is_refused_sooner(chat, api):
+async def test_an_address_with_many_refused_notices_gets_a_429(chat, api):
     hook = await hook_of(chat, secret=SECRET)
 
     refused = [(await notify(api, hook, MESSAGE, secret="other"))[0] for _ in range(61)]
@@ -123,7 +123,7 @@ async def test_a_notice_of_more_than_a_mebibyte_is_refused(chat, api):
     assert (await notify(api, hook, " " * 2**20 + MESSAGE))[0] == 413
 
 
-async def test_the_previous_secret_counts_beside_the_new_one(chat, api):
+async def test_the_previous_secret_stays_valid_beside_the_new_one(chat, api):
     for secret in ("first", "second", "third"):
         hook = await hook_of(chat, secret=secret)
 
@@ -142,7 +142,7 @@ async def test_a_signed_challenge_is_answered(chat, api):
     assert forged[0] == 403
 
 
-async def test_a_handshake_in_a_header_brings_the_secret_and_is_sent_back(connector_of, api, rows):
+async def test_a_handshake_in_a_header_sets_the_secret_and_is_returned(connector_of, api, rows):
     connector = await connector_of("Work-Management")
     hook = await hook_of(connector)
     body = json.dumps({"events": [{"action": "changed", "resource": {"gid": "1", "resource_type": "task"}}]})
@@ -159,7 +159,7 @@ async def test_a_handshake_in_a_header_brings_the_secret_and_is_sent_back(connec
     assert await rows(CHANGED, connector.record["id"]) == ["tasks"]
 
 
-async def test_a_handshake_counts_for_an_hour_after_the_hook_was_asked_for(connector_of, api, rows):
+async def test_a_handshake_is_accepted_for_an_hour_after_the_creation_of_the_hook(connector_of, api, rows):
     connector = await connector_of("Work-Management")
     hook = await hook_of(connector)
     await rows("UPDATE inbound_hooks SET handshake_until = now() WHERE id::text = $1", hook["id"])
@@ -172,7 +172,7 @@ async def test_a_handshake_counts_for_an_hour_after_the_hook_was_asked_for(conne
     assert in_time[0] == 200
 
 
-async def test_a_token_of_a_handshake_is_shown_to_be_copied(connector_of, api):
+async def test_the_verification_token_of_a_handshake_is_shown(connector_of, api):
     connector = await connector_of("Workspace-Notes")
     hook = await hook_of(connector)
 
@@ -190,7 +190,7 @@ async def test_a_kind_without_webhooks_has_no_hook(connector_of):
     assert (answer.status, "takes no webhooks" in answer.document(422)["detail"]) == (422, True)
 
 
-async def test_a_secret_from_which_no_key_can_be_made_is_refused(api):
+async def test_a_secret_that_is_no_valid_key_is_refused(api):
     connector = await api.connector("Incident-Management", {"api_key": "key"}, validate=False)
 
     answer = await connector.api.post(f"{connector.path}/hook", {"secret": "whsec_no base64"})

@@ -1,4 +1,4 @@
-"""What strangers and callers may send to make the gateway work for nothing: refused early, and told in few words."""
+"""Requests that are meant to cost the gateway time or memory: refused early, with short errors."""
 
 import gzip
 import json
@@ -12,15 +12,15 @@ from gateway.http.errors import problem_response
 from gateway.telemetry.logs import without_secrets
 
 TOKEN = "/api/v1/account/applications/token"
-#: bytes of an error's document
+#: maximum bytes of a problem document
 MOST = 64 << 10
-#: seconds of processor time for a whole request, far more than it takes; what grows faster than its input takes minutes
+#: processor seconds for a request, far more than it takes; work that is not linear in the input would take minutes
 SOON = 5.0
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity", "made-up", ""])
 @pytest.mark.parametrize("path", [TOKEN, "/api/v1/integrations/connectors", "/oauth/token"])
-async def test_an_encoded_body_is_refused_and_nothing_of_it_unpacked(api, path, encoding):
+async def test_an_encoded_body_is_refused_without_decoding(api, path, encoding):
     bomb = gzip.compress(b" " * 50_000_000)
     started = time.process_time()
 
@@ -91,7 +91,7 @@ async def test_of_many_faulty_params_the_first_are_named(support_desk, action, p
     assert time.process_time() - started < SOON
 
 
-async def test_the_first_faults_are_told_in_the_detail(support_desk):
+async def test_the_first_faults_are_in_the_detail(support_desk):
     response = await support_desk.send("tickets", "list", {"colour": 1, "shape": 2, "size": 3, "weight": 4})
 
     document = response.json()
@@ -100,7 +100,7 @@ async def test_the_first_faults_are_told_in_the_detail(support_desk):
 
 
 @pytest.mark.parametrize(("path", "status"), [("/api/v1/workspaces", 200), ("/nowhere", 417)])
-async def test_an_expectation_that_nobody_knows_is_no_bug(api, caplog, path, status):
+async def test_an_unknown_expectation_is_no_internal_error(api, caplog, path, status):
     response = await api.call("GET", path, headers={"Expect": "the-unexpected"})
 
     assert response.status == status
@@ -108,7 +108,7 @@ async def test_an_expectation_that_nobody_knows_is_no_bug(api, caplog, path, sta
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-async def test_a_charset_that_nobody_knows_is_no_bug_and_no_pause(api, caplog):
+async def test_an_unknown_charset_is_no_internal_error_and_causes_no_delay(api, caplog):
     started = time.process_time()
 
     with caplog.at_level(logging.ERROR):
@@ -125,7 +125,7 @@ async def test_a_charset_that_nobody_knows_is_no_bug_and_no_pause(api, caplog):
 
 
 @pytest.mark.parametrize("pump", ["a-", "token", "token ", "bearer ", "://", "://a:", "secret=", "-"])
-def test_masking_takes_no_longer_than_the_text_is(pump):
+def test_masking_takes_time_linear_in_the_text(pump):
     started = time.process_time()
 
     without_secrets(pump * 1_000_000)
@@ -143,13 +143,13 @@ def test_masking_keeps_the_last_lines_of_a_long_text():
     assert len(masked) < 40_000
 
 
-def test_masking_leaves_nothing_of_a_credential_that_is_cut():
+def test_masking_removes_a_credential_that_the_cut_would_split():
     text = "x" * 100_000 + "token=" + "s" * 60_000
 
     assert json.dumps(without_secrets(text)).count("s") == 0
 
 
-def test_an_error_that_repeats_a_header_is_told_whatever_the_header_holds():
+def test_an_error_can_quote_a_header_that_is_not_utf_8():
     response = problem_response(Forbidden("pages of \udcff\udcfe may not call"), "r-1")
 
     assert json.loads(response.body)["detail"] == "pages of ?? may not call"

@@ -1,4 +1,4 @@
-"""The retry of a write that may have happened, through MCP: the model confirms it, or a person is asked."""
+"""The retry of a write with an unknown outcome, through MCP: the model or a person confirms it."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -26,7 +26,7 @@ async def mcp(front: FrontEnd, api: Api) -> AsyncIterator[Raw]:
 
 @pytest.fixture
 async def job_id(front: FrontEnd, support_desk: ConnectorApi) -> str:
-    """A job whose write was sent, and its answer lost."""
+    """A job whose write was sent and whose response was lost."""
     params = {"ticket": {"subject": "s", "comment": {"body": "b"}}}
     job_id: str = (await support_desk.submit("tickets", "create", params))["id"]
     async with front.services.database.system() as connection:
@@ -42,7 +42,7 @@ async def retried(mcp: Raw, job_id: str, *, capabilities: Any = None, **more: An
 
 
 def answered(question: dict[str, Any], action: str, **content: Any) -> dict[str, Any]:
-    """The call sent again with what the person said."""
+    """Repeat the call with the person's answer."""
     response = {"action": action, **({"content": content} if content else {})}
     return {"requestState": question["requestState"], "inputResponses": {"confirm": response}}
 
@@ -56,14 +56,14 @@ async def test_an_unconfirmed_retry_is_refused_and_says_how_to_confirm(mcp: Raw,
     assert "confirm: true" in refused["structuredContent"]["advice"]
 
 
-async def test_a_model_that_confirms_has_the_work_done_again(mcp: Raw, job_id: str):
+async def test_a_retry_that_the_model_confirms_runs_again(mcp: Raw, job_id: str):
     done = await retried(mcp, job_id, arguments={"confirm": True})
 
     assert done["structuredContent"]["status"] == "queued"
     assert done["structuredContent"]["job_id"] != job_id
 
 
-async def test_a_person_is_asked_where_the_client_can(mcp: Raw, job_id: str):
+async def test_a_person_is_asked_if_the_client_supports_elicitation(mcp: Raw, job_id: str):
     question = await retried(mcp, job_id, capabilities=FORM)
 
     assert question["resultType"] == "input_required"
@@ -87,7 +87,7 @@ async def test_a_person_who_says_no_is_not_asked_again_and_nothing_is_sent(
     assert refused["structuredContent"]["error"] == "outcome_unknown"
 
 
-async def test_an_answer_without_its_question_confirms_nothing(mcp: Raw, job_id: str):
+async def test_an_answer_without_a_question_confirms_nothing(mcp: Raw, job_id: str):
     made_up = {"inputResponses": {"confirm": {"action": "accept", "content": {"confirm": True}}}}
 
     refused = await retried(mcp, job_id, capabilities=FORM, **made_up)
@@ -95,7 +95,7 @@ async def test_an_answer_without_its_question_confirms_nothing(mcp: Raw, job_id:
     assert refused["structuredContent"]["error"] == "outcome_unknown"
 
 
-async def test_the_tool_says_that_it_may_destroy(mcp: Raw):
+async def test_the_tool_has_the_destructive_hint(mcp: Raw):
     tools = {tool["name"]: tool for tool in (await mcp("tools/list")).result["tools"]}
 
     assert tools["job"]["annotations"]["destructiveHint"]

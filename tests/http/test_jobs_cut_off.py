@@ -1,4 +1,4 @@
-"""Jobs whose connector is gone or whose organization is closed: refused at once, stopped, their streams ended."""
+"""Jobs of deleted or disabled connectors and organizations: retries are refused, jobs and streams are ended."""
 
 import asyncio
 from uuid import UUID
@@ -10,7 +10,7 @@ PATIENCE = 60.0
 
 
 async def submitted(connector: ConnectorApi) -> str:
-    """The path of a job that no worker takes."""
+    """The path of a job that no worker claims."""
     return f"/api/v1/jobs/{(await connector.submit('tickets', 'list', {}))['id']}"
 
 
@@ -27,7 +27,7 @@ async def test_a_job_of_a_deleted_connector_cannot_be_retried(support_desk: Conn
     assert (refused.status, refused.json()["code"]) == (404, "not_found")
 
 
-async def test_a_job_of_a_connector_that_was_switched_off_cannot_be_retried(support_desk: ConnectorApi):
+async def test_a_job_of_a_disabled_connector_cannot_be_retried(support_desk: ConnectorApi):
     api = support_desk.api
     path = await submitted(support_desk)
     await api.post(f"{path}/cancel")

@@ -1,4 +1,4 @@
-"""Load shedding: what an overloaded front end says, to whom, and what it does with those who ask again at once."""
+"""Load shedding: the refusals of an overloaded front end, its probes, and senders that ignore refusals."""
 
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ async def alive(_request: web.Request) -> web.Response:
 
 @pytest.fixture
 def limits() -> Limits:
-    """Those of a front end that lets nobody in."""
+    """The limits of a front end that admits no request."""
     limits = Limits(Settings())
     limits.load.max_in_progress = 0
     return limits
@@ -42,7 +42,7 @@ async def base_url(limits: Limits) -> AsyncIterator[str]:
     await runner.cleanup()
 
 
-async def test_a_refusal_in_an_overload_is_a_problem_like_every_other(base_url: str):
+async def test_a_refusal_in_an_overload_is_a_problem_document(base_url: str):
     async with aiohttp.ClientSession(base_url) as session:
         answers = [await session.get("/api/v1/jobs") for _ in range(2)]
         problems = [await answer.json(content_type="application/problem+json") for answer in answers]
@@ -55,7 +55,7 @@ async def test_a_refusal_in_an_overload_is_a_problem_like_every_other(base_url: 
     assert {answer.headers["X-Content-Type-Options"] for answer in answers} == {"nosniff"}
 
 
-async def test_probes_are_answered_in_an_overload_and_everybody_afterwards(base_url: str, limits: Limits):
+async def test_probes_are_answered_in_an_overload_and_all_requests_afterwards(base_url: str, limits: Limits):
     async with aiohttp.ClientSession(base_url) as session:
         probed = await session.get(PROBE)
         limits.load.max_in_progress = 1
@@ -64,7 +64,7 @@ async def test_probes_are_answered_in_an_overload_and_everybody_afterwards(base_
     assert (probed.status, let_in.status, limits.in_progress) == (200, 200, 0)
 
 
-async def test_only_where_refusals_are_many_their_senders_are_made_to_rest(limits: Limits):
+async def test_senders_are_paused_only_if_refusals_are_too_many(limits: Limits):
     rested: list[float] = []
     handle = LoadShedding(limits, frozenset()).before(
         cast(Any, alive), lambda _request, seconds: rested.append(seconds)

@@ -61,7 +61,7 @@ async def test_the_server_declares_the_extension_and_lists_its_event_types(mcp):
     assert set(record["payloadSchema"]["properties"]) == {"connector_id", "entity", "record_id"}
 
 
-async def test_a_poll_without_a_cursor_begins_now_and_the_next_has_what_came_since(mcp, api, support_desk):
+async def test_a_poll_without_a_cursor_begins_now_and_the_next_has_the_events_since(mcp, api, support_desk):
     first = (await mcp("events/poll", CREATED)).result
     connectors = [(await api.connector()).record["id"] for _ in range(3)]
     part = (await mcp("events/poll", {**CREATED, "cursor": first["cursor"], "maxEvents": 2})).result
@@ -78,7 +78,7 @@ async def test_a_poll_without_a_cursor_begins_now_and_the_next_has_what_came_sin
     assert nothing["cursor"] == rest["cursor"]
 
 
-async def test_arguments_narrow_what_a_poll_has(mcp, api, cursor):
+async def test_arguments_filter_the_events_of_a_poll(mcp, api, cursor):
     first, second = await api.connector(), await api.connector()
     wanted = {**CREATED, "cursor": cursor, "arguments": {"connector_id": second.record["id"]}}
 
@@ -96,7 +96,7 @@ async def test_events_older_than_the_age_are_skipped_and_it_says_so(mcp, api, cu
     assert (len(new["events"]), new["truncated"]) == (1, False)
 
 
-async def test_a_cursor_whose_events_are_deleted_goes_on_where_the_feed_begins(front, mcp, api, cursor):
+async def test_a_cursor_of_deleted_events_continues_at_the_oldest_event(front, mcp, api, cursor):
     await api.connector()
     kept = await api.connector()
     organization_id = (await front.services.identity.organizations())[-1].id
@@ -149,14 +149,14 @@ async def test_a_client_without_the_scope_is_forbidden(front):
     assert (answer.code, answer.status) == (-32024, 200)
 
 
-async def test_another_organization_s_events_are_not_there(front, mcp, cursor):
+async def test_events_of_another_organization_are_not_shown(front, mcp, cursor):
     async with front.api() as other:
         await other.connector()
 
     assert (await mcp("events/poll", {**CREATED, "cursor": cursor})).result["events"] == []
 
 
-async def test_a_stream_begins_with_its_confirmation_and_has_events_as_they_come(mcp, api, cursor):
+async def test_a_stream_begins_with_its_confirmation_followed_by_events(mcp, api, cursor):
     before = await api.connector()
     stream = asyncio.create_task(streamed(api, mcp.url, 3, cursor=cursor))
     after = await api.connector()

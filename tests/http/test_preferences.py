@@ -12,12 +12,12 @@ from gateway.http.bodies import preferences_of
         ("wait=1", False, 1),
         ('WAIT = "1"', False, 1),
         ("respond-async; of=ours, wait=5", True, 5),
-        # the first of two counts
+        # the first of two with the same name counts
         ("wait=1, wait=2", False, 1),
         ("return=minimal", False, None),
     ],
 )
-def test_preferences_are_read_as_rfc_7240_has_them(sent, respond_async, wait):
+def test_preferences_are_read_by_the_rules_of_rfc_7240(sent, respond_async, wait):
     preferences = preferences_of(make_mocked_request("GET", "/", {"Prefer": sent}))
 
     assert (preferences.respond_async, preferences.wait) == (respond_async, wait)

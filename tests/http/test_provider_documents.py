@@ -1,4 +1,4 @@
-"""The provider's discovery document and its keys: what changes is learnt, what leads elsewhere is not followed."""
+"""The provider's discovery document and keys: changes are loaded, URLs of other hosts are refused."""
 
 import re
 from collections.abc import AsyncIterator
@@ -21,12 +21,12 @@ async def provider() -> AsyncIterator[OpenIdProvider]:
 
 @pytest.fixture
 async def front(tmp_path: Path, database_url: str, redis_url: str, provider: OpenIdProvider) -> AsyncIterator[FrontEnd]:
-    """A front end that knows nothing of the provider yet."""
+    """A front end that has not loaded the provider's documents yet."""
     async with front_end(tmp_path, database_url, redis_url, **provider.settings) as running:
         yield running
 
 
-async def test_new_keys_of_the_provider_are_learnt_and_the_old_ones_end(
+async def test_new_keys_of_the_provider_are_loaded_and_replace_the_old_ones(
     visitor: Visitor, provider: OpenIdProvider, login: str
 ):
     assert (await visitor.sign_in()).status == 303
@@ -37,7 +37,7 @@ async def test_new_keys_of_the_provider_are_learnt_and_the_old_ones_end(
     assert provider.key_requests == 2
 
 
-async def test_made_up_keys_do_not_make_the_gateway_ask_again_and_again(
+async def test_unknown_key_ids_do_not_cause_repeated_requests_to_the_provider(
     visitor: Visitor, provider: OpenIdProvider, login: str
 ):
     provider.forge = lambda claims: provider.signed(claims, kid=uuid4().hex)
@@ -59,7 +59,7 @@ async def test_made_up_keys_do_not_make_the_gateway_ask_again_and_again(
     ],
     ids=str,
 )
-async def test_a_discovery_document_that_leads_elsewhere_is_told_on_the_page(
+async def test_a_discovery_document_with_foreign_urls_is_an_error_on_the_page(
     visitor: Visitor, provider: OpenIdProvider, metadata: dict[str, Any]
 ):
     provider.metadata = metadata
@@ -70,10 +70,10 @@ async def test_a_discovery_document_that_leads_elsewhere_is_told_on_the_page(
     assert re.search(r'role="alert">[^<]*the provider', answer.body.decode())
 
 
-async def test_a_host_within_that_the_operator_did_not_name_is_never_reached(
+async def test_a_private_host_that_the_operator_did_not_name_is_never_connected_to(
     visitor: Visitor, provider: OpenIdProvider, login: str
 ):
-    """By https it may be asked for; the address is refused when the socket is made."""
+    """The https URL is valid, but the connection to the private address is refused."""
     provider.metadata = {"token_endpoint": provider.issuer.replace("http:", "https:") + "/token"}
 
     answer = await visitor.sign_in()
@@ -82,7 +82,7 @@ async def test_a_host_within_that_the_operator_did_not_name_is_never_reached(
     assert "does not answer" in answer.body.decode()
 
 
-async def test_a_provider_that_is_away_is_told_on_the_page(tmp_path: Path, database_url: str, redis_url: str):
+async def test_an_unavailable_provider_is_an_error_on_the_page(tmp_path: Path, database_url: str, redis_url: str):
     settings = {"oidc_private": True, "oidc_issuer": "http://127.0.0.1:1", "oidc_client_id": CLIENT_ID}
     async with (
         front_end(tmp_path, database_url, redis_url, **settings) as front,

@@ -1,4 +1,4 @@
-"""Signing in by an OpenID Connect provider: to the console and to let an agent's host in, and everything against it."""
+"""Sign-in at an OpenID Connect provider, to the console and to give a host access, and attacks on it."""
 
 import json
 import re
@@ -35,7 +35,7 @@ async def running() -> AsyncIterator[OpenIdProvider]:
 
 @pytest.fixture
 def provider(running: OpenIdProvider) -> OpenIdProvider:
-    """The provider, as good as new."""
+    """The provider with its default state."""
     running.reset()
     return running
 
@@ -44,7 +44,7 @@ def provider(running: OpenIdProvider) -> OpenIdProvider:
 async def front(
     tmp_path_factory: pytest.TempPathFactory, database_url: str, redis_url: str, running: OpenIdProvider
 ) -> AsyncIterator[FrontEnd]:
-    """A front end whose people sign in there."""
+    """A front end whose people sign in at the provider."""
     folder = tmp_path_factory.mktemp("front-end")
     async with front_end(folder, database_url, redis_url, **running.settings) as opened:
         yield opened
@@ -55,9 +55,7 @@ def people(front: FrontEnd) -> People:
     return People(front.services.database, front.services.identity)
 
 
-async def test_a_person_signs_in_to_the_console_and_stands_in_the_audit_log(
-    visitor: Visitor, provider: OpenIdProvider, login: str
-):
+async def test_a_person_signs_in_to_the_console_and_is_recorded(visitor: Visitor, provider: OpenIdProvider, login: str):
     landed = await visitor.sign_in(next="/console/jobs")
     page = await visitor.fetch("GET", "/console/settings")
     while b"console.sign_in" not in (audit := await visitor.fetch("GET", "/console/audit")).body:
@@ -68,7 +66,7 @@ async def test_a_person_signs_in_to_the_console_and_stands_in_the_audit_log(
     assert re.search(rf"<td>{login}</td>\s*<td>console\.sign_in</td>", audit.body.decode())
 
 
-async def test_what_the_provider_is_asked_for_is_bound_to_one_answer(
+async def test_the_request_to_the_provider_has_state_nonce_and_pkce(
     visitor: Visitor, provider: OpenIdProvider, login: str, front: FrontEnd
 ):
     await visitor.sign_in()
@@ -82,9 +80,7 @@ async def test_what_the_provider_is_asked_for_is_bound_to_one_answer(
     assert provider.token_requests[0]["code_verifier"] not in str(provider.asked)
 
 
-async def test_who_was_not_added_does_not_get_in_whatever_the_provider_says(
-    visitor: Visitor, provider: OpenIdProvider, login: str
-):
+async def test_a_person_who_was_not_added_cannot_sign_in(visitor: Visitor, provider: OpenIdProvider, login: str):
     provider.claims = {"email": "eve@example.com", "sub": "eve"}
 
     answer = await visitor.sign_in()
@@ -94,7 +90,7 @@ async def test_who_was_not_added_does_not_get_in_whatever_the_provider_says(
     assert (await visitor.fetch("GET", "/console")).status == 303
 
 
-async def test_a_login_stays_with_whom_the_provider_first_meant_by_it(
+async def test_an_email_stays_bound_to_the_first_subject_of_the_provider(
     visitor: Visitor, provider: OpenIdProvider, login: str
 ):
     first = await visitor.sign_in()
@@ -106,7 +102,7 @@ async def test_a_login_stays_with_whom_the_provider_first_meant_by_it(
     assert [each.status for each in (first, later, renamed)] == [303, 422, 303]
 
 
-async def test_a_person_who_was_removed_is_out_at_once_and_stays_out(visitor: Visitor, people: People, login: str):
+async def test_a_removed_person_loses_the_session_and_cannot_sign_in(visitor: Visitor, people: People, login: str):
     await visitor.sign_in()
 
     await people.remove(login)
@@ -182,7 +178,7 @@ async def test_a_token_that_the_provider_did_not_sign_is_refused(
     ],
     ids=str,
 )
-async def test_a_token_that_is_not_the_answer_to_our_request_is_refused(
+async def test_a_token_for_another_request_is_refused(
     visitor: Visitor, provider: OpenIdProvider, login: str, claims: dict[str, Any]
 ):
     provider.claims |= claims
@@ -193,7 +189,7 @@ async def test_a_token_that_is_not_the_answer_to_our_request_is_refused(
     assert (await visitor.fetch("GET", "/console")).status == 303
 
 
-async def test_a_token_within_what_the_protocol_and_clocks_allow_is_good(
+async def test_a_token_within_the_allowed_clock_skew_is_accepted(
     visitor: Visitor, provider: OpenIdProvider, login: str
 ):
     provider.claims |= {"aud": [CLIENT_ID], "exp": int(time.time()) - 5}
@@ -204,7 +200,7 @@ async def test_a_token_within_what_the_protocol_and_clocks_allow_is_good(
 @pytest.mark.parametrize(
     "answer", [{"iss": "https://other.example"}, {"iss": None}, {"code": None}, {"error": "access_denied"}], ids=str
 )
-async def test_an_answer_of_another_provider_or_without_a_code_asks_for_no_token(
+async def test_a_callback_of_another_issuer_or_without_a_code_requests_no_token(
     visitor: Visitor, provider: OpenIdProvider, login: str, answer: dict[str, Any]
 ):
     provider.answer = answer
@@ -213,7 +209,7 @@ async def test_an_answer_of_another_provider_or_without_a_code_asks_for_no_token
     assert provider.token_requests == []
 
 
-async def test_a_way_back_is_good_once(visitor: Visitor, provider: OpenIdProvider, login: str):
+async def test_a_callback_works_once(visitor: Visitor, provider: OpenIdProvider, login: str):
     back = await visitor.leave()
     first = await visitor.fetch("GET", back)
     session = {each.key: each.value for each in visitor.session.cookie_jar}
@@ -226,7 +222,7 @@ async def test_a_way_back_is_good_once(visitor: Visitor, provider: OpenIdProvide
     assert session["gateway-console"]
 
 
-async def test_a_way_back_leads_in_in_the_browser_that_left_only(
+async def test_a_callback_works_only_in_the_browser_that_began_the_sign_in(
     visitor: Visitor, front: FrontEnd, provider: OpenIdProvider, login: str
 ):
     back = await visitor.leave()
@@ -242,7 +238,7 @@ async def test_a_way_back_leads_in_in_the_browser_that_left_only(
     assert provider.token_requests == []
 
 
-async def test_a_state_that_nobody_began_leads_nowhere(visitor: Visitor, provider: OpenIdProvider, login: str):
+async def test_an_unknown_state_is_refused(visitor: Visitor, provider: OpenIdProvider, login: str):
     back = await visitor.leave()
 
     answer = await visitor.fetch("GET", re.sub(r"state=[^&]+", "state=made-up", back))
@@ -251,7 +247,7 @@ async def test_a_state_that_nobody_began_leads_nowhere(visitor: Visitor, provide
     assert provider.token_requests == []
 
 
-async def test_a_session_that_was_planted_before_is_worth_nothing_after(visitor: Visitor, login: str, front: FrontEnd):
+async def test_a_session_cookie_from_before_the_sign_in_is_not_used(visitor: Visitor, login: str, front: FrontEnd):
     planted = "a" * 43
     visitor.session.cookie_jar.update_cookies({"gateway-console": planted}, aiohttp.client.URL(front.base_url))
 
@@ -264,7 +260,7 @@ async def test_a_session_that_was_planted_before_is_worth_nothing_after(visitor:
 
 
 async def authorization_page(visitor: Visitor) -> str:
-    """What a host's request for access shows a person: the sealed request of the page."""
+    """The sealed request in the page of a host's authorization request."""
     query = await visitor.front.authorization_query(REDIRECT)
     page = await visitor.fetch("GET", "/oauth/authorize", params=query)
     return sealed_in(page)
@@ -276,7 +272,7 @@ def sealed_in(page: Answer) -> str:
     return found[1].decode()
 
 
-async def test_a_person_lets_an_agents_host_in(visitor: Visitor, front: FrontEnd, people: People, login: str):
+async def test_a_person_gives_an_agents_host_access(visitor: Visitor, front: FrontEnd, people: People, login: str):
     back = await visitor.leave("/oauth/authorize/provider", request=await authorization_page(visitor))
     consent = await visitor.fetch("GET", back)
 
@@ -290,7 +286,7 @@ async def test_a_person_lets_an_agents_host_in(visitor: Visitor, front: FrontEnd
     assert row.grant.client_id == next(each.client_id for each in await people.all() if each.login == login)
 
 
-async def test_workspaces_that_are_chosen_are_all_that_is_granted(visitor: Visitor, front: FrontEnd, login: str):
+async def test_only_the_chosen_workspaces_are_granted(visitor: Visitor, front: FrontEnd, login: str):
     """The page opens with the box for all workspaces ticked."""
     back = await visitor.leave("/oauth/authorize/provider", request=await authorization_page(visitor))
     consent = await visitor.fetch("GET", back)
@@ -306,7 +302,7 @@ async def test_workspaces_that_are_chosen_are_all_that_is_granted(visitor: Visit
     assert granted == ["acme"]
 
 
-async def test_a_host_that_a_wrong_secret_would_let_in_leaves_an_entry(visitor: Visitor, front: FrontEnd):
+async def test_a_wrong_secret_on_the_page_of_a_host_is_recorded(visitor: Visitor, front: FrontEnd):
     organization_id = await front.organization()
     client_id, _ = await front.client(organization_id)
     form = {"request": await authorization_page(visitor), "client_id": client_id, "client_secret": "wrong"}
@@ -319,7 +315,9 @@ async def test_a_host_that_a_wrong_secret_would_let_in_leaves_an_entry(visitor: 
     assert (entry["outcome"], entry["actor"]["id"]) == ("unauthorized", client_id)
 
 
-async def test_who_was_not_added_lets_no_host_in(visitor: Visitor, provider: OpenIdProvider, login: str):
+async def test_a_person_who_was_not_added_cannot_give_a_host_access(
+    visitor: Visitor, provider: OpenIdProvider, login: str
+):
     provider.claims = {"email": "eve@example.com", "sub": "eve"}
 
     back = await visitor.leave("/oauth/authorize/provider", request=await authorization_page(visitor))
@@ -330,8 +328,8 @@ async def test_who_was_not_added_lets_no_host_in(visitor: Visitor, provider: Ope
     assert sealed_in(page)  # from here they may try again
 
 
-async def test_a_consent_that_another_browser_began_goes_on_there_only(visitor: Visitor, front: FrontEnd, login: str):
-    """Who lures somebody onto the way back of a request of their own gets no consent from them."""
+async def test_a_consent_continues_only_in_the_browser_that_began_it(visitor: Visitor, front: FrontEnd, login: str):
+    """An attacker cannot get a person's consent by luring them to the callback of the attacker's own request."""
     back = await visitor.leave("/oauth/authorize/provider", request=await authorization_page(visitor))
 
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
@@ -343,7 +341,7 @@ async def test_a_consent_that_another_browser_began_goes_on_there_only(visitor: 
     assert b"/oauth/authorize/consent" not in answer.body
 
 
-async def test_secrets_may_be_no_way_in_for_people(
+async def test_sign_in_with_a_secret_can_be_turned_off(
     tmp_path: Path, database_url: str, redis_url: str, provider: OpenIdProvider
 ):
     async with (
@@ -364,7 +362,7 @@ async def test_secrets_may_be_no_way_in_for_people(
     assert program.status == 200
 
 
-async def test_without_a_provider_nothing_of_it_is_offered(tmp_path: Path, database_url: str, redis_url: str):
+async def test_without_a_provider_the_sign_in_pages_do_not_offer_it(tmp_path: Path, database_url: str, redis_url: str):
     async with front_end(tmp_path, database_url, redis_url) as front, aiohttp.ClientSession() as session:
         visitor = Visitor(front, session)
         page = await visitor.fetch("GET", "/console/sign-in")
@@ -375,7 +373,7 @@ async def test_without_a_provider_nothing_of_it_is_offered(tmp_path: Path, datab
     assert (left.status, back.status) == (404, 404)
 
 
-async def test_a_letter_that_only_unicode_folds_signs_in_as_nobody_else(
+async def test_letters_that_only_unicode_case_folding_equates_are_different_people(
     visitor: Visitor, provider: OpenIdProvider, people: People, front: FrontEnd
 ):
     unbound = f"kate-{uuid4().hex}@example.com"
@@ -389,7 +387,7 @@ async def test_a_letter_that_only_unicode_folds_signs_in_as_nobody_else(
 
 
 @pytest.mark.parametrize("claims", [{"sub": "u\x00"}, {"email": "a\x00@example.com"}, {"sub": ""}, {"sub": "x" * 321}])
-async def test_a_claim_that_no_table_can_hold_is_refused_and_no_bug(
+async def test_a_claim_that_postgresql_cannot_store_is_refused(
     visitor: Visitor, provider: OpenIdProvider, login: str, claims: dict[str, str]
 ):
     provider.claims = {"email": login, "sub": login, **claims}
@@ -397,7 +395,7 @@ async def test_a_claim_that_no_table_can_hold_is_refused_and_no_bug(
     assert (await visitor.sign_in()).status == 422
 
 
-async def test_strangers_who_begin_sign_ins_store_little_and_few(visitor: Visitor, front: FrontEnd):
+async def test_pending_sign_ins_are_small_and_limited_per_address(visitor: Visitor, front: FrontEnd):
     async def stored() -> tuple[int, int]:
         async with front.services.database.system() as connection:
             return await connection.fetchval(
@@ -424,5 +422,5 @@ async def test_strangers_who_begin_sign_ins_store_little_and_few(visitor: Visito
         ("preferred_username", "Ada", "Ada"),
     ],
 )  # fmt: skip
-def test_only_ascii_letters_are_the_same_in_either_case(claim: str, value: str, login: str):
+def test_only_ascii_letters_are_compared_without_case(claim: str, value: str, login: str):
     assert login_of(claim, value) == login

@@ -10,7 +10,7 @@ from tests.harness.waiting import PATIENCE
 
 
 async def logged(api: Api, **query: str) -> list[dict[str, Any]]:
-    """The requests, as soon as there is one: they are written in batches."""
+    """The requests; waits for the first, because they are written in batches."""
     async with asyncio.timeout(PATIENCE):
         while True:
             found: list[dict[str, Any]] = (await api.get("/api/v1/requests", params=query)).document()["data"]
@@ -18,7 +18,7 @@ async def logged(api: Api, **query: str) -> list[dict[str, Any]]:
                 return found
 
 
-async def test_a_call_can_be_followed_to_the_requests_that_it_sent(api: Api, support_desk: ConnectorApi):
+async def test_the_requests_of_a_call_are_found_by_its_request_id(api: Api, support_desk: ConnectorApi):
     answer = await support_desk.send("tickets", "list", {"per_page": 2})
 
     request = (await logged(api, request_id=answer.headers["X-Request-Id"]))[0]
@@ -41,11 +41,11 @@ async def test_failed_requests_are_found_by_their_status(api: Api, support_desk:
 
 
 @pytest.mark.parametrize("status", ["6xx", "abc", "99", "4xxx"])
-async def test_a_status_that_there_is_not_is_refused(api: Api, status: str):
+async def test_an_invalid_status_is_refused(api: Api, status: str):
     assert (await api.get("/api/v1/requests", params={"status": status})).status == 422
 
 
-async def test_pages_follow_each_other(api: Api, support_desk: ConnectorApi):
+async def test_requests_are_listed_in_pages(api: Api, support_desk: ConnectorApi):
     for number in (1, 2, 3):
         await support_desk.send("tickets", "get", {"ticket_id": number})
     async with asyncio.timeout(PATIENCE):

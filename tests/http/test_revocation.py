@@ -17,7 +17,7 @@ async def client(front: FrontEnd) -> tuple[str, str]:
 
 @pytest.fixture
 async def caller(front: FrontEnd, client: tuple[str, str]) -> AsyncIterator[Api]:
-    """That client with a token."""
+    """The client with a token."""
     async with Api.of(front.base_url, *client) as api:
         yield api
 
@@ -30,7 +30,7 @@ async def revoked(api: Api, **form: str) -> Answer:
     return await api.call("POST", PATH, data=form)
 
 
-async def test_a_client_ends_its_token(caller: Api, client: tuple[str, str]) -> None:
+async def test_a_client_revokes_its_token(caller: Api, client: tuple[str, str]) -> None:
     before = await caller.get(LIST)
 
     ended = await revoked(caller, token=token_of(caller), client_id=client[0], client_secret=client[1])
@@ -40,7 +40,7 @@ async def test_a_client_ends_its_token(caller: Api, client: tuple[str, str]) -> 
     assert ended.headers["Cache-Control"] == "no-store"
 
 
-async def test_a_token_that_is_unknown_has_ended_already(caller: Api, client: tuple[str, str]) -> None:
+async def test_the_revocation_of_an_unknown_token_succeeds(caller: Api, client: tuple[str, str]) -> None:
     ended = await revoked(
         caller, token="unknown", token_type_hint="refresh_token", client_id=client[0], client_secret=client[1]
     )
@@ -48,7 +48,7 @@ async def test_a_token_that_is_unknown_has_ended_already(caller: Api, client: tu
     assert ended.status == 200
 
 
-async def test_another_client_ends_nothing(api: Api, caller: Api, client: tuple[str, str]) -> None:
+async def test_another_client_cannot_revoke_the_token(api: Api, caller: Api, client: tuple[str, str]) -> None:
     await revoked(caller, token=token_of(api), client_id=client[0], client_secret=client[1])
 
     assert (await api.get(LIST)).status == 200
@@ -63,7 +63,7 @@ async def test_another_client_ends_nothing(api: Api, caller: Api, client: tuple[
         ({}, 400, "invalid_request"),
     ],
 )
-async def test_what_cannot_be_revoked_says_why_in_the_rfcs_shape(
+async def test_a_refused_revocation_has_the_format_of_the_rfc(
     front: FrontEnd, api: Api, form: dict[str, str], status: int, error: str
 ) -> None:
     answer = await api.call("POST", PATH, data=form, headers={"Content-Type": "application/x-www-form-urlencoded"})

@@ -1,4 +1,4 @@
-"""What routes declare is what happens: openness, scope, audit, methods."""
+"""Routes behave as they are declared: token, scope, audit, methods."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from tests.harness.catalog import shipped_catalog
 
 CHANGING = [route for route in ROUTES if route.method not in ("GET", "HEAD") and not route.is_open]
 CLOSED = [route for route in ROUTES if not route.is_open and not route.is_console]
-#: what tells the same to every organization
+#: routes whose response is the same for every organization
 OF_NO_ORGANIZATION = {"Discovery"}
 BY_OPERATION = {"batch", "execute", "mcp"}
 
@@ -29,7 +29,7 @@ def named(route):
 
 
 def path_of(route):
-    """The path with names that exist and ids that do not."""
+    """The path with existing names and unknown ids."""
     known = {
         "entity": "attachments",
         "kind": "support-desk",
@@ -52,12 +52,12 @@ def test_a_route_that_changes_something_has_an_audit_name(route):
 
 
 @pytest.mark.parametrize("route", CLOSED, ids=named)
-def test_a_closed_route_says_what_it_needs_unless_the_operation_decides(route):
+def test_a_closed_route_names_its_scope_unless_the_operation_determines_it(route):
     assert route.scope is not None or route.audit in BY_OPERATION or route.tag in OF_NO_ORGANIZATION
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if not route.is_page], ids=named)
-def test_a_handler_answers_the_struct_that_its_route_names(route):
+def test_a_handler_returns_the_struct_of_its_route(route):
     answered = get_type_hints(route.handler)["return"]
     structs = {each for each in (answered, *get_args(answered)) if isinstance(each, type) and issubclass(each, Struct)}
 
@@ -65,14 +65,14 @@ def test_a_handler_answers_the_struct_that_its_route_names(route):
 
 
 @pytest.mark.parametrize("route", CLOSED, ids=named)
-async def test_a_closed_route_wants_a_token(api, route):
+async def test_a_closed_route_requires_a_token(api, route):
     status, code = await status_and_code(api.session, route, {})
 
     assert (status, code) in ((401, "unauthorized"), (401, None))
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.scope and not route.is_console], ids=named)
-async def test_a_client_without_the_scope_is_refused_before_anything_is_looked_at(front, route):
+async def test_a_client_without_the_scope_is_refused_before_the_request_is_read(front, route):
     others = [scope.value for scope in Scope if scope is not route.scope]
 
     async with front.api(scopes=others) as api:
@@ -89,7 +89,7 @@ async def test_a_client_without_the_scope_is_refused_before_anything_is_looked_a
         "/api/v1/jobs/..%2F..%2F..%2Fhealthz",
     ],
 )
-async def test_a_path_that_only_decodes_to_an_open_one_wants_a_token(front, api, path):
+async def test_a_path_that_only_decodes_to_an_open_one_requires_a_token(front, api, path):
     url = aiohttp.client.URL(front.base_url + path, encoded=True)
 
     async with aiohttp.ClientSession() as session, session.get(url) as without_token:
@@ -99,7 +99,7 @@ async def test_a_path_that_only_decodes_to_an_open_one_wants_a_token(front, api,
 
 
 async def noted(api, what):
-    """The first entry of that name in the audit log, which is written in batches."""
+    """The first entry of the audit log with that name; waits, because entries are written in batches."""
     async with asyncio.timeout(10):
         while True:
             entries = (await api.get("/api/v1/audit")).json()["data"]
@@ -108,7 +108,7 @@ async def noted(api, what):
                 return found[0]
 
 
-async def test_what_was_done_to_what_is_noted_with_its_outcome(api, support_desk):
+async def test_the_audit_entry_has_action_target_and_outcome(api, support_desk):
     connector_id = support_desk.record["id"]
     workspaces = await api.get(f"/api/v1/workspaces?name_contains={support_desk.record['workspace_name']}")
     workspace_id = workspaces.json()["data"][0]["id"]
@@ -137,7 +137,7 @@ async def test_what_was_done_to_what_is_noted_with_its_outcome(api, support_desk
     } == expected
 
 
-async def test_a_refusal_for_want_of_a_scope_is_noted_too(front, api):
+async def test_a_refusal_for_a_missing_scope_is_recorded_too(front, api):
     async with front.api(await organization_of(front, api), ["read"]) as reader:
         await reader.call("DELETE", f"/api/v1/workspaces/{uuid4()}")
 
@@ -149,7 +149,7 @@ async def organization_of(front, api) -> UUID:
     return next(iter(client.organization_ids))
 
 
-async def test_a_dry_run_is_no_deed(api, support_desk):
+async def test_a_dry_run_is_not_recorded(api, support_desk):
     await support_desk.execute("tickets", "get", {"ticket_id": 1}, dry_run=True)
     await support_desk.execute("tickets", "list")
 
@@ -158,7 +158,7 @@ async def test_a_dry_run_is_no_deed(api, support_desk):
     assert "tickets.get" not in {entry["what"] for entry in entries}
 
 
-async def test_a_dry_run_needs_what_the_operation_needs(front, api, support_desk):
+async def test_a_dry_run_needs_the_scope_of_the_operation(front, api, support_desk):
     async with front.api(await organization_of(front, api), ["read"]) as reader:
         body = {"entity": "tickets", "action": "create", "params": {"ticket": {"subject": "s"}}, "dry_run": True}
         written = await reader.post(f"{support_desk.path}/execute", body)
@@ -181,7 +181,7 @@ async def test_a_dry_run_needs_what_the_operation_needs(front, api, support_desk
         ("HEAD", "/api/v1/integrations/connectors/oauth/callback", {"GET"}),
     ],
 )
-async def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_takes(api, method, path, allowed):
+async def test_an_unsupported_method_gets_a_405_with_the_supported_ones(api, method, path, allowed):
     async with api.session.request(method, path) as response:
         body = await response.read()
 
@@ -191,7 +191,7 @@ async def test_a_method_that_a_path_does_not_take_is_answered_with_those_it_take
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if "HEAD" in methods_of(route)], ids=named)
-async def test_head_says_what_get_says_without_the_body(api, route):
+async def test_head_is_get_without_the_body(api, route):
     options = {"headers": api.headers, "allow_redirects": False}
     async with api.session.get(path_of(route), **options) as response:
         got = response
@@ -201,7 +201,7 @@ async def test_head_says_what_get_says_without_the_body(api, route):
         assert response.headers.get("Content-Type") == got.headers.get("Content-Type")
 
 
-async def test_head_has_the_length_and_the_tag_of_what_get_answers(api, support_desk):
+async def test_head_has_the_length_and_the_etag_of_get(api, support_desk):
     path = f"/api/v1/jobs/{(await support_desk.submit('tickets', 'list'))['id']}"
     got, head = await api.get(path), await api.call("HEAD", path)
     unchanged = await api.call("HEAD", path, headers={"If-None-Match": head.headers["ETag"]})
@@ -210,7 +210,7 @@ async def test_head_has_the_length_and_the_tag_of_what_get_answers(api, support_
     assert [head.headers[name] for name in ("Content-Length", "ETag")] == [str(len(got.body)), got.headers["ETag"]]
 
 
-async def test_the_root_leads_a_browser_to_pages_and_tells_a_program_where_things_are(api):
+async def test_the_root_redirects_a_browser_and_gives_a_program_the_urls(api):
     browser = await api.get("/", headers={"Accept": "text/html,*/*;q=0.8"}, allow_redirects=False)
     program = await api.get("/", headers={"Accept": "*/*"})
 
@@ -221,7 +221,7 @@ async def test_the_root_leads_a_browser_to_pages_and_tells_a_program_where_thing
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/docs", "/api/v1/jobs", "/api/v1/nothing"])
-async def test_no_response_tells_the_servers_software_and_none_is_sniffed(api, path):
+async def test_every_response_has_nosniff_and_no_server_software(api, path):
     response = await api.get(path)
 
     assert "Server" not in response.headers
@@ -230,7 +230,7 @@ async def test_no_response_tells_the_servers_software_and_none_is_sniffed(api, p
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/kinds", "/docs/kinds/Support-Desk", "/docs/errors/not_found"])
-async def test_the_reference_runs_nothing_but_its_own(api, path):
+async def test_the_reference_has_a_strict_content_security_policy(api, path):
     response = await api.get(path)
 
     policy = dict(part.strip().partition(" ")[::2] for part in response.headers["Content-Security-Policy"].split(";"))
@@ -241,7 +241,7 @@ async def test_the_reference_runs_nothing_but_its_own(api, path):
     assert b"//" not in response.body.partition(b"<main")[0]
 
 
-async def test_every_error_leads_to_its_page_and_every_code_has_one(api):
+async def test_every_error_links_to_its_page_and_every_code_has_one(api):
     refused = (await api.get(f"/api/v1/jobs/{uuid4()}")).json()
     page = await api.get(refused["docs"])
 
@@ -250,7 +250,7 @@ async def test_every_error_leads_to_its_page_and_every_code_has_one(api):
     assert (await api.get("/docs/errors/nothing_like_it")).status == 404
 
 
-async def test_a_kinds_page_tells_every_param_with_its_meaning(api):
+async def test_a_kinds_page_has_every_param_with_its_description(api):
     kind = shipped_catalog().kind("support-desk")
     page = (await api.get("/docs/kinds/support-desk")).body.decode()
 
@@ -261,7 +261,7 @@ async def test_a_kinds_page_tells_every_param_with_its_meaning(api):
     assert all(f'id="{operation}"' in page for operation in kind.operations.values())
 
 
-async def test_links_do_not_follow_the_host_that_a_caller_names(api, support_desk):
+async def test_links_do_not_use_the_host_header(api, support_desk):
     job = await support_desk.submit("tickets", "list", headers={"Host": "evil.example"})
 
     assert "evil.example" not in job["url"]

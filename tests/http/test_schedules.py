@@ -1,4 +1,4 @@
-"""Schedules through the API: what is accepted, what a slot starts, and who sees what."""
+"""Schedules through the API: validation, slots, and access."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -35,7 +35,7 @@ async def schedule(api, body):
 
 @pytest.fixture
 def slot_came(sql):
-    """The schedule's next slot came so many minutes ago."""
+    """Move the schedule's next slot so many minutes into the past."""
 
     async def come(schedule, minutes=0):
         await sql(SLOT_CAME, schedule["id"], float(minutes))
@@ -82,14 +82,14 @@ async def test_a_schedule_is_created_with_its_next_three_slots(api, schedule, bo
         ({"connector_id": "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11"}, 404, None),
     ],
 )
-async def test_a_faulty_schedule_is_refused_by_the_field_at_fault(api, body, members, status, field):
+async def test_an_invalid_schedule_is_refused_with_the_field(api, body, members, status, field):
     problem = (await api.post("/api/v1/schedules", {**body, **members})).document(status)
 
     if field is not None:
         assert field in [fault["field"] for fault in problem["errors"]]
 
 
-async def test_a_change_keeps_what_it_does_not_name(api, schedule):
+async def test_a_change_keeps_the_members_that_it_leaves_out(api, schedule):
     changed = (await api.call("PATCH", url_of(schedule), json={"name": "Evenings", "cron": "0 18 * * *"})).document()
 
     assert (changed["name"], changed["cron"]) == ("Evenings", "0 18 * * *")
@@ -99,7 +99,7 @@ async def test_a_change_keeps_what_it_does_not_name(api, schedule):
     }  # fmt: skip
 
 
-async def test_a_change_of_params_is_checked_as_a_call_is(api, schedule):
+async def test_a_change_of_params_is_checked_like_a_call(api, schedule):
     refused = await api.call("PATCH", url_of(schedule), json={"params": {"sort_order": "up"}})
 
     assert refused.status == 422
@@ -113,7 +113,7 @@ async def test_a_disabled_schedule_has_no_slots_until_it_is_enabled(api, schedul
     assert enabled["next_runs"] == schedule["next_runs"]
 
 
-async def test_a_deleted_schedule_is_gone(api, schedule):
+async def test_a_deleted_schedule_is_not_found(api, schedule):
     assert (await api.call("DELETE", url_of(schedule))).status == 204
     assert (await api.get(url_of(schedule))).status == 404
 
@@ -128,7 +128,7 @@ async def test_schedules_are_listed_in_pages(api, body):
     assert second["next_cursor"] is None
 
 
-async def test_a_slot_that_came_is_one_job_with_the_labels_of_its_schedule(api, front, schedule, slot_came, runs_of):
+async def test_a_due_slot_becomes_one_job_with_the_labels_of_its_schedule(api, front, schedule, slot_came, runs_of):
     await slot_came(schedule)
 
     await front.services.due_runs.start()
@@ -142,7 +142,7 @@ async def test_a_slot_that_came_is_one_job_with_the_labels_of_its_schedule(api, 
     assert read["next_runs"] == schedule["next_runs"]
 
 
-async def test_a_slot_runs_once_however_many_workers_look(front, schedule, slot_came, runs_of):
+async def test_a_slot_runs_once_with_any_number_of_workers(front, schedule, slot_came, runs_of):
     await slot_came(schedule)
 
     await asyncio.gather(*(front.services.due_runs.start() for _ in range(8)))
@@ -150,8 +150,8 @@ async def test_a_slot_runs_once_however_many_workers_look(front, schedule, slot_
     assert len(await runs_of(schedule)) == 1
 
 
-async def test_a_slot_that_has_a_job_gets_no_other(front, schedule, slot_came, runs_of):
-    """The same slot comes again, as after a restore of the schedule from a backup."""
+async def test_a_slot_with_a_job_gets_no_second_one(front, schedule, slot_came, runs_of):
+    """The same slot is due again, as after a restore of the schedule from a backup."""
     for _ in range(2):
         await slot_came(schedule)
         await front.services.due_runs.start()
@@ -160,7 +160,7 @@ async def test_a_slot_that_has_a_job_gets_no_other(front, schedule, slot_came, r
 
 
 async def test_a_worker_that_dies_between_slot_and_job_leaves_the_slot(front, schedule, slot_came, runs_of):
-    """The transaction is broken off after the slot was moved on and before the job is accepted."""
+    """The transaction is aborted after the next slot is stored and before the job is accepted."""
     services = front.services
 
     class WorkerDied(Exception):
@@ -183,7 +183,7 @@ async def test_a_worker_that_dies_between_slot_and_job_leaves_the_slot(front, sc
 
 
 @pytest.mark.parametrize(("catch_up", "runs"), [("one", 1), ("none", 0)])
-async def test_slots_that_came_while_no_worker_ran_are_one_run_or_none(
+async def test_slots_missed_without_workers_are_one_run_or_none(
     api, front, sql, body, slot_came, runs_of, catch_up, runs
 ):
     schedule = (await api.post("/api/v1/schedules", {**body, "cron": "* * * * *", "catch_up": catch_up})).document(201)
@@ -198,9 +198,7 @@ async def test_slots_that_came_while_no_worker_ran_are_one_run_or_none(
 
 
 @pytest.mark.parametrize(("overlap", "missed"), [("skip", 1), ("queue", 0)])
-async def test_a_slot_that_comes_while_a_run_goes_on_is_skipped_or_waits(
-    api, front, sql, body, slot_came, runs_of, overlap, missed
-):
+async def test_a_slot_during_a_run_is_skipped_or_queued(api, front, sql, body, slot_came, runs_of, overlap, missed):
     schedule = (await api.post("/api/v1/schedules", {**body, "overlap": overlap})).document(201)
     await slot_came(schedule, minutes=2)
     await front.services.due_runs.start()
@@ -232,13 +230,13 @@ async def test_a_disabled_connector_pauses_its_schedules_with_the_reason(
     assert refused["code"] == "connector_not_ready"
 
 
-async def test_a_schedule_outlives_its_connector_and_says_so(api, support_desk, schedule):
+async def test_a_schedule_of_a_deleted_connector_is_paused_with_the_reason(api, support_desk, schedule):
     await api.call("DELETE", support_desk.path)
 
     assert (await api.get(url_of(schedule))).document()["paused_reason"] == "its connector was deleted"
 
 
-async def test_a_schedule_runs_at_once_when_a_caller_asks(api, schedule):
+async def test_a_schedule_runs_at_once_on_request(api, schedule):
     answer = await api.post(f"{url_of(schedule)}/run")
 
     job = answer.document(202)["job"]
@@ -247,7 +245,7 @@ async def test_a_schedule_runs_at_once_when_a_caller_asks(api, schedule):
     assert (await api.get(url_of(schedule))).document()["job_ids"] == [job["id"]]
 
 
-async def test_a_schedule_with_output_collects_a_file_and_may_cease_to(api, front, body, slot_came, sql):
+async def test_the_output_of_a_schedule_can_be_set_and_removed(api, front, body, slot_came, sql):
     output = {"output": {"file": "csv"}, "select_fields": ["id"]}
     schedule = (await api.post("/api/v1/schedules", {**body, **output})).document(201)
     await slot_came(schedule)
@@ -260,7 +258,7 @@ async def test_a_schedule_with_output_collects_a_file_and_may_cease_to(api, fron
     assert changed["output"] is None
 
 
-async def test_another_organization_sees_no_schedule(front, schedule):
+async def test_another_organizations_schedule_is_not_found(front, schedule):
     async with front.api() as other:
         for method, path in [("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/run")]:
             sent = {"json": {"name": "theirs"}} if method == "PATCH" else {}
@@ -275,7 +273,7 @@ async def organization_id(schedule, sql):
     return row["organization_id"]
 
 
-async def test_a_client_of_other_workspaces_sees_neither_schedule_nor_connector(front, schedule, organization_id):
+async def test_a_client_of_other_workspaces_finds_neither_schedule_nor_connector(front, schedule, organization_id):
     client = Client(
         uuid4(),
         "test",
@@ -298,7 +296,7 @@ async def test_a_client_of_other_workspaces_sees_neither_schedule_nor_connector(
             await refused
 
 
-async def test_a_reader_may_look_and_change_nothing(front, schedule, organization_id, body):
+async def test_a_client_with_the_scope_read_can_read_but_not_change_schedules(front, schedule, organization_id, body):
     async with front.api(organization_id, ["read"]) as reader:
         assert (await reader.get(url_of(schedule))).status == 200
         assert (await reader.post("/api/v1/schedules", body)).status == 403
@@ -306,7 +304,7 @@ async def test_a_reader_may_look_and_change_nothing(front, schedule, organizatio
         assert (await reader.post(f"{url_of(schedule)}/run")).status == 403
 
 
-async def test_who_made_changed_and_ran_a_schedule_is_on_record(api, front, schedule, slot_came):
+async def test_creation_change_and_run_of_a_schedule_are_recorded(api, front, schedule, slot_came):
     await api.call("PATCH", url_of(schedule), json={"name": "Evenings"})
     await slot_came(schedule)
     await front.services.due_runs.start()

@@ -1,4 +1,4 @@
-"""Room in a front end: nobody takes all of it."""
+"""Slots of a front end: no holder takes all of them."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ PER_CALLER = 50
 
 
 def taken(slots: FairSlots, holder: str) -> int:
-    """How many slots the holder gets when it takes all that it can."""
+    """The number of slots that a holder gets if it takes all it can."""
     for number in range(10_000):
         try:
             slots.acquire(holder)
@@ -31,7 +31,7 @@ def test_each_holder_gets_half_of_what_the_others_leave(total: int, shares: list
     assert [taken(slots, f"holder {number}") for number in range(len(shares))] == shares
 
 
-def test_a_place_that_is_given_back_is_free_again_and_its_holder_forgotten():
+def test_a_released_slot_is_free_again():
     slots = FairSlots(2, "test", "tests", retry_after=7)
     slot = slots.acquire("a")
     with pytest.raises(Unavailable) as refused:
@@ -52,7 +52,7 @@ async def small(tmp_path_factory, database_url, redis_url):
 
 
 async def half_bodies(front, path: bytes, headers: bytes, count: int) -> list[asyncio.StreamWriter]:
-    """Requests whose bodies do not come."""
+    """Open requests whose bodies are not sent."""
     writers = []
     for _ in range(count):
         _, writer = await asyncio.open_connection("127.0.0.1", int(front.base_url.rpartition(":")[2]))
@@ -62,14 +62,14 @@ async def half_bodies(front, path: bytes, headers: bytes, count: int) -> list[as
 
 
 async def until_refused(call) -> int:
-    """The status once it is no longer 200, 401 or 422: requests on their way are counted when they arrive."""
+    """The status once it is no longer 200, 401 or 422, because requests are counted only when they arrive."""
     async with asyncio.timeout(10):
         while (status := (await call()).status) < 500:
             pass
     return status
 
 
-async def test_half_bodies_of_strangers_leave_room_for_callers(small):
+async def test_incomplete_requests_without_a_token_leave_slots_for_callers(small):
     form = b"Content-Type: application/x-www-form-urlencoded\r\n"
     async with small.api() as api:
         writers = await half_bodies(small, b"/oauth/token", form, 20)
@@ -81,7 +81,7 @@ async def test_half_bodies_of_strangers_leave_room_for_callers(small):
     assert (stranger, caller.status) == (503, 200)
 
 
-async def test_one_organizations_requests_leave_room_for_anothers(small):
+async def test_the_requests_of_one_organization_leave_slots_for_others(small):
     async with small.api() as greedy, small.api() as other:
         token = f"Authorization: {greedy.headers['Authorization']}\r\n".encode()
         writers = await half_bodies(small, b"/api/v1/integrations/connectors", token, 60)

@@ -1,4 +1,4 @@
-"""Connections that have reached the system, but not yet the process, when it stops listening."""
+"""Connections in the backlog of the listening socket when the process stops listening."""
 
 import asyncio
 import socket
@@ -16,7 +16,7 @@ async def hello(_request: web.Request) -> web.Response:
     return web.Response(text="hello")
 
 
-async def test_connections_that_wait_to_be_taken_are_answered_and_later_ones_refused():
+async def test_connections_in_the_backlog_are_answered_and_later_ones_refused():
     app = web.Application()
     app.router.add_get("/", hello)
     runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=1)

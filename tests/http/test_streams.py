@@ -1,4 +1,4 @@
-"""A response that has begun is aborted by an error: no second head is written into any stream."""
+"""An error aborts a response that has begun; no second head is written into the stream."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ ERRORS = {
 
 
 async def stream(request: web.Request) -> web.StreamResponse:
-    """A stream that fails after its first bytes, or before them, with the error that its query names."""
+    """A stream that fails after or before its first bytes with the error named in its query."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     if "length" in request.query:
         response.content_length = 1000
@@ -54,7 +54,7 @@ async def broken_off(front: FrontEnd, api: Api, query: str, version: str = "1.1"
 
 @pytest.mark.parametrize("length", ["", "&length"])
 @pytest.mark.parametrize("error", ERRORS)
-async def test_an_error_in_a_stream_ends_the_connection_without_a_second_head(front, api, error, length):
+async def test_an_error_in_a_stream_aborts_the_connection_without_a_second_head(front, api, error, length):
     data, _ = await broken_off(front, api, f"error={error}{length}")
 
     assert data.count(STATUS_LINE) == 1
@@ -72,7 +72,7 @@ async def test_an_error_right_after_the_head_is_no_complete_response(front, api,
 
 
 @pytest.mark.parametrize("error", ERRORS)
-async def test_a_reader_of_http_1_0_sees_that_the_body_is_not_complete(front, api, error):
+async def test_an_aborted_http_1_0_response_is_reset(front, api, error):
     data, is_reset = await broken_off(front, api, f"error={error}", "1.0")
 
     assert data.count(STATUS_LINE) <= 1
@@ -80,7 +80,7 @@ async def test_a_reader_of_http_1_0_sees_that_the_body_is_not_complete(front, ap
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.0"])
-async def test_a_download_that_is_cut_short_has_one_head_and_no_end(front, api, version):
+async def test_a_truncated_download_has_one_head_and_no_end(front, api, version):
     connector = await api.connector()
     path = f"{connector.path}/download/attachments?attachment_id=1"
     async with faults(front.sandbox_url, path_prefix="/attachments/") as fault, asyncio.timeout(PATIENCE):

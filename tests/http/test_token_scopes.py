@@ -15,7 +15,7 @@ async def granted(front: FrontEnd, api: Api, scope: str) -> Answer:
 @pytest.mark.parametrize(
     ("asked", "has"), [("read", "read"), ("write  read write", "read write"), ("", "read write"), (" ", "read write")]
 )
-async def test_a_token_has_the_scopes_that_its_client_asks_for(front: FrontEnd, api: Api, asked: str, has: str) -> None:
+async def test_a_token_has_the_requested_scopes(front: FrontEnd, api: Api, asked: str, has: str) -> None:
     assert (await granted(front, api, asked)).document()["scope"] == has
 
 
@@ -26,7 +26,7 @@ async def test_a_scope_that_the_client_does_not_have_is_refused(front: FrontEnd,
     assert (refused.status, refused.json()["error"]) == (400, "invalid_scope")
 
 
-async def test_a_token_without_a_scope_is_refused_where_it_is_needed(front: FrontEnd, api: Api) -> None:
+async def test_a_token_without_the_needed_scope_is_refused(front: FrontEnd, api: Api) -> None:
     token = (await granted(front, api, "read")).document()["access_token"]
     headers = {"Authorization": f"Bearer {token}"}
 

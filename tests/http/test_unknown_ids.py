@@ -1,4 +1,4 @@
-"""A name in place of an id is a 404 that names the nearest of what the caller may list, and nothing of others."""
+"""A name in place of an id is a 404 with the nearest names that the caller may list."""
 
 import pytest
 
@@ -8,7 +8,7 @@ CONNECTORS = "/api/v1/integrations/connectors"
 
 
 async def detail_of(api, method: str, path: str, body=None) -> str:
-    """The text of a 404."""
+    """The detail of a 404."""
     answer = await api.call(method, path, json=body)
     problem = answer.document(404)
     assert (problem["code"], problem["message"]) == ("not_found", problem["detail"])
@@ -27,7 +27,7 @@ async def test_a_misspelt_kind_application_or_name_finds_the_connector(api, name
     )
 
 
-async def test_a_call_of_a_connector_by_its_name_is_told_its_id(api):
+async def test_the_error_of_a_call_with_a_connectors_name_has_its_id(api):
     desk = await api.connector(name="Help desk")
     body = {"entity": "tickets", "action": "list"}
 
@@ -48,7 +48,7 @@ async def test_a_call_of_a_connector_by_its_name_is_told_its_id(api):
         ("DELETE", "/api/v1/grants/x", "grant", "/api/v1/grants"),
     ],
 )
-async def test_where_nothing_is_near_the_answer_says_how_to_list(api, method, path, word, listed):
+async def test_without_a_near_name_the_error_says_how_to_list(api, method, path, word, listed):
     await api.connector()
 
     said = await detail_of(api, method, path)
@@ -57,7 +57,7 @@ async def test_where_nothing_is_near_the_answer_says_how_to_list(api, method, pa
     assert "did you mean" not in said
 
 
-async def test_workspaces_schedules_webhooks_clients_and_jobs_are_found_too(api):
+async def test_names_of_workspaces_schedules_webhooks_clients_and_jobs_are_suggested_too(api):
     desk = await api.connector(workspace_name="acme")
     definition = {"name": "Mornings", "connector_id": desk.record["id"], "entity": "tickets", "action": "list"}
     schedule = (await api.post("/api/v1/schedules", {**definition, "cron": "@daily"})).document(201)
@@ -74,7 +74,7 @@ async def test_workspaces_schedules_webhooks_clients_and_jobs_are_found_too(api)
     assert f"({job['id']})?" in await detail_of(api, "GET", f"/api/v1/jobs/{job['id'][:8].upper()}")
 
 
-async def test_names_of_another_organization_stay_with_it(front, api):
+async def test_names_of_another_organization_are_not_suggested(front, api):
     await api.connector(name="Help desk")
     async with front.api() as stranger:
         said = await detail_of(stranger, "GET", f"{CONNECTORS}/Help desk")
@@ -84,7 +84,7 @@ async def test_names_of_another_organization_stay_with_it(front, api):
     )
 
 
-async def test_a_client_that_may_not_list_is_told_no_names(front):
+async def test_a_client_that_may_not_list_gets_no_names(front):
     organization_id = await front.organization()
     async with front.api(organization_id) as whole, front.api(organization_id, ["write"]) as writer:
         await whole.connector(name="Help desk")
@@ -93,7 +93,7 @@ async def test_a_client_that_may_not_list_is_told_no_names(front):
     assert said == "there is no connector 'Help desk'; ids are UUIDs"
 
 
-async def test_a_page_of_the_console_names_the_nearest_in_words_for_people(front):
+async def test_a_page_of_the_console_suggests_the_nearest_without_api_paths(front):
     organization_id = await front.organization()
     async with (
         front.api(organization_id) as api,

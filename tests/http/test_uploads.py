@@ -1,4 +1,4 @@
-"""Files of callers over HTTP: the answer is that of execute, what cannot be sent is refused, and all is on record."""
+"""Uploads over HTTP, in one request and resumed: responses, refusals and audit."""
 
 import asyncio
 import hashlib
@@ -37,7 +37,7 @@ def path_of(connector: ConnectorApi) -> str:
     return f"{connector.path}/upload/issue_attachments"
 
 
-async def test_a_file_is_uploaded_and_on_record(api, tracker):
+async def test_a_file_is_uploaded_and_recorded(api, tracker):
     headers = {"Content-Type": "text/plain"}
 
     response = await api.call("POST", path_of(tracker), params=FILE, data=b"hello", headers=headers)
@@ -48,7 +48,7 @@ async def test_a_file_is_uploaded_and_on_record(api, tracker):
     assert (await noted(api, "issue_attachments.create"))["outcome"] == "succeeded"
 
 
-async def test_our_client_uploads_a_file_of_the_disk(front, tmp_path):
+async def test_the_python_client_uploads_a_file(front, tmp_path):
     file = tmp_path / "report.csv"
     file.write_bytes(b"a,b\n" * 100_000)
 
@@ -75,7 +75,7 @@ async def _unsized() -> AsyncIterator[bytes]:
         ({"params": {**FILE, "file": "aGk="}}, 422, "leave it out of the query"),
     ],
 )
-async def test_what_cannot_be_sent_is_refused(api, tracker, options, status, message):
+async def test_an_invalid_upload_is_refused(api, tracker, options, status, message):
     data = options.pop("data", None)
     options = {"params": FILE, **options}
 
@@ -93,7 +93,7 @@ async def test_an_entity_that_takes_no_file_refuses_it(api, tracker, entity):
     assert response.json()["code"] in ("invalid_params", "unknown_action", "unknown_entity")
 
 
-async def test_a_file_beyond_the_limit_is_refused_before_it_comes(api, tracker):
+async def test_a_file_beyond_the_limit_is_refused_before_it_is_read(api, tracker):
     headers = {"Content-Length": str((1 << 30) + 1)}
 
     response = await api.call("POST", path_of(tracker), params=FILE, data=_unsized(), headers=headers)
@@ -129,7 +129,7 @@ async def sent(api: Api, path: str, offset: int, content: bytes, *, complete: st
 
 
 async def cut_off(front: FrontEnd, api: Api, method: str, path: str, headers: dict[str, str], content: bytes) -> bytes:
-    """Send the head of a request and some of its body, and break the connection; what was answered until then."""
+    """Send the head of a request and some of its body, and close the connection; returns the response until then."""
     host, port = URL(front.base_url).host, URL(front.base_url).port
     reader, writer = await asyncio.open_connection(host, port)
     lines = {"Host": f"{host}:{port}", **api.headers, **headers}
@@ -142,14 +142,14 @@ async def cut_off(front: FrontEnd, api: Api, method: str, path: str, headers: di
 
 
 async def standing_at(api: Api, path: str, offset: int) -> Answer:
-    """The upload, once the application has so many bytes of it."""
+    """The upload, once the application has stored so many bytes."""
     async with asyncio.timeout(10):
         while (state := (await api.get(path))).json()["offset"] != offset:
             pass
     return state
 
 
-async def test_an_upload_whose_callers_connection_broke_is_resumed(front, api, drive):
+async def test_an_upload_is_resumed_after_a_broken_connection(front, api, drive):
     path = await begun(drive)
     headers = {**PART, "Upload-Offset": "0", "Upload-Complete": "?1", "Content-Length": str(len(CONTENT))}
     await cut_off(front, api, "PATCH", path, headers, CONTENT[: 3 << 20])
@@ -166,7 +166,7 @@ async def test_an_upload_whose_callers_connection_broke_is_resumed(front, api, d
     assert answered.json()["result"]["name"] == "film.bin"
 
 
-async def test_an_upload_in_one_request_tells_its_address_before_the_file_is_read(front, api, drive):
+async def test_an_upload_in_one_request_sends_its_location_before_the_file_is_read(front, api, drive):
     query = urlencode(UPLOAD)
     headers = {"Upload-Complete": "?1", "Content-Length": str(len(CONTENT))}
 
@@ -182,7 +182,7 @@ async def test_an_upload_in_one_request_tells_its_address_before_the_file_is_rea
 
 
 @pytest.mark.parametrize("content", [CONTENT, b""])
-async def test_an_upload_in_one_request_ends_with_the_answer(api, drive, content):
+async def test_an_upload_in_one_request_returns_the_answer(api, drive, content):
     path = f"{drive.path}/upload/files_upload"
 
     answered = await api.call("POST", path, params=UPLOAD, data=BytesIO(content), headers={"Upload-Complete": "?1"})
@@ -191,7 +191,7 @@ async def test_an_upload_in_one_request_ends_with_the_answer(api, drive, content
     assert answered.json()["result"]["sha256Checksum"] == hashlib.sha256(content).hexdigest()
 
 
-async def test_an_upload_that_cannot_be_resumed_goes_in_pieces_too(front, api, drive):
+async def test_an_upload_without_resumption_is_sent_in_pieces_too(front, api, drive):
     answered = await api.call("POST", f"{drive.path}/upload/files_upload", params=UPLOAD, data=BytesIO(CONTENT))
 
     sent_on = [each for each in await received_requests(front.sandbox_url) if each["kind"] == "google-drive"]
@@ -199,7 +199,7 @@ async def test_an_upload_that_cannot_be_resumed_goes_in_pieces_too(front, api, d
     assert [each["method"] for each in sent_on][-4:] == ["POST", "PUT", "PUT", "PUT"]
 
 
-async def test_a_wrong_offset_stops_no_other_request(front):
+async def test_a_wrong_offset_does_not_stop_another_request(front):
     organization_id, store = await front.organization(), front.services.uploads.store
     async with front.api(organization_id) as api:
         drive = await api.connector("google-drive", DRIVE)
@@ -212,7 +212,7 @@ async def test_a_wrong_offset_stops_no_other_request(front):
     await store.ensure_held(upload, fence)
 
 
-async def test_a_file_comes_in_parts(api, drive):
+async def test_a_file_is_sent_in_parts(api, drive):
     path = await begun(drive)
 
     first = await sent(api, path, 0, CONTENT[: 1 << 20], complete="?0")
@@ -249,7 +249,7 @@ def _executed() -> float:
     return sum(sample.value for sample in family.samples if "files_upload" in sample.labels.values())
 
 
-async def test_the_answer_stays_where_the_response_to_the_last_byte_was_lost(front, api, drive):
+async def test_the_answer_is_kept_if_the_last_response_is_lost(front, api, drive):
     path = await begun(drive)
     headers = {**PART, "Upload-Offset": "0", "Upload-Complete": "?1", "Content-Length": str(len(CONTENT))}
     await cut_off(front, api, "PATCH", path, headers, CONTENT)
@@ -262,7 +262,7 @@ async def test_the_answer_stays_where_the_response_to_the_last_byte_was_lost(fro
 
 @pytest.mark.usefixtures("skipped_pauses")
 @pytest.mark.parametrize("trouble", [{"truncate_after_bytes": 0}, {"status": 503}, {"reset": True}])
-async def test_an_application_that_breaks_in_the_middle_is_asked_where_it_stands(front, api, drive, trouble):
+async def test_the_offset_is_read_from_an_application_that_failed_within_a_piece(front, api, drive, trouble):
     path = await begun(drive)
     assert (await sent(api, path, 0, CONTENT[:PIECE], complete="?0")).status == 204
 
@@ -274,7 +274,7 @@ async def test_an_application_that_breaks_in_the_middle_is_asked_where_it_stands
 
 
 @pytest.mark.usefixtures("skipped_pauses")
-async def test_an_application_that_is_away_leaves_the_upload_where_it_stood(front, api, drive):
+async def test_an_unavailable_application_leaves_the_upload_at_its_offset(front, api, drive):
     path = await begun(drive)
     async with fault(front.sandbox_url, kind="google-drive", method="PUT", status=503):
         failed = await sent(api, path, 0, CONTENT)
@@ -285,7 +285,7 @@ async def test_an_application_that_is_away_leaves_the_upload_where_it_stood(fron
     assert answered.json()["result"]["sha256Checksum"] == HASH
 
 
-async def test_another_organization_and_another_connector_have_no_such_upload(front, api, drive):
+async def test_an_upload_is_not_found_by_another_organization_or_connector(front, api, drive):
     path = await begun(drive)
     other = await api.connector("google-drive", DRIVE)
     upload_id = path.rsplit("/", 1)[1]
@@ -301,7 +301,7 @@ async def test_another_organization_and_another_connector_have_no_such_upload(fr
     assert [answer.status for answer in answers] == [404] * 4
 
 
-async def test_a_caller_without_the_scope_learns_nothing_of_an_upload(front):
+async def test_a_caller_without_the_scope_cannot_read_an_upload(front):
     organization_id = await front.organization()
     async with front.api(organization_id) as writer, front.api(organization_id, [Scope.READ]) as reader:
         path = await begun(await writer.connector("google-drive", DRIVE))
@@ -349,7 +349,7 @@ async def test_the_session_and_the_params_are_sealed(front, drive):
     assert "film.bin" not in told
 
 
-async def test_of_two_requests_at_a_time_the_later_one_continues(front):
+async def test_of_two_concurrent_requests_the_later_one_continues(front):
     organization_id, store = await front.organization(), front.services.uploads.store
     async with front.api(organization_id) as api:
         drive = await api.connector("google-drive", DRIVE)
@@ -373,7 +373,7 @@ async def test_of_two_requests_at_a_time_the_later_one_continues(front):
         ({"Upload-Complete": "?0", "Upload-Length": str((1 << 30) + 1)}, 413, "GATEWAY_MAX_UPLOAD_BYTES"),
     ],
 )
-async def test_an_upload_that_cannot_begin_says_how_to(api, drive, headers, status, message):
+async def test_the_error_of_an_upload_that_cannot_begin_says_how_to_fix_it(api, drive, headers, status, message):
     response = await api.call("POST", f"{drive.path}/upload/files_upload", params=UPLOAD, headers=headers, data=b"x")
 
     assert response.status == status
@@ -391,7 +391,7 @@ async def test_an_upload_that_cannot_begin_says_how_to(api, drive, headers, stat
         ({"Upload-Offset": "0", "Upload-Complete": "?1", "Content-Type": "text/plain"}, 9, 400, "partial-upload"),
     ],
 )
-async def test_a_part_that_does_not_fit_says_why(api, drive, headers, size, status, message):
+async def test_the_error_of_an_invalid_part_says_why(api, drive, headers, size, status, message):
     path = await begun(drive)
 
     response = await api.call("PATCH", path, headers={**PART, **headers}, data=bytes(size))
@@ -406,7 +406,7 @@ async def test_a_mismatch_names_the_offset_in_a_header(api, drive):
     assert response.json()["expected_offset"] == 0
 
 
-async def test_an_application_without_sessions_says_so(api, tracker):
+async def test_an_application_without_sessions_is_not_resumable(api, tracker):
     headers = {"Upload-Complete": "?0", "Upload-Length": "9"}
 
     response = await api.call("POST", path_of(tracker), params=FILE, headers=headers)
@@ -415,7 +415,7 @@ async def test_an_application_without_sessions_says_so(api, tracker):
     assert "leave out Upload-Complete" in response.json()["detail"]
 
 
-async def test_our_client_resumes_after_its_connection_broke(front, tmp_path):
+async def test_the_python_client_resumes_after_a_broken_connection(front, tmp_path):
     file = tmp_path / "film.bin"
     file.write_bytes(CONTENT)
 
@@ -431,7 +431,7 @@ async def test_our_client_resumes_after_its_connection_broke(front, tmp_path):
     assert answer.result["sha256Checksum"] == HASH
 
 
-async def test_our_client_sends_a_large_file_at_once_where_the_application_has_no_sessions(front, tmp_path):
+async def test_the_python_client_sends_a_large_file_in_one_request_if_the_application_has_no_sessions(front, tmp_path):
     file = tmp_path / "film.bin"
     file.write_bytes(CONTENT)
 

@@ -1,4 +1,4 @@
-"""GET /api/v1/usage: what was called over time."""
+"""GET /api/v1/usage: calls over time, and the work in progress."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,7 +28,7 @@ async def test_calls_and_errors_are_counted_with_their_duration(api: Api):
     assert len(points) in (61, 62)
 
 
-async def test_work_in_progress_is_that_of_the_own_organization_alone(api: Api, front: FrontEnd):
+async def test_work_in_progress_is_that_of_the_callers_organization(api: Api, front: FrontEnd):
     connector = await api.connector()
     await connector.submit("tickets", "list")
 
@@ -42,11 +42,11 @@ async def test_work_in_progress_is_that_of_the_own_organization_alone(api: Api, 
 
 
 @pytest.mark.parametrize("query", ["step=5", "step=10&since=2020-01-01T00:00:00Z", "since=yesterday"])
-async def test_a_span_that_cannot_be_is_refused(api: Api, query: str):
+async def test_an_invalid_span_is_refused(api: Api, query: str):
     assert (await api.get(f"/api/v1/usage?{query}")).status == 422
 
 
-async def test_a_step_of_a_day_over_a_month_is_few_points(api: Api):
+async def test_a_month_in_steps_of_a_day_is_within_the_limit_of_points(api: Api):
     since = (datetime.now(UTC) - timedelta(days=30)).isoformat().replace("+00:00", "Z")
 
     answer = await api.get(f"/api/v1/usage?step=86400&since={since}")

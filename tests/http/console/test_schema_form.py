@@ -1,4 +1,4 @@
-"""Params as form fields and back."""
+"""Params as fields of a form, and the params of a filled-in form."""
 
 import pytest
 
@@ -18,7 +18,7 @@ SCHEMA = {
 }
 
 
-def test_required_fields_come_first_with_what_is_wrong_beside_them():
+def test_required_fields_come_first_and_have_their_errors():
     fields = fields_of(SCHEMA, {"id": 5}, [FieldError("/params/id", "id", "minimum", "id is 5; at least 6")])
 
     assert [field["label"] for field in fields] == ["id", "note", "open", "order", "ids", "filter"]
@@ -26,7 +26,7 @@ def test_required_fields_come_first_with_what_is_wrong_beside_them():
     assert [field["control"] for field in fields] == ["number", "text", "select", "select", "json", "json"]
 
 
-def test_what_was_typed_is_shown_again_right_or_wrong():
+def test_typed_values_are_shown_again_whether_valid_or_not():
     fields = fields_of(SCHEMA, {}, (), {"p.id": "five", "p.ids": "[1,", "p.note": "n"})
 
     assert [field["value"] for field in fields] == ["five", "n", "", "", "[1,", ""]
@@ -51,7 +51,7 @@ def test_an_empty_field_is_no_param():
     assert params_of(SCHEMA, {"p.note": " ", "p.id": ""}) == {}
 
 
-def test_all_that_cannot_be_read_is_told_at_once():
+def test_all_invalid_fields_are_reported_at_once():
     with pytest.raises(InvalidParams) as refused:
         params_of(SCHEMA, {"p.id": "five", "p.ids": "1,"})
 

@@ -1,4 +1,4 @@
-"""Webhooks in the console: what was delivered, and each of the page's forms."""
+"""Webhooks in the console: deliveries, and the forms of the page."""
 
 import re
 
@@ -37,7 +37,7 @@ async def browser(front, organization_id):
 
 @pytest.fixture
 async def webhook(api, receiver, request):
-    """A webhook for connectors, whose receiver has a path of the test's own."""
+    """A webhook for connectors, whose receiver has a path for this test."""
     path = f"/{request.node.name}"
     created = (await api.post("/api/v1/webhooks", {"url": receiver.url + path, "types": ["connector.*"]})).document(201)
     receiver.secrets[path] = created["secret"]
@@ -91,7 +91,7 @@ async def test_a_test_event_shows_what_the_receiver_answered(browser, webhook, r
     assert 'role="alert"' not in taken
 
 
-async def test_a_paused_webhook_gets_nothing_until_it_is_enabled(browser, api, webhook, receiver, deliveries):
+async def test_a_paused_webhook_receives_nothing_until_it_is_enabled(browser, api, webhook, receiver, deliveries):
     await sent(browser, webhook, status="disabled")
     paused, overview = await shown(browser, webhook), (await browser.get("/console")).body.decode()
     await api.connector()
@@ -116,7 +116,7 @@ async def test_a_new_secret_is_shown_once_and_signs(browser, webhook, receiver):
     assert receiver.received[webhook["path"]][0]["type"] == "webhook.test"
 
 
-async def test_a_deleted_webhook_is_gone(browser, webhook):
+async def test_a_deleted_webhook_is_not_found(browser, webhook):
     listed = (await browser.get(PAGE)).body.decode()
     await sent(browser, webhook, "/delete")
 

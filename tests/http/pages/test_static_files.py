@@ -1,4 +1,4 @@
-"""What pages load: little of it, from here, and what others wrote as they published it."""
+"""Static files of pages: small, and vendored files unchanged."""
 
 import re
 from hashlib import sha256
@@ -15,7 +15,7 @@ def test_all_scripts_together_are_small():
     assert sum(scripts.values()) <= 60 << 10
 
 
-def test_the_scripts_of_others_are_as_published():
+def test_vendored_scripts_are_unchanged():
     rows = re.findall(r"\| `([^`]+)` \|.*\| `(\w{64})` \|", (VENDOR / "README.md").read_text("utf-8"))
 
     assert {name for name, _ in rows} == {entry.name for entry in VENDOR.iterdir() if ".min." in entry.name}

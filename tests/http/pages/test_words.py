@@ -1,4 +1,4 @@
-"""Times, names and sizes as pages show them."""
+"""Times, names and sizes for pages."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -43,7 +43,7 @@ def test_the_exact_time_is_in_utc():
         ("", "?"),
     ],
 )
-def test_letters_stand_for_an_application(name: str, mark: str):
+def test_an_application_has_a_mark_of_two_letters(name: str, mark: str):
     assert letters(name) == mark
     assert 0 <= color_of(name) < 8
 
