@@ -1,1 +1,1 @@
-"""OpenAPI documents as kinds: read, corrected by an overlay, mapped to specs, written as YAML, compared."""
+"""Imports OpenAPI documents as kinds: reads, corrects with overlays, maps to specs, writes as YAML, compares."""

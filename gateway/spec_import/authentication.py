@@ -1,4 +1,4 @@
-"""Security schemes as authentication methods: pure."""
+"""Maps security schemes to authentication methods: pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class Authentication:
         elif all(scheme.get("type") == "apiKey" or _is_bearer(scheme) for scheme in schemes.values()):
             self._add_keys("_and_".join(map(identifier, needed)), schemes)
         else:
-            self._say(Confidence.NEEDS_PERSON, "schemes that are needed together", " and ".join(needed))
+            self._report(Confidence.NEEDS_PERSON, "security schemes that must be combined", " and ".join(needed))
 
     def _add_one(self, name: str, scheme: Node, scopes: Sequence[str]) -> None:
         kind, title = scheme.get("type"), plain(scheme.get("description"), 120)
@@ -53,7 +53,7 @@ class Authentication:
         elif kind == "oauth2":
             self._add_oauth(name, scheme, scopes)
         else:
-            self._say(Confidence.NEEDS_PERSON, f"the security scheme {kind} is not mapped", name)
+            self._report(Confidence.NEEDS_PERSON, f"the security scheme {kind} is not mapped", name)
 
     def _add_keys(self, name: str, schemes: Mapping[str, Node]) -> None:
         headers, query, credentials = {}, {}, {}
@@ -72,7 +72,7 @@ class Authentication:
             else:
                 prefix = key_prefix(scheme)
                 if prefix:
-                    self._say(
+                    self._report(
                         Confidence.GUESSED, "the prefix of a key comes from its description", f"{wire}: {prefix}…"
                     )
                 headers[wire] = f"{prefix}{{{field}}}"
@@ -84,8 +84,8 @@ class Authentication:
     def _add_oauth(self, name: str, scheme: Node, scopes: Sequence[str]) -> None:
         flows = node_of(scheme.get("flows"))
         for unmapped in (flow for flow in flows if flow not in _GRANTS):
-            self._say(
-                Confidence.GUESSED, "an OAuth flow that is not offered any more is left out", f"{name}: {unmapped}"
+            self._report(
+                Confidence.GUESSED, "an OAuth flow that the gateway does not support is left out", f"{name}: {unmapped}"
             )
         for flow in _GRANTS:
             details = node_of(flows.get(flow))
@@ -93,7 +93,7 @@ class Authentication:
                 continue
             endpoints = self._endpoints(details, scopes)
             if self.oauth is not None and self.oauth["token_url"] != endpoints["token_url"]:
-                self._say(
+                self._report(
                     Confidence.NEEDS_PERSON, "a kind has one OAuth server; this one is left out", f"{name}: {flow}"
                 )
                 continue
@@ -109,7 +109,9 @@ class Authentication:
         wanted = [scope for scope in offered if scope in scopes] or offered
         if wanted:
             found["scopes"] = wanted
-            self._say(Confidence.GUESSED, "the requested scopes", f"{len(wanted)}: leave out what you do not need")
+            self._report(
+                Confidence.GUESSED, "the requested scopes", f"{len(wanted)}: remove those that you do not need"
+            )
         return found
 
     def _url(self, url: object) -> str:
@@ -117,24 +119,24 @@ class Authentication:
         return joined.replace("http://", "https://", 1) if joined.startswith("http://") else joined
 
     def _assume_bearer(self) -> None:
-        self._say(Confidence.NEEDS_PERSON, "the document has no security scheme; a bearer token is assumed")
+        self._report(Confidence.NEEDS_PERSON, "the document has no security scheme; a bearer token is assumed")
         self.methods["token"] = bearer("")
 
-    def _say(self, confidence: Confidence, reason: str, detail: str = "") -> None:
+    def _report(self, confidence: Confidence, reason: str, detail: str = "") -> None:
         finding = Finding(confidence, _PLACE, reason, detail, "authentication")
         if finding not in self.findings:
             self.findings.append(finding)
 
     @property
     def hosts(self) -> list[str]:
-        """Hosts that see credentials besides those of the servers."""
+        """Hosts that receive credentials, in addition to those of the servers."""
         return [host] if self.oauth and (host := urlsplit(self.oauth["token_url"]).hostname) else []
 
 
 def _requirements(
     document: Document, operations: Sequence[SourceOperation], schemes: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """Every set of schemes that some operation accepts; each scheme by itself where no operation says."""
+    """Every set of schemes that the document or an operation names; without any, each scheme by itself."""
     listed = document.root.get("security")
     of_document = [tuple(map(str, node_of(each))) for each in listed] if isinstance(listed, list) else []
     found = [*of_document, *(tuple(needed) for operation in operations for needed in operation.security or ())]
@@ -143,14 +145,14 @@ def _requirements(
 
 
 def _scopes(document: Document, operations: Sequence[SourceOperation], needed: Sequence[str]) -> list[str]:
-    """The scopes that the document's own requirement names for a scheme."""
+    """The scopes that the document's `security` names for these schemes."""
     listed = document.root.get("security")
     found = [node_of(each).get(name) for each in (listed if isinstance(listed, list) else ()) for name in needed]
     return [str(scope) for scopes in found if isinstance(scopes, list) for scope in scopes]
 
 
 def key_prefix(scheme: Node) -> str:
-    """The text before a key, as descriptions show it: `Token token=<API_KEY>`, `Bearer {token}`."""
+    """The prefix of a key in its header, from the scheme's description: `Token token=<API_KEY>`, `Bearer {token}`."""
     text = str(scheme.get("description") or "")
     if str(scheme.get("name", "")).lower() != "authorization":
         return ""

@@ -1,4 +1,4 @@
-"""The differences between two versions of a kind, for the people who call it. Pure."""
+"""The differences between two versions of a kind that concern its callers. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _OF_KIND = (
 )
 #: members of an action whose change is reported as old → new
 _TOLD = ("request", "effect", "server", "headers", "content_type", "request_body", "records", "record", "download")
-#: keywords of a param that decide what callers may send
+#: keywords of a param that limit what callers may send
 _OF_PARAM = ("type", "enum", "format", "pattern", "minimum", "maximum", "minLength", "maxLength", "items", "properties")
 _MAX_SHOWN = 80
 
@@ -50,17 +50,17 @@ def changes_between(old: Kind, new: Kind) -> Iterator[Change]:
     for key in sorted({*old.operations, *new.operations}):
         before, after = old.operations.get(key), new.operations.get(key)
         if before is not None and key in moved:
-            yield Change(str(before), f"is now {'.'.join(moved[key])}", True)
+            yield Change(str(before), f"renamed to {'.'.join(moved[key])}", True)
         elif before is not None and after is None:
-            yield Change(str(before), f"is gone ({before.action.request})", True)
+            yield Change(str(before), f"removed ({before.action.request})", True)
         elif before is None and after is not None and key not in moved.values():
-            yield Change(str(after), f"is new ({after.action.request})")
+            yield Change(str(after), f"added ({after.action.request})")
         elif before is not None and after is not None:
             yield from _of_operation(before, after)
 
 
 def _renamed(old: Kind, new: Kind) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
-    """Operations that kept their request and have another name."""
+    """The operations with the same request and another name: their old and their new keys."""
     by_request = {operation.action.request: key for key, operation in new.operations.items()}
     for key, operation in old.operations.items():
         other = by_request.get(operation.action.request)
@@ -76,21 +76,21 @@ def _of_operation(old: Operation, new: Operation) -> Iterator[Change]:
             is_breaking = member in ("effect", "records", "record", "download")
             yield Change(place, f"{member} {_shown(before)} → {_shown(after)}", is_breaking)
     if old.paging != new.paging:
-        yield Change(place, f"pages by {old.action.paging or 'nothing'} → {new.action.paging or 'nothing'}")
+        yield Change(place, f"paging {old.action.paging or 'none'} → {new.action.paging or 'none'}")
     for name in sorted({*old.action.params, *new.action.params}):
         yield from _of_param(place, name, old, new)
     gone = sorted(set(old.fields) - set(new.fields))
     if gone:
-        yield Change(place, f"records have no {', '.join(gone)} any more", True)
+        yield Change(place, f"fields of records removed: {', '.join(gone)}", True)
 
 
 def _of_param(place: str, name: str, old: Operation, new: Operation) -> Iterator[Change]:
     before, after = old.action.params.get(name), new.action.params.get(name)
     is_required = name in new.action.required
     if after is None:
-        yield Change(place, f"takes no {name} any more", True)
+        yield Change(place, f"param {name} removed", True)
     elif before is None:
-        yield Change(place, f"takes {name}{', which is required' if is_required else ''}", is_required)
+        yield Change(place, f"{'required ' if is_required else ''}param {name} added", is_required)
     else:
         if is_required != (name in old.action.required):
             yield Change(place, f"{name} is {'now' if is_required else 'no longer'} required", is_required)

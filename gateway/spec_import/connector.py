@@ -1,4 +1,4 @@
-"""The `connector.yaml` of a document: server, hosts, authentication, failures. Pure."""
+"""Makes the `connector.yaml` of a document: server, hosts, authentication, error responses. Pure."""
 
 import re
 from collections import Counter
@@ -10,13 +10,13 @@ from gateway.kinds.hosts import is_forbidden_host
 from gateway.spec_import.authentication import Authentication
 from gateway.spec_import.model import Confidence, Finding, ImportFailed, Node, SourceOperation
 from gateway.spec_import.references import Document, node_of
-from gateway.spec_import.responses import whole
+from gateway.spec_import.responses import flattened
 from gateway.spec_import.words import identifier, plain
 
 _PLACE = "the document"
-#: words of titles that name no application
+#: words of titles that are not part of the application's name
 _NOISE = re.compile(r"\b(the|rest|open|http|web|public|api|apis|reference|specification|v?\d+(\.\d+)*)\b", re.I)
-#: members of failures, the surest first
+#: names of members of error responses, the most certain first
 _CODES = ("code", "error_code", "errorCode", "type", "error", "status")
 _MESSAGES = ("message", "detail", "error_description", "description", "title", "error", "msg")
 _REQUEST_IDS = ("request_id", "requestId", "correlationId", "trace_id")
@@ -24,7 +24,7 @@ _MAX_NAME, _MAX_WORDS, _MAX_SERVERS = 40, 3, 8
 
 
 def kind_name(document: Document) -> str:
-    """The name of the kind by the document's title, `pagerduty` of `PagerDuty API`, else by its server's host."""
+    """The name of the kind from the document's title, `pagerduty` from `PagerDuty API`, else from its server's host."""
     title = plain(node_of(document.root.get("info")).get("title"), 80)
     name = re.sub(r"[^a-z0-9]+", "-", _NOISE.sub(" ", title).lower()).strip("-")[:_MAX_NAME].strip("-")
     if not name or name.count("-") > _MAX_WORDS:
@@ -37,7 +37,7 @@ def kind_name(document: Document) -> str:
 def connector_of(
     document: Document, operations: Sequence[SourceOperation], kind: str, server: str | None, base_url: str
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """The members of `connector.yaml` but paging and health check; raises ImportFailed without an https server."""
+    """The members of `connector.yaml` except paging and health check; raises ImportFailed without a public server."""
     address, findings = _address(document, server, base_url)
     info = node_of(document.root.get("info"))
     title = plain(_NOISE.sub(" ", str(info.get("title") or "")), 80).strip(" -–—:")
@@ -75,7 +75,7 @@ def _address(document: Document, server: str | None, base_url: str) -> tuple[dic
         raise ImportFailed("the document names no server; give its URL: --server https://api.example.com")
     findings = []
     if usable[0]["url"].startswith("http://"):
-        findings.append(_guess("the server is reached by https, not by http as in the document", usable[0]["url"]))
+        findings.append(_guess("the server is used with https; the document has http", usable[0]["url"]))
     for each in usable:
         each["url"] = each["url"].replace("http://", "https://", 1)
     fixed = [each["url"] for each in usable if "{" not in each["url"]]
@@ -92,7 +92,7 @@ def _address(document: Document, server: str | None, base_url: str) -> tuple[dic
 
 
 def _of_choice(servers: Sequence[Node], urls: Sequence[str], findings: list[Finding]) -> dict[str, Any]:
-    """Several servers with one path, of which a connector uses one; else the first of them."""
+    """If several servers have the same path, each connector chooses one by a variable; else the first is used."""
     paths = {urlsplit(url).path for url in urls}
     hosts = list(dict.fromkeys(urlsplit(url).hostname or "" for url in urls))
     public = [host for host in hosts if not is_forbidden_host(host)]
@@ -100,16 +100,16 @@ def _of_choice(servers: Sequence[Node], urls: Sequence[str], findings: list[Find
         if len(paths) > 1:
             findings.append(_guess("the first of several servers is used", urls[0]))
         return {"server": urls[0], "hosts": hosts[:1], "environment": {}}
-    told = [plain(each.get("description"), 60) for each in servers]
+    descriptions = [plain(each.get("description"), 60) for each in servers]
     choices = "; ".join(
-        f"https://{host} {text}".strip() for host, text in zip(hosts, told, strict=False) if host in public
+        f"https://{host} {text}".strip() for host, text in zip(hosts, descriptions, strict=False) if host in public
     )
     variable = {"description": f"server: {choices}", "type": "origin", "default": f"https://{public[0]}"}
     return {"server": f"{{origin}}{paths.pop()}", "hosts": public, "environment": {"origin": variable}}
 
 
 def _with_variables(server: Node, findings: list[Finding]) -> dict[str, Any]:
-    """Variables that are one label of the host stay variables; all others take their defaults."""
+    """A variable that is one label of the host stays a variable; all others are replaced by their defaults."""
     url, environment = server["url"], {}
     variables = {str(name): node_of(each) for name, each in node_of(server.get("variables")).items()}
     host = re.match(r"https://([^/]+)", url)
@@ -121,13 +121,13 @@ def _with_variables(server: Node, findings: list[Finding]) -> dict[str, Any]:
             name = identifier(written) or "host_name"
             url = url.replace(f"{{{written}}}", f"{{{name}}}")
             values = ", ".join(map(str, variable.get("enum") or ()))
-            told = plain(variable.get("description")) or f"{written} of the account's address"
-            environment[name] = {"description": f"{told}: {values}" if values else told}
+            description = plain(variable.get("description")) or f"{written} of the account's address"
+            environment[name] = {"description": f"{description}: {values}" if values else description}
             is_choice = bool(values)
             environment[name] |= {"default": default} if is_choice and default else {"example": default or "acme"}
         else:
             url = url.replace(f"{{{written}}}", default)
-            findings.append(_guess("a variable of the server has its default", f"{written} = {default}"))
+            findings.append(_guess("a variable of the server is replaced by its default", f"{written} = {default}"))
     hosts = [re.sub(r"^.*{\w+}", "*", urlsplit(url.replace("{", "%7B")).netloc.replace("%7B", "{"))]
     if not re.match(r"https://[^/]+\.[^/]+", url):
         raise ImportFailed("the server's host is a variable without a default; give its URL: --server https://…")
@@ -139,35 +139,35 @@ def _guess(reason: str, detail: str) -> Finding:
 
 
 def _failure(document: Document, operations: Sequence[SourceOperation]) -> dict[str, Any]:
-    """The paths of code, message and request id in failures: those that most of them have."""
+    """The paths of code, message and request id in error responses, the most frequent first."""
     counts: dict[str, Counter[str]] = {"code": Counter(), "message": Counter(), "request_id": Counter()}
     seen: dict[int, dict[str, str]] = {}
     for schema in (each for operation in operations for each in operation.failures):
         if id(schema) not in seen:
-            seen[id(schema)] = _places(document, schema)
+            seen[id(schema)] = _error_paths(document, schema)
         for member, path in seen[id(schema)].items():
             counts[member][path] += 1
     return {member: [path for path, _ in each.most_common(4)] for member, each in counts.items() if each}
 
 
-def _places(document: Document, schema: Node) -> dict[str, str]:
-    """The members of a failure, at its top, in `error`, or in the first of its `errors`."""
+def _error_paths(document: Document, schema: Node) -> dict[str, str]:
+    """The paths of code, message and request id in one error response: in `error`, at the top, or in `errors.0`."""
     found: dict[str, str] = {}
-    node = whole(document, schema)
+    node = flattened(document, schema)
     properties = node_of(node.get("properties"))
     levels = [("", node)]
-    if isinstance(error := whole(document, properties.get("error")), dict) and error.get("properties"):
+    if isinstance(error := flattened(document, properties.get("error")), dict) and error.get("properties"):
         levels.insert(0, ("error.", error))
-    items = whole(document, whole(document, properties.get("errors")).get("items"))
+    items = flattened(document, flattened(document, properties.get("errors")).get("items"))
     if items.get("properties"):
         levels.append(("errors.0.", items))
     for prefix, level in levels:
         texts = {
             str(name)
             for name, member in node_of(level.get("properties")).items()
-            if whole(document, member).get("type") in ("string", "integer", None)
+            if flattened(document, member).get("type") in ("string", "integer", None)
             and "." not in str(name)
-            and not node_of(whole(document, member).get("properties"))
+            and not node_of(flattened(document, member).get("properties"))
         }
         for member, names in (("code", _CODES), ("message", _MESSAGES), ("request_id", _REQUEST_IDS)):
             name = next((each for each in names if each in texts and f"{prefix}{each}" not in found.values()), None)

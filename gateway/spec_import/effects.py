@@ -1,4 +1,4 @@
-"""What running an operation twice would do, judged by method and name; a doubt is never a read. Pure.
+"""Determines the effect of an operation from its method and name; an uncertain one is never a read. Pure.
 
 RFC 9110 §9.2: GET and HEAD are safe, PUT and DELETE idempotent; POST and PATCH are neither.
 """
@@ -9,16 +9,16 @@ from gateway.spec_import.names import first_verb, path_names, path_words, spoken
 from gateway.spec_import.verbs import CHANGING, LOOKING, ONCE, PURELY_CHANGING, READING, VERBS, plain_verb
 from gateway.spec_import.words import words
 
-#: last segments of paths of what only looks something up
-_LOOKED_UP = frozenset({"search", "query", "_search", "_query", "lookup"})
-#: content that says what to add and remove, which twice is not once (RFC 6902)
+#: last segments of the paths of lookups
+_LOOKUP_SEGMENTS = frozenset({"search", "query", "_search", "_query", "lookup"})
+#: the media type of lists of changes, which are not idempotent (RFC 6902)
 _PATCH = "application/json-patch+json"
-#: content that replaces members of a resource, so that twice is once (RFC 7396)
+#: the media type of replaced members, which is idempotent (RFC 7396)
 _MERGE_PATCH = "application/merge-patch+json"
 
 
 def effect_of(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
-    """The effect and what is not sure about it; raises NotMapped for a GET that seems to change something."""
+    """The effect and the findings about it; raises NotMapped for a GET that seems to change something."""
     match operation.method:
         case "GET":
             return _of_get(operation)
@@ -27,20 +27,20 @@ def effect_of(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
         case "PATCH" if operation.body is not None and operation.body.content_type == _MERGE_PATCH:
             return Effect.IDEMPOTENT, []
     if is_lookup(operation):
-        reason = "a POST that is a search by its path and its name is taken as a read"
+        reason = "a POST that is a search by its path and its name is mapped as a read"
         return Effect.READ, [guessed(operation, reason, member="effect")]
     return Effect.WRITE, []
 
 
 def _of_get(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
-    said = _changes(operation)
-    if said is not None:
-        raise NotMapped("a GET whose name says that it changes something", said)
+    verb = _changing_verb(operation)
+    if verb is not None:
+        raise NotMapped("a GET whose name says that it changes something", verb)
     return Effect.READ, []
 
 
-def _changes(operation: SourceOperation) -> str | None:
-    """The word by which a GET seems to change something."""
+def _changing_verb(operation: SourceOperation) -> str | None:
+    """The word that suggests that a GET changes something, or None."""
     names = path_names(operation.path)
     last = words(names.verb or "") or path_words(operation.path)
     is_alone = names.verb is not None or (names.groups[-1:] and names.groups[-1][-1:] == tuple(last))
@@ -50,9 +50,9 @@ def _changes(operation: SourceOperation) -> str | None:
     if names.verb:
         verbs = [verb for verb in map(plain_verb, last) if verb]
         if not READING.intersection(verbs):
-            said = [*verbs, *(word for word in last if word.endswith("ed"))]
-            if said:
-                return said[0]
+            changing = [*verbs, *(word for word in last if word.endswith("ed"))]
+            if changing:
+                return changing[0]
     of_summary = [verb for verb in first_verb(operation.summary) if verb in CHANGING]
     if of_summary:
         return of_summary[0]
@@ -68,22 +68,22 @@ def _of_put(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
     if operation.method == "DELETE":
         return Effect.IDEMPOTENT, []
     verbs = {*spoken_verbs(operation.operation_id), *first_verb(operation.summary), *path_words(operation.path)}
-    said = words(operation.operation_id) or words(operation.summary)
-    repeated = sorted(verb for verb in verbs if verb in ONCE)
-    if said[:1] == ["create"] and "update" not in said and not path_names(operation.path).ends_with_param:
-        repeated.append("create")
+    name = words(operation.operation_id) or words(operation.summary)
+    not_idempotent = sorted(verb for verb in verbs if verb in ONCE)
+    if name[:1] == ["create"] and "update" not in name and not path_names(operation.path).ends_with_param:
+        not_idempotent.append("create")
     if operation.body is not None and operation.body.content_type == _PATCH:
-        repeated.append(_PATCH)
-    if not repeated:
+        not_idempotent.append(_PATCH)
+    if not not_idempotent:
         return Effect.IDEMPOTENT, []
-    reason = "a PUT that may do something anew each time is taken as a write"
-    return Effect.WRITE, [guessed(operation, reason, repeated[0], member="effect")]
+    reason = "a PUT that may not be idempotent is mapped as a write"
+    return Effect.WRITE, [guessed(operation, reason, not_idempotent[0], member="effect")]
 
 
 def is_lookup(operation: SourceOperation) -> bool:
-    """Whether a POST only looks something up: its path ends so, and its name begins so."""
+    """Whether a POST only looks something up: both its path and its name say so."""
     static = [part for part in operation.path.split("/") if part and "{" not in part]
     last = static[-1].lower().rpartition(":")[2] if static and operation.path.rstrip("/").endswith(static[-1]) else ""
-    said = words(operation.operation_id.rpartition("/")[2]) or words(operation.summary)
-    is_said = bool(said) and (said[0] in LOOKING or (said[0] not in VERBS and said[-1] in LOOKING))
-    return operation.method == "POST" and last in _LOOKED_UP and is_said
+    name = words(operation.operation_id.rpartition("/")[2]) or words(operation.summary)
+    is_named_so = bool(name) and (name[0] in LOOKING or (name[0] not in VERBS and name[-1] in LOOKING))
+    return operation.method == "POST" and last in _LOOKUP_SEGMENTS and is_named_so

@@ -1,4 +1,4 @@
-"""A value for each param that an example must have, checked against its schema. Pure."""
+"""Makes the values of an example call and checks them against their schemas. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,13 +18,13 @@ _TEXTS: Mapping[str, str] = {
     "ipv6": "2001:db8::1",
     "hostname": "example.com",
 }
-#: keywords that a value made up may fail
+#: keywords that a generated value may not satisfy
 _HARD = ("pattern", "format", "uniqueItems", "multipleOf")
 _DEEPEST = 8
 
 
 def with_example(schema: Schema) -> tuple[Schema, Any]:
-    """A schema and a value that it takes; assertions that no value made up satisfies are left out of it."""
+    """The schema and a value that it accepts; assertions that no generated value satisfies are removed from it."""
     for found in (schema, _without(schema, _HARD), {name: schema[name] for name in ("description",) if name in schema}):
         value = example_of(found)
         if jsonschema_rs.Draft202012Validator(found, validate_formats=True).is_valid(value):
@@ -42,7 +42,7 @@ def _without(schema: Schema, keywords: tuple[str, ...]) -> Schema:
 
 
 def example_of(schema: Schema, depth: int = 0) -> Any:
-    """The value that the document shows, else one made up from the schema."""
+    """The example of the schema that is valid, else a generated value."""
     for value in (*schema.get("examples", ()), *schema.get("enum", ())):
         if jsonschema_rs.is_valid(schema, value):
             return value

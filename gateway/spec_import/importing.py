@@ -1,4 +1,4 @@
-"""The import as one call: read the document and its overlay, map it, and compile the kind that its files would be."""
+"""The import as one call: reads the document and its overlays, and maps it to a kind."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ async def imported_from(
 ) -> Imported:
     """The kind of the document at a path or URL, corrected by overlays in their order; raises ImportFailed.
 
-    `policy` and `override` are those of the engine: which addresses may be reached, and what stands for the host.
+    `policy` and `override` are those of the HTTP engine: addresses that may be reached, and the operator's override.
     """
     document = await load(source, policy, override)
     findings = [finding for overlay in overlays for finding in apply_overlay(document, await load(str(overlay)))]
@@ -35,5 +35,5 @@ async def imported_from(
 
 
 def kind_of(imported: Imported) -> Kind:
-    """The kind as the catalog would have it."""
+    """The kind that the catalog would load from the written files."""
     return Kind(ConnectorSpec.model_validate({**imported.connector, "entities": imported.entities}))

@@ -1,4 +1,4 @@
-"""A document as a kind: every operation mapped or named with its reason, names made unique, the whole linted. Pure."""
+"""Maps a document to a kind: each operation becomes an action with a unique name, or a finding with a reason. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -36,11 +36,11 @@ from gateway.spec_import.schemas import Schemas
 from gateway.spec_import.swagger2 import from_swagger2
 from gateway.spec_import.words import identifier, phrase, plain
 
-#: members of corrections that are none of the action
+#: members of corrections that are not copied to the action
 _OF_OPERATION = ("entity", "action", "ignore", "params")
-#: rounds in which operations that the linter refuses are left out
+#: times that the kind is linted; after each, the operations with errors are left out
 _ROUNDS = 3
-#: entities whose record shows whether credentials work, the best first
+#: names of entities that are the caller's own record, the best for a health check first
 _OWN_RECORDS = ("me", "user", "self", "current_user", "account", "whoami", "users_me", "profile")
 
 
@@ -48,13 +48,13 @@ _OWN_RECORDS = ("me", "user", "self", "current_user", "account", "whoami", "user
 class Options:
     """The options of an import."""
 
-    #: the name of the kind; by the document's title by default
+    #: the name of the kind; from the document's title by default
     kind: str | None = None
     #: globs of paths, ids or tags; everything by default
     include: Sequence[str] = ()
-    #: the URL that every request begins with, where the document names none
+    #: the URL that every request begins with, in place of the document's servers
     server: str | None = None
-    #: where the document comes from, for servers that are relative to it
+    #: the URL of the document, for servers that are relative to it
     base_url: str = ""
 
 
@@ -77,10 +77,11 @@ class Imported:
 
     connector: dict[str, Any]
     entities: dict[str, dict[str, Any]]
-    #: operations of the document that the options select, and those that became actions
+    #: the number of operations that the options select
     total: int
+    #: the number of them that became actions
     mapped: int
-    #: operations that got longer names, because others had theirs
+    #: the number of operations with a longer name, because another one has the short name
     clashes: int
     findings: list[Finding] = field(default_factory=list)
     #: `METHOD /path` → `entity.action`
@@ -93,7 +94,7 @@ def import_document(root: Node, options: Options) -> Imported:
     if str(root.get("swagger", "")).startswith("2"):
         document = from_swagger2(document)
     elif not str(root.get("openapi", "")).startswith("3"):
-        raise ImportFailed('not an OpenAPI document: it begins with `openapi: 3.x` or `swagger: "2.0"`')
+        raise ImportFailed('not an OpenAPI document: it must have `openapi: 3.x` or `swagger: "2.0"`')
     every = [each for each in operations_of(document) if is_included(each, options.include)]
     wanted = [each for each in every if each.corrections.get("ignore") is not True]
     if not wanted:
@@ -109,11 +110,11 @@ def import_document(root: Node, options: Options) -> Imported:
     connector, entities = _assembled(connector, corrections, mapped, document)
     names = {each.operation.place: f"{each.entity}.{each.action}" for each in mapped}
     findings = [*of_connector, *findings]
-    return Imported(connector, entities, len(wanted), len(mapped), clashes, _open(findings, wanted), names)
+    return Imported(connector, entities, len(wanted), len(mapped), clashes, _unsettled(findings, wanted), names)
 
 
-def _open(findings: Sequence[Finding], operations: Sequence[SourceOperation]) -> list[Finding]:
-    """The findings that no correction of a person has settled."""
+def _unsettled(findings: Sequence[Finding], operations: Sequence[SourceOperation]) -> list[Finding]:
+    """The findings whose member no person has corrected."""
     settled = {(each.place, member) for each in operations for member in each.corrections}
     return [each for each in findings if (each.place, each.member) not in settled]
 
@@ -133,7 +134,7 @@ def _mapped(document: Document, operations: Sequence[SourceOperation], findings:
 
 
 def _action_of(operation: SourceOperation, document: Document, schemas: Schemas) -> tuple[Mapped, list[Finding]]:
-    """An operation as an action and what is not sure about it; raises NotMapped."""
+    """An operation as an action, and the findings about it; raises NotMapped."""
     parts = request_parts(operation, document, schemas)
     corrected = operation.corrections.get("effect")
     effect, doubts = (corrected, []) if corrected else effect_of(operation)
@@ -154,7 +155,7 @@ def _action_of(operation: SourceOperation, document: Document, schemas: Schemas)
     try:
         Action.model_validate(spec)
     except ValidationError as error:
-        raise NotMapped("the spec language refuses it", plain(str(error.errors()[0]["msg"]))) from error
+        raise NotMapped("the spec language does not allow it", plain(str(error.errors()[0]["msg"]))) from error
     return mapped, doubts
 
 
@@ -175,7 +176,7 @@ def _request_members(parts: RequestParts) -> dict[str, Any]:
 
 
 def _add_params(spec: dict[str, Any], operation: SourceOperation, parts: RequestParts) -> None:
-    """Params with the corrections of a person, and an example of those that are required."""
+    """Add the params with a person's corrections, and an example with the required ones."""
     params = dict(parts.params)
     for name, corrected in node_of(operation.corrections.get("params")).items():
         if corrected is None:
@@ -204,7 +205,7 @@ def _description(operation: SourceOperation) -> str:
 
 
 def _name(mapped: list[Mapped], facts: PathFacts, findings: list[Finding]) -> int:
-    """Entities and actions with unique names: the shortest path has its name, others longer ones. Returns clashes."""
+    """Set unique names of entities and actions: the shortest path keeps the short name. Returns the longer names."""
     by_path: dict[str, list[Mapped]] = defaultdict(list)
     for each in mapped:
         each.action = _action(each, facts)
@@ -229,7 +230,7 @@ def _action(mapped: Mapped, facts: PathFacts) -> str:
 
 
 def _name_path(group: Sequence[Mapped], taken: set[tuple[str, str]], findings: list[Finding]) -> int:
-    """Names for the operations of one path: with the ancestors in the path that keep them apart from others."""
+    """Set the names of the operations of one path: the first of each operation's names that is not taken."""
     clashes, seen = 0, Counter[str]()
     for each in group:
         corrected = each.operation.corrections.get("entity")
@@ -244,13 +245,13 @@ def _name_path(group: Sequence[Mapped], taken: set[tuple[str, str]], findings: l
         taken.add((each.entity, each.action))
         if (each.entity, each.action) != (names[0], action):
             clashes += 1
-            reason = "another operation has its name; it is found under a longer one"
+            reason = "another operation has its name, so its own is longer"
             findings.append(guessed(each.operation, reason, f"{each.entity}.{each.action}", member="action"))
     return clashes
 
 
 def _move_common_headers(connector: dict[str, Any], mapped: Sequence[Mapped]) -> None:
-    """Constant headers that most operations have become those of the kind."""
+    """Move constant headers that most operations have to the kind."""
     counts = Counter(pair for each in mapped for pair in each.spec.get("headers", {}).items())
     common: dict[str, str] = {}
     for (name, value), times in counts.most_common():
@@ -269,7 +270,7 @@ def _move_common_headers(connector: dict[str, Any], mapped: Sequence[Mapped]) ->
 def _linted(
     connector: dict[str, Any], corrections: Node, mapped: list[Mapped], document: Document, findings: list[Finding]
 ) -> list[Mapped]:
-    """The operations that the linter accepts; the others need a person."""
+    """The operations without errors of the linter; the others become findings that need a person."""
     for _ in range(_ROUNDS):
         made, entities = _assembled(connector, corrections, mapped, document)
         try:
@@ -283,14 +284,14 @@ def _linted(
             if place[:1] == ("entities",) and place[2:3] == ("actions",):
                 refused.setdefault((place[1], place[3]), f"{'.'.join(place[4:])}: {message}")
             else:
-                said = Finding(Confidence.NEEDS_PERSON, "the document", f"{'.'.join(place)}: {message}")
-                findings += [said] if said not in findings else []
+                finding = Finding(Confidence.NEEDS_PERSON, "the document", f"{'.'.join(place)}: {message}")
+                findings += [finding] if finding not in findings else []
         if not refused:
             return mapped
         for each in mapped:
             if (each.entity, each.action) in refused:
                 detail = refused[each.entity, each.action]
-                findings.append(for_a_person(each.operation, "the linter refuses it", detail))
+                findings.append(for_a_person(each.operation, "the linter reports an error in it", detail))
         mapped = [each for each in mapped if (each.entity, each.action) not in refused]
     return mapped
 
@@ -298,7 +299,7 @@ def _linted(
 def _assembled(
     connector: dict[str, Any], corrections: Node, mapped: Sequence[Mapped], document: Document
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """`connector.yaml` and the files of entities by id."""
+    """The content of `connector.yaml`, and of the entity files by entity id."""
     styles: dict[str, dict[str, Any]] = {}
     groups: dict[str, list[Mapped]] = defaultdict(list)
     for each in sorted(mapped, key=lambda each: (each.entity, each.action)):
@@ -315,7 +316,7 @@ def _assembled(
 
 
 def _style_name(styles: dict[str, dict[str, Any]], paging: dict[str, Any]) -> str:
-    """The name of a paging style: of its sort, with its param where there are several of a sort."""
+    """The name of a paging style: its `style`, followed by its param if several have the same `style`."""
     for name, known in styles.items():
         if known == paging:
             return name

@@ -13,26 +13,26 @@ CORRECTIONS = "x-gateway"
 
 
 class Confidence(StrEnum):
-    """How far a finding can be trusted."""
+    """How certain the mapping is that a finding is about."""
 
     #: mapped by a rule that may be wrong: check it
     GUESSED = "guessed"
-    #: not mapped, or mapped without something that matters: a person decides
+    #: not mapped, or not mapped completely: a person must decide
     NEEDS_PERSON = "needs a person"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a person should know of an import."""
+    """One remark of an import for a person."""
 
     confidence: Confidence
     #: `GET /path`, or `the document`
     place: str
-    #: the same sentence for all findings of a sort
+    #: the sentence that all findings of one sort have
     reason: str
-    #: the part of the message that differs between findings
+    #: the part of the message that differs between findings of one sort
     detail: str = ""
-    #: the member of an action whose correction by a person settles it
+    #: the member of an action; once a person corrects it, the finding is no longer reported
     member: str = ""
 
 
@@ -49,7 +49,7 @@ class SourceBody:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The response to a success."""
+    """A response with a status of success."""
 
     status: str
     #: media type → media type object
@@ -60,9 +60,9 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class SourceOperation:
-    """One operation of a document, its references resolved one level deep."""
+    """One operation of a document. Its own members are resolved; references deeper inside are not."""
 
-    #: in capitals
+    #: in upper case
     method: str
     path: str
     operation_id: str
@@ -70,15 +70,15 @@ class SourceOperation:
     summary: str
     description: str
     is_deprecated: bool
-    #: parameter objects, those of the path included
+    #: parameter objects, including those of the path
     parameters: Sequence[Node]
     body: SourceBody | None
     responses: Sequence[Response]
-    #: schemas of responses that say no
+    #: schemas of error responses
     failures: Sequence[Node]
-    #: the URL that requests begin with, where it is not that of the document
+    #: the URL that requests begin with, if it is not that of the document
     server: str | None
-    #: alternatives, each the names of schemes that are needed together; None where the document's apply
+    #: alternatives, each the names of schemes that are needed together; None if the document's apply
     security: Sequence[Sequence[str]] | None
     #: a person's corrections: members of the action, `entity`, `action` and `ignore`
     corrections: Node
@@ -89,17 +89,17 @@ class SourceOperation:
 
 
 def guessed(operation: SourceOperation, reason: str, detail: str = "", member: str = "") -> Finding:
-    """A finding of something that was mapped by a rule that may be wrong."""
+    """A finding about a mapping by a rule that may be wrong."""
     return Finding(Confidence.GUESSED, operation.place, reason, detail, member)
 
 
 def for_a_person(operation: SourceOperation, reason: str, detail: str = "", member: str = "") -> Finding:
-    """A finding of something that only a person can decide."""
+    """A finding that a person must decide."""
     return Finding(Confidence.NEEDS_PERSON, operation.place, reason, detail, member)
 
 
 class NotMapped(Exception):
-    """An operation that the spec language cannot express or that is too uncertain; its text is the reason."""
+    """An operation cannot be expressed in the spec language or is too uncertain; the text is the reason."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason)
@@ -108,4 +108,4 @@ class NotMapped(Exception):
 
 
 class ImportFailed(Exception):
-    """A document that cannot be imported at all; its text says why and what to do."""
+    """A document cannot be imported; the text gives the reason and what to do."""

@@ -1,4 +1,4 @@
-"""Names of entities and actions from paths, methods and tags; the same document gives the same names. Pure."""
+"""Makes the names of entities and actions from paths, methods and tags; always the same for the same document. Pure."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -10,28 +10,25 @@ from gateway.spec_import.model import SourceOperation
 from gateway.spec_import.verbs import VERBS, plain_verb
 from gateway.spec_import.words import identifier, words
 
-#: first segments that say which version it is, and nothing of the resource
+#: first segments that name a version or the API, not the resource
 _VERSION = re.compile(r"v?\d+([._-]\d+)*([a-z]+\d*)?|api|rest|latest", re.I)
 _EXTENSION = re.compile(r"\.(json|xml|php|aspx?|do)$", re.I)
-#: segments that are verbs and often nouns: an action only where nothing is read there
+#: last segments that are searches
 _SEARCHES = ("search", "query", "_search", "_query", "lookup")
-#: names that are taken: of a file of each kind, and of an action of the gateway's
+#: names that no entity may have → the names in place of them
 _TAKEN = {"connector": "connector_resources", "": "resources"}
 
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """The other operations of a document at and below a path."""
+    """The methods of every path of a document."""
 
     #: path template without names of params → methods
     methods: dict[str, frozenset[str]]
 
     def has_items(self, path: str) -> bool:
-        """Whether there are paths of single records below."""
+        """Whether the document has a path with one more param, that of a single record."""
         return f"{_template(path)}/{{}}" in self.methods
-
-    def is_readable(self, path: str) -> bool:
-        return "GET" in self.methods.get(_template(path), ())
 
 
 def path_facts(operations: Collection[SourceOperation]) -> PathFacts:
@@ -48,18 +45,18 @@ def _template(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PathNames:
-    """A path as names: static segments in groups, with params between them."""
+    """The names in a path: its static segments, in groups that are separated by params."""
 
     groups: tuple[tuple[str, ...], ...]
     ends_with_param: bool
-    #: the beginning of the path that does not name the resource: `v3`
+    #: the first segment, if it is a version: `v3`
     version: str = ""
-    #: the verb behind a colon or a dot of the last segment, or the variant behind a fragment sign
+    #: the verb after a colon or a dot of the last segment, or the text after `#`
     verb: str | None = None
 
 
 def path_names(path: str) -> PathNames:
-    """The segments of a path: versions at its beginning and file extensions do not count."""
+    """The names in a path; a version at its beginning and file extensions are left out."""
     path, _, variant = path.partition("#")
     parts = [part for part in path.split("?")[0].split("/") if part]
     version = ""
@@ -80,13 +77,13 @@ def path_names(path: str) -> PathNames:
 
 
 def _with_verb(part: str) -> tuple[str, str]:
-    """A segment and its last verb: `tasks:run`, `users.list`."""
+    """A segment without its verb, and the verb: of `tasks:run` or `users.list`; the verb is empty without one."""
     name, _, verb = part.rpartition(":") if ":" in part else part.rpartition(".")
     return (name, verb) if name and "{" not in verb else (part, "")
 
 
 def path_words(path: str) -> list[str]:
-    """The words of the last static segment, where the path ends with one."""
+    """The words of the path's verb, else the first word of its last segment; none if the path ends with a param."""
     route = path_names(path)
     if route.verb:
         return words(route.verb)
@@ -94,26 +91,30 @@ def path_words(path: str) -> list[str]:
 
 
 def own_verb(operation: SourceOperation) -> str | None:
-    """The verb that the document itself has for an operation: of its id, else of its summary."""
+    """The verb that the document has for an operation: in its id, else in its summary."""
     return next(iter([*spoken_verbs(operation.operation_id), *first_verb(operation.summary)]), None)
 
 
 def spoken_verbs(text: str) -> list[str]:
-    """The verb that a sentence begins with, or those among the first and the last word of a name behind its slash."""
+    """The verb that a sentence begins with, or the verbs among the first and the last word of a name.
+
+    Of a name with slashes, only the part after the last one counts.
+    """
     if " " in text:
         return first_verb(text)
-    said = words(text.rpartition("/")[2])
-    first = [plain_verb(said[0])] if said else []
-    return [verb for verb in (*first, *(word for word in said[1:][-1:] if word in VERBS)) if verb]
+    name = words(text.rpartition("/")[2])
+    first = [plain_verb(name[0])] if name else []
+    return [verb for verb in (*first, *(word for word in name[1:][-1:] if word in VERBS)) if verb]
 
 
 def first_verb(sentence: str) -> list[str]:
-    """The verb that a sentence begins with, if it does."""
+    """The verb that a sentence begins with, as a list of at most one."""
     return [verb for verb in map(plain_verb, words(sentence)[:1]) if verb]
 
 
 def entity_names(operation: SourceOperation, facts: PathFacts) -> Iterator[str]:
-    """Names for the entity, the shortest first: the last noun below its parent, with further ancestors, by a param."""
+    """Names for the entity, the shortest first: the last noun with its parent, then with further ancestors, with the
+    version, with a param."""
     groups = list(path_names(operation.path).groups)
     if _is_verb_route(operation, facts):
         groups = [group for group in [*groups[:-1], groups[-1][:-1]] if group]
@@ -137,7 +138,7 @@ def entity_names(operation: SourceOperation, facts: PathFacts) -> Iterator[str]:
 
 
 def _without_repeats(names: Sequence[str]) -> list[str]:
-    """The names without those that the next begins with: "issue", "issue_comments" says issue twice."""
+    """The names without those that the next one begins with: "issue_comments" for "issue", "issue_comments"."""
     found = list(names[:1])
     for name in names[1:]:
         if name.startswith(f"{found[-1]}_"):
@@ -147,14 +148,14 @@ def _without_repeats(names: Sequence[str]) -> list[str]:
 
 
 def action_name(operation: SourceOperation, facts: PathFacts, *, is_list: bool, is_download: bool) -> str:
-    """The action by method and shape, or the application's own verb."""
+    """The name of the action: by method and shape of the response, or the application's own verb."""
     route = path_names(operation.path)
     if is_download:
         return "download"
     if _is_search(operation, route):
         return "api_search"
     if operation.method == "DELETE" and _is_verb_route(operation, facts):
-        return _undone(operation, route.groups[-1][-1])
+        return _undoing_action(operation, route.groups[-1][-1])
     if route.verb or _is_verb_route(operation, facts):
         name = allowed(route.verb or route.groups[-1][-1])
         return f"{name}_records" if name == "list" and not is_list else name
@@ -171,8 +172,8 @@ def action_name(operation: SourceOperation, facts: PathFacts, *, is_list: bool, 
     return f"{name}_all" if is_of_all else name
 
 
-def _undone(operation: SourceOperation, segment: str) -> str:
-    """The action of a DELETE at a path that is a verb: `unpin` at `/pin`, else `delete_archive` at `/archive`."""
+def _undoing_action(operation: SourceOperation, segment: str) -> str:
+    """The action of a DELETE whose path ends with a verb: `unpin` for `/pin`, else `delete_archive` for `/archive`."""
     verb = own_verb(operation)
     return verb if verb is not None and verb != segment and verb.endswith(segment) else f"delete_{segment}"
 
@@ -186,7 +187,7 @@ def _is_search(operation: SourceOperation, route: PathNames) -> bool:
 
 
 def _is_verb_route(operation: SourceOperation, facts: PathFacts) -> bool:
-    """Whether the last segment is what is done, not what it is done to."""
+    """Whether the last segment is a verb, not a noun."""
     route = path_names(operation.path)
     if route.verb:
         return False
@@ -200,7 +201,7 @@ def _is_verb_route(operation: SourceOperation, facts: PathFacts) -> bool:
 
 
 def allowed(name: str) -> str:
-    """A name that an action may have: words that mean `get` or `api_search`, and misspellings, become others."""
+    """A name that the linter allows for an action: it refuses synonyms and misspellings of `get`, `list` and others."""
     name = identifier(name)
     plain = {"fetch": "get", "read": "mark_read", "retrieve": "get", "search": "api_search", "find": "find_records"}
     if name in plain:

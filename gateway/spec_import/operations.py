@@ -1,4 +1,4 @@
-"""The operations of a document, each with what its path item and the document give it: pure."""
+"""Reads the operations of a document; each includes the members of its path item that apply to it: pure."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ def operations_of(document: Document) -> Iterator[SourceOperation]:
 
 
 def is_included(operation: SourceOperation, globs: Sequence[str]) -> bool:
-    """Whether one of the globs matches the path, the id or a tag; everything without globs."""
+    """Whether one of the globs matches the path, the id or a tag; always true without globs."""
     names = (operation.path, operation.operation_id, *operation.tags)
     return not globs or any(fnmatchcase(name, glob) for glob in globs for name in names)
 
@@ -54,7 +54,7 @@ def _text(value: object) -> str:
 
 
 def _parameters(document: Document, lists: Sequence[object]) -> Sequence[Node]:
-    """Parameter objects; those of the operation replace those of its path by name and place."""
+    """The parameter objects; those of the operation replace those of its path with the same name and `in`."""
     found: dict[tuple[Any, Any], Node] = {}
     for listed in lists:
         for each in listed if isinstance(listed, list) else ():
@@ -80,7 +80,7 @@ def _body(document: Document, value: object) -> SourceBody | None:
 
 
 def _preference(content_type: str) -> int:
-    """JSON before forms before uploads before the rest, in the order of the document."""
+    """The rank of a media type: JSON, then other JSON types, forms, uploads, and the rest in the document's order."""
     kind = media_type(content_type)
     ranks = (kind == "application/json", is_json(kind), kind == FORM, kind == "multipart/form-data")
     return ranks.index(True) if True in ranks else len(ranks)
@@ -92,7 +92,7 @@ def _spelt(content_type: str) -> str:
 
 
 def _success(document: Document, responses: Mapping[str, Node]) -> Iterator[Response]:
-    """Responses of 2xx and 3xx by status, `default` where a document has no other."""
+    """The responses with 2xx and 3xx, sorted by status; without any, the `default`."""
     statuses = sorted(status for status in responses if re.fullmatch(r"[23]([0-9][0-9]|XX)", status, re.I))
     for status in statuses or [each for each in ("default",) if each in responses]:
         response = responses[status]
@@ -110,7 +110,7 @@ def _failures(document: Document, responses: Mapping[str, Node]) -> Iterator[Nod
 
 
 def server_of(servers: object) -> str | None:
-    """The URL of the first server, variables in it as their defaults; None without servers."""
+    """The URL of the first server, its variables replaced by their defaults; None without servers."""
     first = node_of(servers[0]) if isinstance(servers, list) and servers else {}
     url = first.get("url")
     if not isinstance(url, str):

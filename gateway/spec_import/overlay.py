@@ -1,4 +1,4 @@
-"""The OpenAPI Overlay Specification 1.0: corrections that are applied to a document, whose next version keeps them."""
+"""The OpenAPI Overlay Specification 1.0: corrections that are applied to each version of a document."""
 
 from collections.abc import Mapping, MutableMapping, MutableSequence
 from typing import Any
@@ -12,20 +12,20 @@ _PLACE = "the overlay"
 
 
 def apply_overlay(document: Any, overlay: Node) -> list[Finding]:
-    """Change a document as the actions of an overlay say, in their order; an action without a target is a finding.
+    """Apply the actions of an overlay to a document, in order; returns a finding for each that matches no node.
 
-    Raises ImportFailed for what is not an overlay, with the number of the action that is wrong.
+    Raises ImportFailed for an invalid overlay, with the number of the wrong action.
     """
     if not str(overlay.get("overlay", "")).startswith("1."):
-        raise ImportFailed("not an overlay: it begins with `overlay: 1.0.0` and has `actions`")
+        raise ImportFailed("not an overlay: it must have `overlay: 1.0.0` and `actions`")
     actions = overlay.get("actions")
     findings = []
     for number, action in enumerate(actions if isinstance(actions, list) else (), 1):
         found = _targets(document, node_of(action), number)
         if not found:
-            reason = "an action of the overlay finds nothing to change; correct its target or remove it"
+            reason = "an action of the overlay matches nothing; correct its target or remove it"
             findings.append(Finding(Confidence.NEEDS_PERSON, _PLACE, reason, f"{number}: {action['target']}"))
-        # From the end, so that the places of list items stay true while others are removed.
+        # In reverse order: removing a list item changes the positions of those after it.
         for node in reversed(found):
             _apply(document, node, node_of(action))
     return findings
@@ -59,13 +59,13 @@ def _apply(document: Any, node: JSONPathMatch, action: Node) -> None:
 
 def _remove(document: Any, node: JSONPathMatch) -> None:
     if node.parent is None:
-        raise ImportFailed("an action of the overlay removes the whole document; name what it removes in `target`")
+        raise ImportFailed("an action of the overlay would remove the whole document; correct its `target`")
     holder: Any = node.parent.obj
     del holder[node.parts[-1]]
 
 
 def merge(target: MutableMapping[str, Any], update: Mapping[str, Any]) -> None:
-    """Merge as overlays do: objects member by member, lists one after the other, all else replaced."""
+    """Merge as overlays require: objects member by member, lists by appending; other values are replaced."""
     for name, value in update.items():
         present = target.get(name)
         if isinstance(present, MutableMapping) and isinstance(value, Mapping):
@@ -77,7 +77,7 @@ def merge(target: MutableMapping[str, Any], update: Mapping[str, Any]) -> None:
 
 
 def _copied(value: Any) -> Any:
-    """A copy: an update with several targets would be one object in all of them."""
+    """A deep copy, so that several targets of one update do not share an object."""
     if isinstance(value, Mapping):
         return {name: _copied(each) for name, each in value.items()}
     return [_copied(each) for each in value] if isinstance(value, list) else value

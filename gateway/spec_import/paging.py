@@ -7,10 +7,10 @@ from typing import Any
 from gateway.spec_import.model import Finding, Node, SourceOperation, for_a_person, guessed
 from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.requests import RequestParts
-from gateway.spec_import.responses import Shape, whole
+from gateway.spec_import.responses import Shape, flattened
 from gateway.spec_import.words import identifier
 
-#: names of params in snake case, the surest first
+#: names of params in snake case, the most certain first
 _CURSORS = (
     "cursor", "page_token", "next_token", "pagetoken", "next_page_token", "page_cursor", "after", "starting_after",
     "start_cursor", "continuation_token", "continuation", "next_cursor", "bookmark", "marker", "scroll_id", "after_id",
@@ -23,7 +23,7 @@ _SIZES = (
     "per_page", "page_size", "pagesize", "limit", "perpage", "size", "max_results", "maxresults", "count", "page_limit",
     "first", "top", "max", "take", "results_per_page", "num",
 )  # fmt: skip
-#: the last members of paths in responses, in snake case
+#: the last members of paths in responses that name the next page, in snake case
 _NEXT_CURSOR = re.compile(
     r"next|next_?(page)?_?(cursor|token|marker|key|id|page|after)|cursor|after|starting_after|end_cursor|page_token"
     r"|continuation_?token|bookmark|scroll_id|next_start"
@@ -40,7 +40,7 @@ Paging = dict[str, Any]
 def paging_of(
     operation: SourceOperation, parts: RequestParts, shape: Shape, document: Document
 ) -> tuple[Paging | None, list[Finding]]:
-    """The paging style of a list, None where it has none; and what is not sure about it."""
+    """The paging style of a list, None if it has none; and the findings about it."""
     names = _by_plain_name(parts)
     size = next((names[each] for each in _SIZES if each in names), None)
     beside = dict(_members(document, shape.around))
@@ -54,26 +54,26 @@ def paging_of(
             return paging, [guessed(operation, doubt, member="paging")] if doubt else []
     left = [names[name] for name in (*_CURSORS, *_PAGES) if name in names]
     if left and size is not None:
-        reason = "a list with a param that looks like paging, which the response does not explain"
+        reason = "a param looks like paging, but the response does not show how the next page is found"
         return None, [guessed(operation, reason, left[0], member="paging")]
-    said = [path for path in beside if _is_next(path, _NEXT_CURSOR) and "next" in path.lower()]
-    return _by_undeclared(operation, parts, said[0]) if said else (None, [])
+    named = [path for path in beside if _is_next(path, _NEXT_CURSOR) and "next" in path.lower()]
+    return _by_undeclared(operation, parts, named[0]) if named else (None, [])
 
 
 def _by_undeclared(operation: SourceOperation, parts: RequestParts, path: str) -> tuple[Paging | None, list[Finding]]:
-    """The response names a next page that no declared param asks for: a member that is named like one is its name."""
+    """Add the undeclared param of the next page, if the member of the response has the name of a usual param."""
     name = path.rpartition(".")[2]
     if identifier(name) not in _CURSORS or identifier(name).startswith("next") or operation.method != "GET":
-        reason = "the response names a next page, but no param asks for it"
+        reason = "the response names a next page, but no param requests it"
         return None, [for_a_person(operation, reason, path, member="paging")]
-    reason = "the param of the next page is not declared; it is taken to have the name that it has in the response"
+    reason = "the param of the next page is not declared; it gets the name of the member in the response"
     param = parts.add(name, {"type": "string", "description": f"{path} of the page before"}, where="query")
-    paging = {"style": "cursor", "param": param, "next": "next_cursor", "meta": {"next_cursor": _place(path)}}
+    paging = {"style": "cursor", "param": param, "next": "next_cursor", "meta": {"next_cursor": _meta_path(path)}}
     return paging, [guessed(operation, reason, name, member="paging")]
 
 
 def _keep_default(operation: SourceOperation, parts: RequestParts, size: str | None) -> None:
-    """The default of a page's size is sent: by it the gateway knows a page that is short."""
+    """Keep the default of the page size, so that it is sent: with it the gateway recognizes a short page."""
     declared = {each["name"]: node_of(each.get("schema", each)) for each in operation.parameters}
     default = declared.get(parts.params[size].get("as", size), {}).get("default") if size is not None else None
     if size is not None and isinstance(default, int) and default > 0:
@@ -81,7 +81,7 @@ def _keep_default(operation: SourceOperation, parts: RequestParts, size: str | N
 
 
 def _by_plain_name(parts: RequestParts) -> dict[str, str]:
-    """Params of the query by their names without separators of style: `page[size]` is `page_size`."""
+    """Names of params by their plain names in snake case: `page[size]` has the plain name `page_size`."""
     found: dict[str, str] = {}
     for name, schema in parts.params.items():
         if f"{{{name}}}" not in parts.path and schema.get("in", "query") in ("query", "body"):
@@ -90,9 +90,9 @@ def _by_plain_name(parts: RequestParts) -> dict[str, str]:
 
 
 def _members(document: Document, schema: Node, path: str = "", depth: int = _DEEPEST) -> Iterator[tuple[str, str]]:
-    """The members beside a list by path, with their types; those within lists are none of them."""
+    """The paths and types of the members beside a list; members of list items are left out."""
     for name, value in node_of(schema.get("properties")).items():
-        member = whole(document, value)
+        member = flattened(document, value)
         if "." in str(name):
             continue
         types = member.get("type")
@@ -132,15 +132,15 @@ def _by_body(names: Mapping[str, str], beside: Mapping[str, str], shape: Shape) 
     if param is not None:
         chosen = _nearest(cursors, param)
         if chosen is not None and chosen not in urls:
-            meta = {"next_cursor": _place(chosen), **({"has_more": _place(more)} if more else {})}
+            meta = {"next_cursor": _meta_path(chosen), **({"has_more": _meta_path(more)} if more else {})}
             return {"style": "cursor", "param": param, "next": "next_cursor", **ends, "meta": meta}, ""
     if urls and (param or page):
         turned = param if param and identifier(param) != "since" else page or param
-        paging = {"style": "link", "param": turned, "next": "next_url", "meta": {"next_url": _place(urls[0])}}
-        return paging, "" if turned == param else "the URL of the next page is taken to hold the page's number"
+        paging = {"style": "link", "param": turned, "next": "next_url", "meta": {"next_url": _meta_path(urls[0])}}
+        return paging, "" if turned == param else "the URL of the next page is assumed to have the page number"
     numbers = [path for path in cursors if beside[path] == "integer" and "page" in identifier(path)]
     if page is not None and numbers:
-        return {"style": "page", "param": page, "next": "next_page", "meta": {"next_page": _place(numbers[0])}}, ""
+        return {"style": "page", "param": page, "next": "next_page", "meta": {"next_page": _meta_path(numbers[0])}}, ""
     return None
 
 
@@ -158,7 +158,7 @@ def _is_url(path: str) -> bool:
 
 
 def _nearest(paths: list[str], param: str) -> str | None:
-    """The path that has the param's name, else one that says next, else the first."""
+    """The path that ends with the param's name, else one with `next`, else the first."""
     plain = identifier(param)
     ranked = sorted(
         paths,
@@ -175,8 +175,8 @@ def _named(beside: Mapping[str, str], wanted: tuple[str, ...]) -> str | None:
     return None
 
 
-def _place(path: str | None) -> str:
-    """The place of a member beside the list of records."""
+def _meta_path(path: str | None) -> str:
+    """The MetaPath of a member beside the list of records."""
     return f"@.{path}"
 
 
@@ -187,9 +187,9 @@ def _by_offset(names: Mapping[str, str], beside: Mapping[str, str], shape: Shape
     paging: Paging = {"style": "offset", "param": param}
     more, total = _named(beside, _HAS_MORE), _named(beside, _TOTAL)
     if more:
-        return {**paging, "has_more": "has_more", "meta": {"has_more": _place(more)}}, ""
+        return {**paging, "has_more": "has_more", "meta": {"has_more": _meta_path(more)}}, ""
     if total and beside[total] in ("integer", "number") and identifier(total.rpartition(".")[2]) != "count":
-        return {**paging, "total": "total", "meta": {"total": _place(total)}}, ""
+        return {**paging, "total": "total", "meta": {"total": _meta_path(total)}}, ""
     return paging, ""
 
 
@@ -199,7 +199,7 @@ def _by_page(names: Mapping[str, str], beside: Mapping[str, str], shape: Shape) 
         return None
     paging: Paging = {"style": "page", "param": param}
     more = _named(beside, _HAS_MORE)
-    return ({**paging, "has_more": "has_more", "meta": {"has_more": _place(more)}} if more else paging), ""
+    return ({**paging, "has_more": "has_more", "meta": {"has_more": _meta_path(more)}} if more else paging), ""
 
 
 def _by_last_id(names: Mapping[str, str], beside: Mapping[str, str], shape: Shape) -> Found:
@@ -209,15 +209,15 @@ def _by_last_id(names: Mapping[str, str], beside: Mapping[str, str], shape: Shap
     more = _named(beside, _HAS_MORE)
     paging: Paging = {"style": "last_id", "param": param}
     if more:
-        return {**paging, "has_more": "has_more", "meta": {"has_more": _place(more)}}, ""
-    return paging, "the id of the last record is taken as the cursor"
+        return {**paging, "has_more": "has_more", "meta": {"has_more": _meta_path(more)}}, ""
+    return paging, "the id of the last record is used as the cursor"
 
 
 def _by_hidden_link(names: Mapping[str, str], beside: Mapping[str, str], shape: Shape) -> Found:
-    """A list without an object around it, and a cursor: it can only be in a header, which documents often leave out."""
+    """The response is only a list, but there is a cursor param: the next page must be in an undeclared header."""
     param = _first(names, ("cursor", "after"))
     if shape.path != "$" or param is None:
         return None
     meta = {"next_url": "$link.next", "has_more": "$link.next.results"}
     paging = {"style": "link", "param": param, "next": "next_url", "has_more": "has_more", "meta": meta}
-    return paging, "the next page is looked for in a Link header that the document does not declare"
+    return paging, "the next page is expected in a Link header that the document does not declare"

@@ -1,4 +1,4 @@
-"""A document with its references, which are followed on demand: cycles cost nothing until they are read."""
+"""Resolves the references of a document on demand, so that cyclic references are allowed."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,12 +6,12 @@ from urllib.parse import unquote
 
 from gateway.spec_import.model import Node
 
-#: references that lead to references; more are a cycle
+#: maximum references that lead to references; more are taken as a cycle
 _MAX_CHAIN = 20
 
 
 def node_of(value: object) -> Node:
-    """A mapping as it is, and an empty one for everything else: documents hold mistakes."""
+    """The value if it is a mapping, else an empty mapping, because documents contain mistakes."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -62,9 +62,9 @@ def pointer_parts(pointer: str) -> list[str]:
 
 
 def references_in(root: Any) -> Iterator[dict[str, Any]]:
-    """Every mapping with a `$ref` in a tree; a shared node is entered once.
+    """Every mapping with a `$ref` in a tree; a shared node is visited once.
 
-    Specification extensions (`x-…`) are left out: their content does not belong to the description.
+    Specification extensions (`x-…`) are left out: OpenAPI does not define their content.
     """
     pending, seen = [root], {id(root)}
     while pending:

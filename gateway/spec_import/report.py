@@ -1,4 +1,4 @@
-"""The report of an import for people: mapped, guessed and why, and what needs a person. Pure."""
+"""The report of an import: counts of mapped operations, guesses, and operations that need a person. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -6,15 +6,15 @@ from itertools import groupby
 from gateway.spec_import.mapping import Imported
 from gateway.spec_import.model import Confidence, Finding
 
-#: findings of a sort that are shown on a terminal
+#: maximum findings of one sort on a terminal
 SHOWN = 5
 
 
 def report_lines(imported: Imported, shown: int | None = None) -> Iterator[str]:
-    """The report: counts, then findings by reason, at most `shown` of each."""
+    """The report: counts, then findings by reason, at most `shown` for each reason."""
     share = 100 * imported.mapped / imported.total
     yield f"{imported.connector['kind']}: {imported.mapped} of {imported.total} operations mapped ({share:.1f} %)"
-    yield f"{len(imported.entities)} entities; {imported.clashes} names clashed and are longer"
+    yield f"{len(imported.entities)} entities; {imported.clashes} operations got longer names to keep names unique"
     for confidence in Confidence:
         found = [each for each in imported.findings if each.confidence is confidence]
         if found:

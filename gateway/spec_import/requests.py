@@ -1,4 +1,4 @@
-"""Parameters and bodies of a document as params: where each goes, how it is written, which must be given. Pure."""
+"""Maps parameters and bodies of a document to params: placement, style, required params. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from gateway.spec_import.schemas import Schema, Schemas, described, types_in
 from gateway.spec_import.words import identifier, plain
 
 _MULTIPART = "multipart/form-data"
-#: headers that are made, not given (OpenAPI 3.1, Parameter Object), and those of credentials
+#: headers that the gateway sets itself (OpenAPI 3.1, Parameter Object), and those of credentials
 _OWN_HEADERS = ("accept", "content-type", "authorization", "content-length", "host", "user-agent")
 _LIST_STYLES = ("spaceDelimited", "pipeDelimited", "deepObject")
 #: the schema of a file in a multipart body
@@ -31,7 +31,7 @@ _FILE = {
 
 @dataclass
 class RequestParts:
-    """The members of an action that say what its request is."""
+    """The members of an action that describe its request."""
 
     path: str
     params: dict[str, Schema] = field(default_factory=dict)
@@ -41,9 +41,10 @@ class RequestParts:
     content_type: str | None = None
     request_body: str | None = None
     findings: list[Finding] = field(default_factory=list)
+    method: str = "GET"
 
     def add(self, name: str, schema: Schema, *, where: str, is_required: bool = False, wire: str | None = None) -> str:
-        """Add a param under a free name: that of the wire, else with its place before it."""
+        """Add a param and return its name: `name`, or with its place as a prefix if `name` is taken."""
         wire = name if wire is None else wire
         chosen, number = name, 2
         if chosen in self.params:
@@ -56,16 +57,14 @@ class RequestParts:
             self.required.append(chosen)
         return chosen
 
-    method: str = "GET"
-
     def _is_elsewhere(self, where: str) -> bool:
         return where in ("query", "body") and where != ("query" if self.method in ("GET", "DELETE") else "body")
 
 
 def request_parts(operation: SourceOperation, document: Document, schemas: Schemas) -> RequestParts:
-    """The request of an operation; raises NotMapped for what the language has no words for."""
+    """The request of an operation; raises NotMapped if the spec language cannot express it."""
     if operation.method not in ("GET", "POST", "PUT", "PATCH", "DELETE"):
-        raise NotMapped(f"the language has no {operation.method}")
+        raise NotMapped(f"the spec language has no {operation.method}")
     path, _, query = operation.path.partition("#")[0].partition("?")
     parts = RequestParts(path, method=operation.method)
     parts.constant_query = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
@@ -78,7 +77,7 @@ def request_parts(operation: SourceOperation, document: Document, schemas: Schem
         elif parameter.get("in") == "cookie":
             reason = "params in cookies are left out"
             if parameter.get("required") is True:
-                raise NotMapped("the language has no params in cookies", str(parameter["name"]))
+                raise NotMapped("the spec language has no params in cookies", str(parameter["name"]))
             parts.findings.append(guessed(operation, reason, str(parameter["name"])))
     if operation.body is not None:
         _add_body(parts, operation, operation.body, document, schemas)
@@ -101,7 +100,7 @@ def _read(parameter: Node, document: Document, schemas: Schemas) -> Schema:
 
 
 def _add_path(parts: RequestParts, operation: SourceOperation, document: Document, schemas: Schemas) -> None:
-    """The params of the path in its order; those that the document forgets to declare are texts."""
+    """Add the params of the path, in its order; undeclared ones are strings."""
     declared = {str(each["name"]): each for each in operation.parameters if each.get("in") == "path"}
     for written in re.findall(r"{([^}]*)}", parts.path):
         name = re.sub(r"\W", "_", written.strip("+*")) or "value"
@@ -110,15 +109,15 @@ def _add_path(parts: RequestParts, operation: SourceOperation, document: Documen
         parameter = declared.get(written)
         if parameter is None:
             schema: Schema = described({"type": "string"}, written)
-            parts.findings.append(guessed(operation, "a param of the path that is not declared is a text", written))
+            parts.findings.append(guessed(operation, "an undeclared param of the path is mapped as a string", written))
         else:
             schema = _read(parameter, document, schemas)
         parts.path = parts.path.replace(f"{{{written}}}", f"{{{name}}}", 1)
         parts.add(name, _without_default(schema), is_required=True, where="path")
     if any("{" in value for value in parts.constant_query.values()):
-        raise NotMapped("a param in the query of the path; declare it as a parameter in the query")
+        raise NotMapped("the path has a param in its query; declare it as a parameter in the query")
     if not re.fullmatch(r"/\S*", parts.path):
-        raise NotMapped("the path holds spaces or does not begin with a slash")
+        raise NotMapped("the path contains spaces or does not begin with a slash")
 
 
 def _add_query(parts: RequestParts, parameter: Node, document: Document, schemas: Schemas) -> None:
@@ -162,19 +161,19 @@ def _add_header(parts: RequestParts, parameter: Node, document: Document, schema
 
 
 def _add(parts: RequestParts, wire: str, schema: Schema, is_required: bool, where: str) -> str:
-    """Add a param by its name on the wire, which becomes an identifier where it is none."""
+    """Add a param by its name in the request, converted if it is no identifier; returns the param's name."""
     name = wire if re.fullmatch(r"[A-Za-z_]\w*", wire) else identifier(wire) or "value"
     return parts.add(name, schema, is_required=is_required, where=where, wire=wire)
 
 
 def _with_described_default(schema: Schema) -> Schema:
-    """A schema whose defaults are part of the description: the application applies them itself."""
+    """A schema with its defaults moved to the descriptions, because the application applies them itself."""
     if "default" in schema:
         default = schema["default"]
         shown = str(default).lower() if isinstance(default, bool) else str(default)
         text = str(schema.get("description", "")).rstrip(".")
-        told = text if shown in text and "efault" in text else f"{text}; default: {shown}"
-        schema = {**_without_default(schema), "description": told}
+        is_described = shown in text and "efault" in text
+        schema = {**_without_default(schema), "description": text if is_described else f"{text}; default: {shown}"}
     if any(_has_default(each) for each in schema.get("properties", {}).values()):
         schema = {
             **schema,
@@ -211,7 +210,7 @@ def _add_body(
         elif is_json(body.content_type):
             parts.request_body = _add(parts, "body", _with_described_default(schema), body.is_required, "body")
         else:
-            raise NotMapped("a form whose members the document does not name", body.content_type)
+            raise NotMapped("the document does not name the members of a form", body.content_type)
         return
     schema = described({"type": "string"}, "body", plain(body.schema.get("description")) or "the whole body")
     if not body.content_type.startswith("text/") and not body.content_type.endswith(("xml", "yaml")):
@@ -220,7 +219,7 @@ def _add_body(
 
 
 def _is_flat(schema: Schema, body: SourceBody) -> bool:
-    """Whether the members of a body can be params of their own: dots in JSON names would mean nesting."""
+    """Whether each member of a body can be a param; a dot in the name of a JSON member would mean nesting."""
     if types_in(schema) not in (["object"], ["object", "null"]) or not schema.get("properties"):
         return False
     return not is_json(body.content_type) or not any("." in name for name in schema["properties"])

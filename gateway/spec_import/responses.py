@@ -1,4 +1,4 @@
-"""Where records lie in responses, and what they have: pure."""
+"""Finds the records in responses, and their fields: pure."""
 
 import re
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from gateway.spec_import.names import own_verb, path_names
 from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.words import identifier
 
-#: members that hold the records of a list, the surest first
+#: names of members with the records of a list, the most certain first
 _LISTS = ("data", "items", "results", "records", "values", "entries", "list", "objects", "resources", "content", "rows")
-#: members beside one record
+#: names of members that may stand beside one record
 _BESIDE = frozenset(
     {"meta", "metadata", "links", "_links", "jsonapi", "included", "request_id", "type", "ok", "success"}
 )
@@ -29,14 +29,14 @@ class Shape:
     member: str | None
     path: str
     record: Node
-    #: the object around a list, where paging may be found
+    #: the object that holds the list, and perhaps members for paging
     around: Node
     headers: frozenset[str]
     findings: tuple[Finding, ...] = ()
 
 
 def shape_of(operation: SourceOperation, document: Document) -> Shape:
-    """The shape of the response to a success; raises NotMapped for one that is neither JSON nor a file of a GET."""
+    """The shape of a successful response; raises NotMapped if it is neither JSON nor a file of a GET."""
     response = _main(operation)
     if response is None or (not response.content and response.status.startswith("2")):
         headers = response.headers if response else frozenset()
@@ -50,14 +50,14 @@ def shape_of(operation: SourceOperation, document: Document) -> Shape:
 
 
 def _main(operation: SourceOperation) -> Response | None:
-    """The response with content of the lowest status, else the first."""
+    """The response with content and the lowest status, else the first response."""
     with_content = [each for each in operation.responses if each.content]
     return next(iter(with_content or operation.responses), None)
 
 
 def schema_of(document: Document, media: Node) -> Node:
-    """The schema of a media type; where it has none, that of its example."""
-    schema = whole(document, media.get("schema"))
+    """The schema of a media type; without one, that of its example."""
+    schema = flattened(document, media.get("schema"))
     if schema.get("properties") or schema.get("items") or (schema.get("type") not in (None, "object")):
         return schema
     examples = [document.resolved(each).get("value") for each in node_of(media.get("examples")).values()]
@@ -66,7 +66,7 @@ def schema_of(document: Document, media: Node) -> Node:
 
 
 def implied_schema(value: Any, depth: int = 4) -> Node:
-    """The schema that an example implies, as far as shapes are judged."""
+    """The types and members that an example implies, to a depth of `depth`."""
     match value:
         case dict():
             members = list(value.items())[:_MAX_FIELDS] if depth else []
@@ -85,13 +85,13 @@ def implied_schema(value: Any, depth: int = 4) -> Node:
     return {"type": "string"}
 
 
-def whole(document: Document, value: object, depth: int = 0) -> Node:
+def flattened(document: Document, value: object, depth: int = 0) -> Node:
     """A schema with the properties of its `allOf` and of the first of its `oneOf` or `anyOf`."""
     node = document.resolved(value)
     parts = [*(node.get("allOf") or ()), *(node.get("oneOf") or ())[:1], *(node.get("anyOf") or ())[:1]]
     if not parts or depth > _MAX_MERGED:
         return node
-    inner = [whole(document, each, depth + 1) for each in parts]
+    inner = [flattened(document, each, depth + 1) for each in parts]
     properties: dict[str, Any] = {}
     for each in [*inner, node]:
         properties |= node_of(each.get("properties"))
@@ -102,12 +102,12 @@ def whole(document: Document, value: object, depth: int = 0) -> Node:
 def _file(operation: SourceOperation, response: Response) -> Shape:
     kinds = ", ".join(response.content)
     if operation.method == "GET":
-        reason = "a response that is not JSON is a download"
+        reason = "a response that is not JSON is mapped as a download"
         sure = any(
             re.match(r"application/(octet-stream|pdf|zip)|image/|audio/|video/", name) for name in response.content
         )
         if not response.content:
-            reason, sure, kinds = "a redirect is taken as a download", False, f"status {response.status}"
+            reason, sure, kinds = "a redirect is mapped as a download", False, f"status {response.status}"
         return Shape(None, "", {}, {}, response.headers, () if sure else (guessed(operation, reason, kinds),))
     if response.content:
         raise NotMapped("a write whose response is not JSON", kinds)
@@ -118,19 +118,21 @@ def _of_json(operation: SourceOperation, document: Document, schema: Node, respo
     headers = response.headers
     if _is_array(schema):
         if operation.method == "GET" or _lists(operation):
-            return Shape("records", "$", whole(document, schema.get("items")), {}, headers)
+            return Shape("records", "$", flattened(document, schema.get("items")), {}, headers)
         return Shape("record", "$", {}, {}, headers)
     found = _list_in(operation, document, schema)
     if found is not None:
         path, items, around, is_sure = found
-        reason = "the list of records is found by its shape"
+        reason = "the only list of objects in the response is mapped as the records"
         doubts = () if is_sure else (guessed(operation, reason, path, member="records"),)
-        return Shape("records", path, whole(document, items), around, headers, doubts)
+        return Shape("records", path, flattened(document, items), around, headers, doubts)
     name = _only_record(operation, document, schema)
     if name is not None:
-        return Shape("record", name, whole(document, node_of(schema["properties"])[name]), {}, headers)
+        return Shape("record", name, flattened(document, node_of(schema["properties"])[name]), {}, headers)
     if operation.method == "GET" and own_verb(operation) == "list":
-        doubt = guessed(operation, "named a list, but its response holds none: the whole response is the record")
+        doubt = guessed(
+            operation, "it is named a list, but its response has none: the whole response is mapped as the record"
+        )
         return Shape("record", "$", schema, {}, headers, (doubt,))
     return Shape("record", "$", schema, {}, headers)
 
@@ -140,14 +142,14 @@ def _is_array(schema: Node) -> bool:
 
 
 def _lists(operation: SourceOperation) -> bool:
-    """Whether an operation may list: reads, and POSTs that look something up."""
+    """Whether an operation may return a list: a GET, or a POST whose path ends with a search."""
     route = path_names(operation.path)
     last = route.groups[-1][-1] if route.groups and not route.ends_with_param else ""
     return operation.method == "GET" or (operation.method == "POST" and last in ("search", "query", "lookup"))
 
 
 def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tuple[str, Any, Node, bool] | None:
-    """The path of the list of records, the schema of its items, the object around it, and whether that is sure."""
+    """The path of the list of records, the schema of its items, the object that holds it, and whether it is certain."""
     if not _lists(operation):
         return None
     route = path_names(operation.path)
@@ -159,8 +161,8 @@ def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tu
     for path, items, around in arrays:
         last = path.rpartition(".")[2]
         if last.lower() in _LISTS or {identifier(last), singular(identifier(last))} & asked:
-            is_whole = is_listing or last.lower() in _LISTS or len(node_of(schema.get("properties"))) <= _PAGE_MEMBERS
-            if is_whole:
+            is_page = is_listing or last.lower() in _LISTS or len(node_of(schema.get("properties"))) <= _PAGE_MEMBERS
+            if is_page:
                 return path, items, around, True
     objects = [each for each in arrays if _holds_objects(document, each[1])]
     if is_listing and len(objects) == 1:
@@ -168,7 +170,7 @@ def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tu
     return None
 
 
-#: largest number of members of an object that holds a list and its paging only
+#: maximum members of an object that holds only a list and its paging
 _PAGE_MEMBERS = 6
 
 
@@ -180,7 +182,7 @@ def _is_paged(operation: SourceOperation) -> bool:
 def _arrays(document: Document, schema: Node, prefix: str = "", depth: int = 2) -> Iterator[tuple[str, Any, Node]]:
     """Every list in an object and in the objects within it, the outer ones first."""
     properties = node_of(schema.get("properties"))
-    members = {str(name): whole(document, each) for name, each in properties.items() if "." not in str(name)}
+    members = {str(name): flattened(document, each) for name, each in properties.items() if "." not in str(name)}
     for name, member in members.items():
         if _is_array(member):
             yield f"{prefix}{name}", member.get("items"), schema
@@ -197,17 +199,17 @@ def _arrays(document: Document, schema: Node, prefix: str = "", depth: int = 2) 
 
 
 def _holds_objects(document: Document, items: object) -> bool:
-    node = whole(document, items)
+    node = flattened(document, items)
     return node.get("type") == "object" or "properties" in node
 
 
 def _only_record(operation: SourceOperation, document: Document, schema: Node) -> str | None:
-    """The member that is the record, where the response has nothing else that matters."""
+    """The member that is the record, if the response has only members of `_BESIDE` besides it."""
     properties = node_of(schema.get("properties"))
     objects = [
         str(name)
         for name, member in properties.items()
-        if node_of((read := whole(document, member)).get("properties")) or read.get("type") == "object"
+        if node_of((read := flattened(document, member)).get("properties")) or read.get("type") == "object"
     ]
     if len(properties) == 1 and len(objects) == 1 and "." not in objects[0]:
         return objects[0]
@@ -216,10 +218,10 @@ def _only_record(operation: SourceOperation, document: Document, schema: Node) -
 
 
 def fields_of(document: Document, record: Node) -> dict[str, str]:
-    """The members of records, each with the type that `fields` has for it."""
+    """The members of a record and their types, as `fields` of a spec has them."""
     found: dict[str, str] = {}
     for name, member in list(node_of(record.get("properties")).items())[:_MAX_FIELDS]:
-        found[str(name)] = _field_type(document, whole(document, member))
+        found[str(name)] = _field_type(document, flattened(document, member))
     return found
 
 
@@ -231,7 +233,7 @@ def _field_type(document: Document, schema: Node) -> str:
     if len(types) != 1 or types[0] not in ("string", "integer", "number", "boolean", "object", "array"):
         text = "object" if "properties" in schema else "any"
     elif types[0] == "array":
-        inner = whole(document, schema.get("items")).get("type")
+        inner = flattened(document, schema.get("items")).get("type")
         text = f"array<{inner}>" if inner in ("string", "integer", "number", "boolean", "object") else "array"
     else:
         text = types[0]

@@ -1,4 +1,4 @@
-"""Schemas of OpenAPI 3.0, 3.1 and Swagger 2 as the JSON Schema of params: whole, without references. Pure."""
+"""Converts schemas of OpenAPI 3.0, 3.1 and Swagger 2 to the JSON Schema of params, without references. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,11 +13,11 @@ from gateway.spec_import.words import phrase, plain
 
 Schema = dict[str, Any]
 
-#: levels of members that a param may have, and schemas in it; what lies deeper is any object or list
+#: levels of members that are tried for a param, and the maximum number of schemas in it; deeper members accept any JSON
 _DEPTHS, _MAX_PARTS = (6, 5, 4, 3, 2, 1), 250
-#: `allOf`s within each other
+#: maximum nesting of `allOf`, `oneOf` and `anyOf`
 _MAX_NESTED = 12
-#: formats that say the same in JSON Schema
+#: formats with the same meaning in JSON Schema
 _FORMATS = ("date-time", "date", "time", "email", "uuid", "uri", "ipv4", "ipv6", "hostname")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -30,12 +30,12 @@ _OF_TYPE: Mapping[str, tuple[str, ...]] = {
 }
 _TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 _MAX_ENUM = 300
-#: characters of an example or a default that a description repeats
+#: maximum characters of an example or a default
 _MAX_SHOWN = 60
 
 
 class Schemas:
-    """Reads the schemas of one document; what was read is remembered by node and depth."""
+    """Converts the schemas of one document; results are cached by node and depth."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -51,7 +51,7 @@ class Schemas:
         return described(found, name, plain(description))
 
     def _size(self, schema: Schema) -> int:
-        """The number of schemas in one; schemas that were read are kept, so their ids stay theirs."""
+        """The number of schemas in one, itself included; cached by `id`, because this object keeps all schemas."""
         size = self._parts.get(id(schema))
         if size is None:
             inner = [*schema.get("properties", {}).values(), *_listed(schema.get("items"))]
@@ -63,7 +63,7 @@ class Schemas:
         known = self._read.get(key)
         if known is None:
             known = self._fresh(schema, depth, nested)
-            if _is_of_document(schema):
+            if isinstance(schema, Mapping):
                 self._read[key] = known
         return known
 
@@ -117,10 +117,6 @@ class Schemas:
         return found
 
 
-def _is_of_document(schema: object) -> bool:
-    return isinstance(schema, Mapping)
-
-
 def _listed(value: object) -> Sequence[Any]:
     if isinstance(value, Mapping):
         return [value]
@@ -128,7 +124,7 @@ def _listed(value: object) -> Sequence[Any]:
 
 
 def _types(node: Node) -> list[str]:
-    """The types that a schema allows, those that it implies where it names none."""
+    """The types that a schema names, else those that its members imply."""
     named = node.get("type")
     types = [each for each in ([named] if isinstance(named, str) else named or ()) if each in _TYPES]
     if named == "file":
@@ -162,7 +158,7 @@ def _number_of(value: object) -> int | float | None:
 
 
 def _assertion(node: Node, name: str) -> Any:
-    """The value of a keyword in the form of JSON Schema 2020-12; None leaves it out."""
+    """The value of a keyword in JSON Schema 2020-12; None if the keyword is left out."""
     value: Any = node.get(name)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in _COUNTS:
@@ -181,7 +177,7 @@ def _assertion(node: Node, name: str) -> Any:
 
 
 def _annotations(node: Node) -> Schema:
-    """Whether it is deprecated, and what the application takes when it is left out: told, never sent."""
+    """The keywords `deprecated`, `default` and `examples` of a schema."""
     found: Schema = {"deprecated": True} if node.get("deprecated") is True else {}
     if _is_shown(node.get("default")):
         found["default"] = node["default"]
@@ -197,7 +193,7 @@ def _is_shown(value: object) -> bool:
 
 @lru_cache(1024)
 def is_pattern(pattern: str) -> bool:
-    """Whether a regular expression is one that params are checked by; ECMA 262 knows more than is."""
+    """Whether the validator of params accepts a regular expression; ECMA 262 has syntax that it does not."""
     try:
         jsonschema_rs.Draft202012Validator({"pattern": pattern})
     except ValueError:
@@ -217,13 +213,13 @@ def _nullable(schema: Schema) -> Schema:
 
 
 def described(schema: Schema, name: str, description: str = "") -> Schema:
-    """A schema with a description: the one given, its own, else the words of its name."""
+    """The schema with a description: the given one, its own, else the words of its name."""
     text = description or schema.get("description") or phrase(name) or "value"
     return schema if schema.get("description") == text else {**schema, "description": text}
 
 
 def merged(schemas: Iterable[Schema]) -> Schema:
-    """All schemas at once (`allOf`): members of every one, later assertions before earlier ones."""
+    """One schema for `allOf`: it has the members of all; later assertions replace earlier ones."""
     found: Schema = {}
     for schema in schemas:
         properties = {**found.get("properties", {}), **schema.get("properties", {})}
@@ -240,7 +236,7 @@ def merged(schemas: Iterable[Schema]) -> Schema:
 
 
 def union(schemas: Sequence[Schema]) -> Schema:
-    """A schema that takes what one of several takes (`oneOf`, `anyOf`), and may take more."""
+    """One schema for `oneOf` or `anyOf`: it accepts every value that one of them accepts, and perhaps others."""
     if len(schemas) == 1:
         return schemas[0]
     types = list(dict.fromkeys(type_ for schema in schemas for type_ in types_in(schema)))

@@ -1,4 +1,4 @@
-"""Documents from files and URLs, with the files that they refer to: the one module of an import that reads."""
+"""Reads documents from files and URLs, with the documents that they refer to; no other module of an import reads."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,16 +15,16 @@ from gateway.spec_import.model import ImportFailed
 from gateway.spec_import.references import references_in
 from gateway.upstream.egress import EgressConnector, EgressPolicy, checked_url
 
-#: bytes of one document, and of all together
+#: maximum bytes of one document, and of all together
 _MAX_BYTES, _MAX_TOTAL = 64 << 20, 128 << 20
-#: seconds for one document; redirects followed; documents referred to
+#: seconds for one document; maximum redirects; maximum documents in one import
 _TIMEOUT, _MAX_REDIRECTS, _MAX_DOCUMENTS = 60, 5, 5_000
-#: the member of the bundle that holds the documents referred to
+#: the member of the bundle that holds the referenced documents
 _BUNDLED = "x-bundled"
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # in C where it is compiled in
-    """YAML 1.2's core schema, as OpenAPI wants it: `on`, `no` and dates are texts."""
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the loader in C, if PyYAML has it
+    """YAML 1.2's core schema, as OpenAPI requires: `on`, `no` and dates are strings."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -35,7 +35,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def parse(content: bytes, name: str) -> Any:
-    """The document in JSON or YAML; raises ImportFailed that says where it is broken."""
+    """Parse a document in JSON or YAML; raises ImportFailed with the place of the error."""
     if content.lstrip()[:1] == b"{":
         try:
             return msgspec.json.decode(content)
@@ -50,7 +50,7 @@ def parse(content: bytes, name: str) -> Any:
 
 
 def _plain(document: Any) -> Any:
-    """Names of members as text: YAML reads `200:` as a number."""
+    """The document with all names of members as strings; YAML reads `200:` as a number."""
     pending, seen = [document], {id(document)}
     while pending:
         node = pending.pop()
@@ -70,9 +70,9 @@ def is_url(source: str) -> bool:
 
 
 async def load(source: str, policy: EgressPolicy | None = None, override: URL | None = None) -> dict[str, Any]:
-    """The document at a path or an https URL, with what it refers to in it.
+    """The document at a path or an https URL; the documents that it refers to are put into it.
 
-    External references are followed below the file's folder, or to the same host. Raises ImportFailed.
+    References may lead to files below the document's folder, or to the document's host. Raises ImportFailed.
     """
     if not is_url(source):
         folder, uri = _file(source)
@@ -88,14 +88,14 @@ async def load(source: str, policy: EgressPolicy | None = None, override: URL | 
 def _mapping(content: bytes, name: str) -> dict[str, Any]:
     document = parse(content, name)
     if not isinstance(document, dict):
-        raise ImportFailed(f"{name} is not an OpenAPI document: it is not a mapping")
+        raise ImportFailed(f"{name} is not an OpenAPI document: it must be a mapping")
     return document
 
 
 def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise ImportFailed(f"{path} has more than {_MAX_BYTES >> 20} MiB")
+            raise ImportFailed(f"{path} is larger than {_MAX_BYTES >> 20} MiB")
         return path.read_bytes()
     except OSError as error:
         raise ImportFailed(f"{path} cannot be read: {error.strerror}") from error
@@ -116,7 +116,7 @@ def _below(folder: Path) -> Reader:
 def _read_below(folder: Path, uri: str) -> bytes:
     path = Path(URL(uri).path).resolve()
     if urlsplit(uri).scheme != "file" or not path.is_relative_to(folder):
-        raise ImportFailed(f"the reference to {uri} leaves the folder {folder}; put the file below it")
+        raise ImportFailed(f"the reference to {uri} leads outside the folder {folder}; put the file below it")
     return _read(path)
 
 
@@ -136,7 +136,7 @@ def _at_host(session: aiohttp.ClientSession, host: str, override: URL | None) ->
 
 
 async def _bundled(uri: str, name: str, read: Reader) -> dict[str, Any]:
-    """The document at a URI, every reference in it local: the documents that it refers to are put into it."""
+    """The document at a URI with only local references: the documents that it refers to are put into it."""
     root = _mapping(await read(uri), name)
     bundled: dict[str, Any] = {}
     total, known, pending = 0, {uri: "#"}, [(uri, root)]
@@ -150,7 +150,7 @@ async def _bundled(uri: str, name: str, read: Reader) -> dict[str, Any]:
                 content = await read(target)
                 total += len(content)
                 if total > _MAX_TOTAL:
-                    raise ImportFailed(f"the documents together have more than {_MAX_TOTAL >> 20} MiB")
+                    raise ImportFailed(f"the documents together are larger than {_MAX_TOTAL >> 20} MiB")
                 known[target] = f"#/{_BUNDLED}/{len(bundled)}"
                 bundled[str(len(bundled))] = parsed = parse(content, target)
                 pending.append((target, parsed))
@@ -170,12 +170,12 @@ async def _fetched(session: aiohttp.ClientSession, url: str, host: str, override
                 while len(content) <= _MAX_BYTES and (more := await response.content.read(_MAX_BYTES)):
                     content += more
         except UpstreamInvalidResponse as error:
-            raise ImportFailed(f"{url}: {error}; references go to {host} by https only") from error
+            raise ImportFailed(f"{url}: {error}; only https URLs of {host} are allowed") from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise ImportFailed(f"{url} cannot be fetched: {error or type(error).__name__}") from error
         if response.status != 200:
-            raise ImportFailed(f"{url} answers with status {response.status}")
+            raise ImportFailed(f"{url} returned status {response.status}")
         if len(content) > _MAX_BYTES:
-            raise ImportFailed(f"{url} has more than {_MAX_BYTES >> 20} MiB")
+            raise ImportFailed(f"{url} is larger than {_MAX_BYTES >> 20} MiB")
         return content
     raise ImportFailed(f"{url} redirects more than {_MAX_REDIRECTS} times")

@@ -1,4 +1,4 @@
-"""Swagger 2.0 documents in OpenAPI 3's form, as far as an import reads them. References stay where they point."""
+"""Converts Swagger 2.0 documents to OpenAPI 3, as far as an import reads them. References are not changed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from gateway.spec_import.model import Node
 from gateway.spec_import.references import Document, node_of
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
-#: members of a parameter that are none of its schema
+#: members of a parameter that are not part of its schema
 _OF_PARAMETER = ("name", "in", "description", "required", "collectionFormat", "allowEmptyValue")
 #: collectionFormat → style and explode
 _STYLES: Mapping[str, Node] = {
@@ -16,13 +16,13 @@ _STYLES: Mapping[str, Node] = {
     "pipes": {"style": "pipeDelimited", "explode": False},
     "multi": {"style": "form", "explode": True},
 }
-#: the OAuth flows' names
+#: names of OAuth flows in Swagger 2 → in OpenAPI 3
 _FLOWS = {"accessCode": "authorizationCode", "application": "clientCredentials"}
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 
 
 def from_swagger2(document: Document) -> Document:
-    """The document with `servers`, `paths` and `components.securitySchemes` as OpenAPI 3 writes them."""
+    """The document with `servers`, `paths` and `components.securitySchemes` in the form of OpenAPI 3."""
     root = document.root
     paths = {name: _path_item(document, node_of(item)) for name, item in node_of(root.get("paths")).items()}
     schemes = node_of(root.get("securityDefinitions")).items()

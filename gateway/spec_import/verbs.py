@@ -1,11 +1,11 @@
-"""Verbs of operations' names: which are verbs at all, which change something, which may not be done twice."""
+"""Verbs in names of operations: all known ones, those that change something, and those that are not idempotent."""
 
 
 def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: verbs with which names of operations begin, or end
+#: verbs at the beginning or the end of names of operations
 VERBS = _set(
     "accept acknowledge activate add align append apply approve archive assign associate attach authorize "
     "autocomplete ban batch block bulk calculate cancel change charge check claim clear clone close collect "
@@ -21,7 +21,7 @@ VERBS = _set(
     "undelete unfollow uninstall unlink unlock unmute unpin unpublish unregister unstar unsubscribe unsuspend untag "
     "update upload upsert validate verify view void watch write"
 )
-#: verbs of what changes something, although the request is a GET
+#: verbs of operations that change something, even if the request is a GET
 CHANGING = _set(
     "accept activate add approve archive assign authorize cancel clear close confirm create deactivate delete "
     "destroy disable dismiss edit enable exchange execute expire install invite kick leave lock logoff logout move "
@@ -29,28 +29,28 @@ CHANGING = _set(
     "resume revoke rotate send set share shutdown sign start stop submit suspend trigger uninstall unlock "
     "unsubscribe update upload write"
 )
-#: those of them that are not nouns: a path that ends with one is that action, whatever its name
+#: those of `CHANGING` that are not nouns: a path that ends with one is that action, whatever the operation's name
 PURELY_CHANGING = _set(
     "activate approve cancel create deactivate delete destroy disable enable execute kick logoff logout purge "
     "reboot regenerate reject remove reset restart resume revoke rotate send shutdown suspend trigger unlock "
     "unsubscribe"
 )
-#: verbs of what may not be done twice, although the request is a PUT or a DELETE
+#: verbs of operations that are not idempotent, even if the request is a PUT
 ONCE = _set(
     "append charge clone copy decrement duplicate execute generate import increment invite merge notify pay ping "
     "publish push reboot refund regenerate renew reply rerun resend resolve restart retry roll rotate run send "
     "shift snooze start submit test toggle transfer trigger upload"
 )
-#: verbs of what only reads
+#: verbs of operations that only read
 READING = _set(
     "check count describe download fetch filter find get head history identify index info list lookup query read "
     "resolve retrieve search show test validate verify"
 )
-#: those of them by whose name a POST may be a read
+#: those of `READING` with which a POST may be a read
 LOOKING = _set("search query find lookup list filter get retrieve count")
 
 
 def plain_verb(word: str) -> str | None:
-    """The verb that a word is, be it written "opens" or "completed"; None for other words."""
+    """The known verb of a word such as "opens" or "completed"; None for other words."""
     endings = (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("d"), word.removesuffix("ed"))
     return next((each for each in endings if each in VERBS or each in READING), None)

@@ -1,15 +1,15 @@
-"""Names and sentences of a document in our form: identifiers, plain text, words of names. Pure."""
+"""Converts names and sentences of a document: to identifiers, words and plain text. Pure."""
 
 import html
 import re
 
-#: characters of a description at most
+#: maximum characters of a description
 MAX_DESCRIPTION = 240
 _MAX_IDENTIFIER = 80
 
 
 def identifier(text: str) -> str:
-    """A name in lower snake case: AccountSid and account-sid are account_sid; x stands before a digit."""
+    """A name in lower snake case: AccountSid and account-sid become account_sid; a leading digit gets the prefix x."""
     text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
     text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", text)
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_MAX_IDENTIFIER].strip("_")
@@ -17,17 +17,17 @@ def identifier(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a name, in lower case: listRepoIssues is list, repo, issues."""
+    """The words of a name, in lower case: listRepoIssues has list, repo, issues."""
     return [each for each in identifier(text).split("_") if each]
 
 
 def phrase(text: str) -> str:
-    """A name as words: due_date is "due date"."""
+    """A name as words with spaces: due_date becomes "due date"."""
     return " ".join(words(text)) or text
 
 
 def plain(text: object, limit: int = MAX_DESCRIPTION) -> str:
-    """Markdown or HTML as one line of plain text, cut at a sentence or a word."""
+    """Markdown or HTML as one line of plain text, cut after a sentence or a word."""
     if not isinstance(text, str):
         return ""
     if len(text) > 20 * limit:

@@ -1,4 +1,4 @@
-"""A kind as YAML files, and the folder they are written to: files that a person changed are not overwritten."""
+"""Writes a kind as a folder of YAML files; files that a person changed are not overwritten."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ _HEADER = "# Imported by `gateway specs import` from {source}; corrections belon
 REPORT = "import-report.txt"
 
 
-class _Dumper(_DUMPER):  # type: ignore[misc]  # in C where it is compiled in
+class _Dumper(_DUMPER):  # type: ignore[misc]  # the dumper in C, if PyYAML has it
     """YAML without anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -29,7 +29,7 @@ class _Dumper(_DUMPER):  # type: ignore[misc]  # in C where it is compiled in
 
 
 def files_of(imported: Imported, source: str) -> dict[str, str]:
-    """The text of each file by its name."""
+    """The text of each file, by file name."""
     documents = {"connector": imported.connector, **imported.entities}
     return {f"{name}.yaml": _text(document, source) for name, document in documents.items()}
 
@@ -41,7 +41,7 @@ def _text(document: Mapping[str, Any], source: str) -> str:
 
 
 def changed_by_hand(folder: Path) -> list[str]:
-    """The files of a folder that are not as an import wrote them."""
+    """The names of the YAML files in a folder that differ from what an import wrote."""
     return [path.name for path in sorted(folder.glob("*.yaml")) if not _is_as_written(path.read_text("utf-8"))]
 
 
@@ -51,13 +51,13 @@ def _is_as_written(text: str) -> bool:
 
 
 def write_kind(folder: Path, files: Mapping[str, str], report: str, *, force: bool = False) -> None:
-    """Replace the folder of a kind, whole or not at all; raises ImportFailed where a person changed its files."""
+    """Replace the folder of a kind, completely or not at all; raises ImportFailed if a person changed its files."""
     edited = changed_by_hand(folder) if folder.is_dir() and not force else []
     if edited:
         named = ", ".join(edited[:5]) + (f" and {len(edited) - 5} more" if len(edited) > 5 else "")
         raise ImportFailed(
             f"{folder} has files that were changed by hand: {named}; "
-            "move the changes to an overlay (--overlay), or write elsewhere (--into), or lose them (--force)"
+            "move the changes to an overlay (--overlay), write to another folder (--into), or discard them (--force)"
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))

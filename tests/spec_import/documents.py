@@ -1,4 +1,4 @@
-"""Small OpenAPI documents for tests: one operation in a document that is complete otherwise."""
+"""Small OpenAPI documents for tests: the given paths in an otherwise complete document."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Servers, security schemes and failures of a document become `connector.yaml`."""
+"""Servers, security schemes and error responses of a document become `connector.yaml`."""
 
 import pytest
 
@@ -90,12 +90,12 @@ def test_a_relative_server_is_at_the_documents_host():
 
 
 @pytest.mark.parametrize("host", ["localhost", "10.0.0.1", "api.internal"])
-def test_a_server_of_an_inner_network_is_refused(host):
+def test_a_server_of_a_private_network_is_refused(host):
     with pytest.raises(ImportFailed, match="is not a public host"):
         imported({}, servers=[{"url": f"https://{host}/api"}])
 
 
-def test_a_server_of_an_operation_is_its_own():
+def test_a_server_of_an_operation_is_kept_for_its_action():
     upload = {"servers": [{"url": "https://uploads.example.com"}], "responses": answer(RECORD)}
     made = imported({"/files": {"post": upload}})
 
@@ -103,7 +103,7 @@ def test_a_server_of_an_operation_is_its_own():
     assert "uploads.example.com" in made.connector["hosts"]
 
 
-def test_failures_are_found_where_most_operations_have_them():
+def test_the_paths_of_error_responses_are_those_of_most_operations():
     error = {"type": "object", "properties": {"error": {"type": "object", "properties": {"code": {}, "message": {}}}}}
     failing = {"responses": {**answer(RECORD), "400": answer(error)["200"]}}
 
@@ -112,14 +112,14 @@ def test_failures_are_found_where_most_operations_have_them():
     }  # fmt: skip
 
 
-def test_members_at_the_root_of_the_document_are_the_kinds():
+def test_corrections_at_the_root_of_the_document_are_members_of_the_kind():
     made = imported({}, **{"x-gateway": {"rate_limit": {"requests": 5, "seconds": 1}}})
 
     assert made.connector["rate_limit"] == {"requests": 5, "seconds": 1}
 
 
 @pytest.mark.parametrize("source", [{}, {"openapi": "3.0.0", "paths": {}}, {"openapi": "4.0"}, {"swagger": "1.2"}])
-def test_what_is_no_openapi_document_is_refused(source):
+def test_a_document_that_is_not_openapi_is_refused(source):
     with pytest.raises(ImportFailed):
         import_document(source, Options())
 

@@ -1,4 +1,4 @@
-"""Effects follow RFC 9110; what is not sure is never a read and is listed."""
+"""Effects follow RFC 9110; an uncertain one is never a read, and is reported."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_a_put_of_a_json_patch_is_a_write():
     assert action("put", "/shipments/{id}", requestBody=body)["effect"] == "write"
 
 
-def test_the_summary_says_what_an_id_of_method_and_path_does_not():
+def test_the_summary_determines_the_effect_if_the_id_only_repeats_method_and_path():
     assert (
         action("put", "/users/{id}/folders", operationId="put_users_id_folders", summary="Transfer folders")["effect"]
         == "write"
@@ -46,7 +46,7 @@ def test_a_merge_patch_is_idempotent():
 
 
 @pytest.mark.parametrize("name", ["deleteShipment", "sendReminder", "revoke_token", "triggerRun"])
-def test_a_get_whose_name_says_that_it_changes_something_is_left_to_a_person(name):
+def test_a_get_whose_name_says_that_it_changes_something_needs_a_person(name):
     made = imported({"/odd": {"get": {"operationId": name, "responses": answer(RECORD)}}})
 
     assert "GET /odd" not in made.names
@@ -54,27 +54,27 @@ def test_a_get_whose_name_says_that_it_changes_something_is_left_to_a_person(nam
 
 
 @pytest.mark.parametrize("method", ["stepCompleted", "stepFailed", "open"])
-def test_a_get_of_a_method_by_name_is_a_read_only_where_the_name_says_so(method):
+def test_a_get_of_a_named_method_is_a_read_only_if_its_name_says_so(method):
     made = imported({f"/flows.{method}": {"get": {"operationId": f"flows_{method}", "responses": answer(RECORD)}}})
 
     assert f"GET /flows.{method}" not in made.names
 
 
-def test_a_get_at_a_path_that_is_a_verb_is_left_to_a_person_whatever_its_name_says():
+def test_a_get_whose_path_ends_with_a_changing_verb_needs_a_person_whatever_its_name():
     made = imported({"/session/logout": {"get": {"operationId": "getLogout", "responses": answer(RECORD)}}})
 
     assert "GET /session/logout" not in made.names
 
 
-def test_a_post_that_is_taken_as_a_read_is_listed():
+def test_a_post_that_is_mapped_as_a_read_is_reported():
     made = imported({"/contacts/search": {"post": {"operationId": "searchContacts", "responses": listed()}}})
 
-    assert "a POST that is a search by its path and its name is taken as a read" in reasons(made)
+    assert "a POST that is a search by its path and its name is mapped as a read" in reasons(made)
 
 
-def test_a_correction_decides_the_effect_and_settles_the_doubt():
+def test_a_correction_determines_the_effect_and_removes_the_finding():
     operation = {"operationId": "searchContacts", "responses": listed(), "x-gateway": {"effect": "write"}}
     made = imported({"/contacts/search": {"post": operation}})
 
     assert made.entities["contacts"]["actions"]["api_search"]["effect"] == "write"
-    assert "a POST that is a search by its path and its name is taken as a read" not in reasons(made)
+    assert "a POST that is a search by its path and its name is mapped as a read" not in reasons(made)

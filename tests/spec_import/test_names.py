@@ -1,4 +1,4 @@
-"""Operations have names by their paths, methods and shapes, and names are unique in the same way each time."""
+"""Operations are named by paths, methods and shapes; the same document always gives the same unique names."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_a_delete_that_undoes_a_verb_has_the_applications_own_verb():
     assert made.names["DELETE /comments/{id}/pin"] == "comments.unpin"
 
 
-def test_a_put_beside_a_patch_replaces():
+def test_a_put_beside_a_patch_is_named_replace():
     responses = {"responses": answer(RECORD)}
     made = imported({"/shipments/{id}": {"put": responses, "patch": responses}})
 
@@ -64,7 +64,7 @@ CLASHES = {
 }
 
 
-def test_a_clash_is_resolved_by_ancestors_versions_and_params_and_is_listed():
+def test_equal_names_get_ancestors_versions_or_params_and_are_reported():
     made = imported(CLASHES)
 
     assert made.names["GET /user/keys"] == "user_keys.list"
@@ -73,7 +73,7 @@ def test_a_clash_is_resolved_by_ancestors_versions_and_params_and_is_listed():
     assert made.names["GET /orgs/{org}/teams/{team}/members"] == "org_team_members.list"
     assert made.names["GET /v2/teams/{team}/members"] == "team_members_v2.list"
     assert made.clashes == 3
-    assert "another operation has its name; it is found under a longer one" in reasons(made)
+    assert "another operation has its name, so its own is longer" in reasons(made)
 
 
 def test_names_do_not_depend_on_the_order_of_the_document():

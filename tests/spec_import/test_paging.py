@@ -1,4 +1,4 @@
-"""Paging is recognized by params, the response's members and its headers; what is not sure is listed."""
+"""Paging is recognized by params and by members and headers of the response; uncertain mappings are reported."""
 
 import pytest
 
@@ -53,17 +53,17 @@ def test_a_style_of_paging_is_recognized(_name, parameters, responses, style):
 
     listing = made.entities["things"]["actions"]["list"]
     assert made.connector["paging"][listing["paging"]] == style
-    assert not made.findings[1:]  # the first says that the document has no security scheme
+    assert not made.findings[1:]  # the first one is that the document has no security scheme
 
 
-def test_a_cursor_without_a_place_is_looked_for_in_the_link_header_and_listed():
+def test_a_cursor_that_the_response_does_not_have_is_expected_in_the_link_header_and_reported():
     made = imported({"/things": {"get": {"parameters": [query("cursor")], "responses": BARE}}})
 
     assert made.connector["paging"]["link"]["meta"]["next_url"] == "$link.next"
-    assert "the next page is looked for in a Link header that the document does not declare" in reasons(made)
+    assert "the next page is expected in a Link header that the document does not declare" in reasons(made)
 
 
-def test_a_param_of_the_next_page_that_is_not_declared_is_named_like_the_member_of_the_response():
+def test_an_undeclared_param_of_the_next_page_gets_the_name_of_the_member_in_the_response():
     responses = listed(pages=within(next=within(starting_after=TEXT)))
     made = imported({"/things": {"get": {"operationId": "listThings", "responses": responses}}})
 
@@ -71,11 +71,11 @@ def test_a_param_of_the_next_page_that_is_not_declared_is_named_like_the_member_
     assert any("is not declared" in reason for reason in reasons(made))
 
 
-def test_a_next_page_that_no_param_asks_for_needs_a_person():
+def test_a_next_page_that_no_param_requests_needs_a_person():
     made = imported({"/things": {"get": {"operationId": "listThings", "responses": listed(next_cursor=TEXT)}}})
 
     assert "paging" not in made.entities["things"]["actions"]["list"]
-    assert "the response names a next page, but no param asks for it" in reasons(made)
+    assert "the response names a next page, but no param requests it" in reasons(made)
 
 
 SHAPES = [
@@ -95,7 +95,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("method", "path", "responses", "shape"), SHAPES)
-def test_the_place_of_records_is_recognized(method, path, responses, shape):
+def test_the_path_of_the_records_is_recognized(method, path, responses, shape):
     made = imported({path: {method: {"responses": responses}}})
 
     entity, action = made.names[f"{method.upper()} {path}"].split(".")

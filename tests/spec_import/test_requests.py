@@ -43,13 +43,13 @@ def test_a_parameter_of_the_query(parameter, name, expected):
     assert param["description"]
 
 
-def test_an_object_in_the_query_is_its_members():
+def test_the_members_of_an_object_in_the_query_become_params():
     parameter = query("range", **members(since={"type": "string"}, until={"type": "string"}))
 
     assert set(action("get", "/things", parameters=[parameter])["params"]) == {"since", "until"}
 
 
-def test_a_default_is_told_and_not_sent_unless_it_is_the_size_of_a_page():
+def test_a_default_is_described_and_not_sent_unless_it_is_the_page_size():
     parameters = [query("sort", type="string", default="name"), query("page", type="integer", default=1)]
     listing = action(
         "get",
@@ -63,7 +63,7 @@ def test_a_default_is_told_and_not_sent_unless_it_is_the_size_of_a_page():
     }  # fmt: skip
 
 
-def test_members_of_a_json_body_are_params_and_a_taken_name_says_where_it_goes():
+def test_members_of_a_json_body_become_params_and_a_taken_name_gets_a_prefix():
     made = action(
         "put", "/things/{id}", parameters=[{"name": "id", "in": "path", "required": True}],
         requestBody=body({**members(id={"type": "string"}, name={"type": "string"}), "required": ["name"]}),
@@ -85,7 +85,7 @@ def test_a_body_without_plain_members_is_one_param(schema):
     assert action("post", "/things", requestBody=body(schema))["request_body"] == "body"
 
 
-def test_a_form_has_lists_as_its_encoding_says():
+def test_lists_in_a_form_have_the_style_of_its_encoding():
     schema = members(to={"type": "array", "items": {}}, expand={"type": "array", "items": {}})
     encoding = {"expand": {"style": "deepObject"}}
     made = action("post", "/things", requestBody=body(schema, FORM, encoding=encoding))
@@ -94,7 +94,7 @@ def test_a_form_has_lists_as_its_encoding_says():
     assert [made["params"][name]["style"] for name in ("to", "expand")] == ["form", "deepObject"]
 
 
-def test_an_upload_has_files():
+def test_binary_members_of_a_multipart_body_become_files():
     schema = members(file={"type": "string", "format": "binary"}, title={"type": "string"})
     made = action("post", "/things", requestBody=body(schema, MULTIPART))
 
@@ -102,27 +102,27 @@ def test_an_upload_has_files():
     assert made["params"]["title"]["type"] == "string"
 
 
-def test_bytes_are_base64():
+def test_a_binary_body_becomes_a_param_in_base64():
     made = action("post", "/things", requestBody=body({"type": "string", "format": "binary"}, "image/png"))
 
     assert (made["request_body"], made["content_type"]) == ("content", "image/png")
     assert made["params"]["content"]["contentEncoding"] == "base64"
 
 
-def test_the_body_of_a_delete_is_placed_in_the_body():
+def test_params_from_the_body_of_a_delete_are_sent_in_the_body():
     made = action("delete", "/things", requestBody=body(members(ids={"type": "array", "items": {}})))
 
     assert made["params"]["ids"]["in"] == "body"
 
 
-def test_a_path_param_that_is_not_declared_is_a_text_and_listed():
+def test_an_undeclared_path_param_is_a_string_and_is_reported():
     made = imported({"/things/{thing-id}": {"get": {"responses": answer(RECORD)}}})
 
     assert made.entities["things"]["actions"]["get"]["request"] == "GET /things/{thing_id}"
-    assert "a param of the path that is not declared is a text" in reasons(made)
+    assert "an undeclared param of the path is mapped as a string" in reasons(made)
 
 
-def test_a_version_header_of_most_operations_is_the_kinds():
+def test_a_version_header_of_most_operations_becomes_a_header_of_the_kind():
     header = {"name": "X-Version", "in": "header", "schema": {"type": "string", "default": "2026-01"}}
     operation = {"parameters": [header], "responses": answer(RECORD)}
     made = imported({f"/things{number}": {"get": operation} for number in range(3)})
@@ -130,7 +130,7 @@ def test_a_version_header_of_most_operations_is_the_kinds():
     assert made.connector["headers"] == {"X-Version": "2026-01"}
 
 
-def test_cycles_of_references_end():
+def test_cyclic_references_are_cut():
     node = {"type": "object", "properties": {"name": {}, "children": {"type": "array", "items": {"$ref": "#/N"}}}}
     loop = {"$ref": "#/L"}
     things = {"post": {"requestBody": body({"$ref": "#/N"}), "responses": answer({"$ref": "#/N"})}}
@@ -142,7 +142,7 @@ def test_cycles_of_references_end():
     assert made.mapped == made.total
 
 
-def test_one_of_several_schemas_takes_what_each_takes():
+def test_one_of_accepts_the_members_of_each_schema():
     choices = {"oneOf": [members(a={"type": "string"}, k={"type": "string", "enum": ["x"]}),
                          members(b={"type": "integer"}, k={"type": "string", "enum": ["y"]})]}  # fmt: skip
     params = action("post", "/things", requestBody=body(choices))["params"]
@@ -151,7 +151,7 @@ def test_one_of_several_schemas_takes_what_each_takes():
     assert params["k"]["enum"] == ["x", "y"]
 
 
-def test_all_schemas_are_taken_together():
+def test_all_of_is_merged():
     both = {"allOf": [members(a={}), {**members(b={}), "required": ["b"]}]}
     made = action("post", "/things", requestBody=body(both))
 
@@ -161,13 +161,13 @@ def test_all_schemas_are_taken_together():
 @pytest.mark.parametrize(
     ("method", "operation", "reason"),
     [
-        ("head", {}, "the language has no HEAD"),
+        ("head", {}, "the spec language has no HEAD"),
         ("get", {"requestBody": body(RECORD)}, "a GET with a required body"),
-        ("get", {"parameters": [COOKIE]}, "the language has no params in cookies"),
+        ("get", {"parameters": [COOKIE]}, "the spec language has no params in cookies"),
         ("post", {"responses": {"200": {"content": {"text/html": {}}}}}, "a write whose response is not JSON"),
     ],
 )  # fmt: skip
-def test_what_the_language_cannot_say_needs_a_person(method, operation, reason):
+def test_an_operation_that_the_spec_language_cannot_express_needs_a_person(method, operation, reason):
     made = imported({"/odd": {method: {"responses": answer(RECORD), **operation}}})
 
     assert (made.mapped, made.total) == (1, 2)
