@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
-#: maximum characters of a tracestate that is passed on; the standard asks for at least 512
-_STATE_LIMIT = 512
+#: a tracestate that is passed on: the standard asks for at least 512 characters. A message of an agent's host may have
+#: any others, which are not valid in a header.
+_TRACESTATE = re.compile(r"[\t\x20-\x7e]{1,512}")
 
 #: an `istr`, because multidict lowercases a plain text at each look-up
 _PARENT = istr("traceparent")
@@ -91,8 +92,8 @@ def continue_trace(headers: Mapping[str, str]) -> str | None:
         _CARRIED.set(_NOTHING)
         return None
     state = headers.get("tracestate", "")
-    is_kept = 0 < len(state) <= _STATE_LIMIT
-    _CARRIED.set({"traceparent": parent, "tracestate": state} if is_kept else {"traceparent": parent})
+    is_valid = _TRACESTATE.fullmatch(state) is not None
+    _CARRIED.set({"traceparent": parent, "tracestate": state} if is_valid else {"traceparent": parent})
     return parent[3:35]
 
 

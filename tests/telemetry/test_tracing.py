@@ -54,8 +54,9 @@ def test_a_malformed_context_is_ignored(header: str):
     assert trace_id is None
 
 
-def test_a_tracestate_that_is_too_long_is_dropped_and_the_trace_continues():
-    tracing.continue_trace({"traceparent": HEADER, "tracestate": "x" * 513})
+@pytest.mark.parametrize("state", ["x" * 513, "a=1\r\nX-Injected: 1", "a=\x7f", "a=\udcff"])
+def test_an_invalid_tracestate_is_dropped_and_the_trace_continues(state: str):
+    tracing.continue_trace({"traceparent": HEADER, "tracestate": state})
 
     assert tracing.outgoing() == {"traceparent": HEADER}
 
