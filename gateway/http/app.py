@@ -12,7 +12,7 @@ from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Handler
 
 from gateway.aio.remembered import Remembered
-from gateway.http.api.mcp import offer_mcp
+from gateway.http.api.mcp import set_up_mcp
 from gateway.http.keys import (
     DOCS_SITE,
     EXPORTER,
@@ -73,7 +73,7 @@ def create_app(settings: Settings) -> web.Application:
             with limits.watching(opened.loop_lag, lambda: opened.job_waiters.waiting, lambda: transport.under_way):
                 app[SERVICES] = opened
                 watch_restarts(opened, limits.load.expect_restart)
-                offer_mcp(app, opened)
+                set_up_mcp(app, opened)
                 app[READINESS] = readiness(opened)
                 app[EXPORTER] = PrometheusExporter(opened.database)
                 app[OPENAPI] = Remembered(partial(asyncio.to_thread, _openapi, opened), inf)

@@ -168,7 +168,7 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
         )
         return
     try:
-        number, moment, room = await connection.fetchrow(_SERVER)
+        number, moment, max_connections = await connection.fetchrow(_SERVER)
     finally:
         await connection.close()
     if number < OLDEST_POSTGRES:
@@ -176,7 +176,7 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
             "PostgreSQL", f"is version {number // 10000}; the gateway needs {OLDEST_POSTGRES // 10000} or later"
         )
     else:
-        yield passed("PostgreSQL", f"version {number // 10000}, at most {room} connections")
+        yield passed("PostgreSQL", f"version {number // 10000}, at most {max_connections} connections")
     if abs(time.time() - moment) > _CLOCK_SKEW:
         yield warning(
             "clock", f"differs from PostgreSQL's by {abs(time.time() - moment):.0f} s; synchronize both (NTP)"

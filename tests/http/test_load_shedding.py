@@ -66,7 +66,7 @@ async def test_probes_are_answered_in_an_overload_and_all_requests_afterwards(ba
 
 async def test_senders_are_paused_only_if_refusals_are_too_many(limits: Limits):
     rested: list[float] = []
-    handle = LoadShedding(limits, frozenset()).before(
+    handle = LoadShedding(limits, frozenset()).wrapped(
         cast(Any, alive), lambda _request, seconds: rested.append(seconds)
     )
     request = cast(BaseRequest, SimpleNamespace(path="/api/v1/jobs"))

@@ -14,7 +14,7 @@ from gateway.contract.oauth import AuthorizationRequest, NewGrant
 from gateway.contract.problems import OAuthErrorView
 from gateway.errors import GatewayError, MalformedRequest, NotFound, OAuthError, RateLimited, Unauthorized, Unavailable
 from gateway.http.bodies import json_response, read_json
-from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
+from gateway.http.console.provider_sign_in import provider_page, sign_in_methods
 from gateway.http.cookies import HostCookie
 from gateway.http.keys import PAGES, SERVICES
 from gateway.http.pages.rendering import html_response
@@ -120,7 +120,7 @@ async def leave_to_sign_in(request: web.Request) -> web.Response:
     if form is None:
         return _refusal(request, _STALE)
     try:
-        return await leave_for_provider(request, {"page": AUTHORIZE_PAGE, **form.carried})
+        return await provider_page(request, {"page": AUTHORIZE_PAGE, **form.carried})
     except (RateLimited, Unavailable) as error:
         return _sign_in_page(request, form.authorization_request, form.sealed(), error.detail)
 
@@ -168,7 +168,7 @@ def _sign_in_page(
         place=authorization_request.place,
         sealed=sealed,
         error=error,
-        **sign_in_ways(request),
+        **sign_in_methods(request),
     )
 
 

@@ -77,8 +77,8 @@ async def linked_file(request: web.Request) -> web.StreamResponse:
 async def stored_file(request: web.Request, job: JobSummary, document: Mapping[str, Any]) -> web.StreamResponse:
     """The file that a job stored, with ranges; without a Range header the range in the job's params."""
     file = StoredFile.of(document)
-    stated = None if "Range" in request.headers else await _range_of(request, job)
-    range_request = RangeRequest.of(request.headers, method=request.method, range_header=stated)
+    range_header = None if "Range" in request.headers else await _range_of(request, job)
+    range_request = RangeRequest.of(request.headers, method=request.method, range_header=range_header)
     reply = stored_reply(range_request, file.size, file.headers)
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
         async with caller_present(request) as flow, request.app[SERVICES].files.open(file) as blob:
@@ -90,9 +90,9 @@ async def _range_of(request: web.Request, job: JobSummary) -> str | None:
 
 
 async def _stream(request: web.Request, call: OperationCall) -> web.StreamResponse:
-    stated = call.params.get("range_header")
+    range_header = call.params.get("range_header")
     range_request = RangeRequest.of(
-        request.headers, method=request.method, range_header=stated if isinstance(stated, str) else None
+        request.headers, method=request.method, range_header=range_header if isinstance(range_header, str) else None
     )
     execution = request.app[SERVICES].execution
     with request.app[LIMITS].one_download(request[CALLER].organization_id):

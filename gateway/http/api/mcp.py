@@ -37,7 +37,7 @@ class McpQuery(KindQuery):
     )
 
 
-def offer_mcp(app: web.Application, services: Services) -> None:
+def set_up_mcp(app: web.Application, services: Services) -> None:
     """Set up the endpoint /mcp and its allowed origins."""
     app[ENDPOINT] = Remembered(partial(_endpoint, services), inf)
     app[ORIGINS] = origins_of(services.settings.base_url, *services.settings.mcp_origins)

@@ -150,11 +150,11 @@ def _chosen(
     """The template's values for the chosen operation; `operation` is None before one is chosen."""
     if entry is None:
         return {"operation": None}
-    able = [each for each in records if each.kind == entry.kind.name]
-    record = record if record in able else next(iter(able), None)
+    matching = [each for each in records if each.kind == entry.kind.name]
+    record = record if record in matching else next(iter(matching), None)
     return {
         "operation": _summary(entry),
-        "connectors": able,
+        "connectors": matching,
         "connector": record,
         "fields": fields_of(entry.schema, params, faults, typed),
         "shown": {**_NOTHING_SHOWN, **(shown or {})},

@@ -15,14 +15,14 @@ from gateway.identity.tokens import new_secret
 SIGN_IN_BROWSER = HostCookie("gateway-sign-in", SIGN_IN_SECONDS)
 
 
-def sign_in_ways(request: web.Request) -> dict[str, Any]:
+def sign_in_methods(request: web.Request) -> dict[str, Any]:
     """The ways to sign in: the provider's name, and whether a client's secret is accepted."""
     services = request.app[SERVICES]
     provider = services.settings.oidc_name if services.provider_sign_in else None
     return {"provider": provider, "takes_secret": services.settings.secret_sign_in}
 
 
-async def leave_for_provider(request: web.Request, purpose: Mapping[str, Any]) -> web.Response:
+async def provider_page(request: web.Request, purpose: Mapping[str, Any]) -> web.Response:
     """The page that leads to the provider; only this browser can finish the sign-in.
 
     Pending sign-ins are stored, so their number per IP address is limited. Raises RateLimited and ProviderUnavailable.

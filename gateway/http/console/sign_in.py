@@ -16,7 +16,7 @@ from gateway.errors import (
 )
 from gateway.http.api.tokens import address_of
 from gateway.http.console.page import see_other
-from gateway.http.console.provider_sign_in import leave_for_provider, sign_in_ways
+from gateway.http.console.provider_sign_in import provider_page, sign_in_methods
 from gateway.http.console.session import SESSION_COOKIE, read_console_form, read_sign_in_form
 from gateway.http.keys import AUDIT, PAGES, SERVICES, SESSION
 from gateway.http.pages.rendering import html_response
@@ -60,7 +60,7 @@ async def leave_to_sign_in(request: web.Request) -> web.Response:
     # The members are stored until the person returns, so their length is limited.
     members = {"next": _own_page(fields.get("next", "")), "organization_id": str(organization_id or "")}
     try:
-        return await leave_for_provider(request, {"page": _CONSOLE_PAGE, **members})
+        return await provider_page(request, {"page": _CONSOLE_PAGE, **members})
     except (RateLimited, Unavailable) as error:
         return _form(request, members["next"], error)
 
@@ -125,6 +125,6 @@ def _form(
         error=error.detail if error else None,
         asks_organization=asks_organization,
         organizations=organizations or {},
-        **sign_in_ways(request),
+        **sign_in_methods(request),
     )
     return html_response(html, pages.headers(), 200 if error is None else 422)

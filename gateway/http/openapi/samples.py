@@ -173,5 +173,5 @@ def _with_httpx(route: Route, body: Mapping[str, Any] | None) -> str:
     if body is not None:
         arguments.append(f"{'data' if is_form(route) else 'json'}={body!r}")
     call = f"httpx.{route.method.lower()}({', '.join(arguments)})"
-    said = "print(answer.headers)" if route.method == "HEAD" else "print(answer.text)"
-    return f'import os\n\nimport httpx\n\nurl = os.environ["GATEWAY_URL"]\nanswer = {call}\n{said}'
+    shown = "print(answer.headers)" if route.method == "HEAD" else "print(answer.text)"
+    return f'import os\n\nimport httpx\n\nurl = os.environ["GATEWAY_URL"]\nanswer = {call}\n{shown}'

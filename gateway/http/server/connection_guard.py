@@ -51,7 +51,7 @@ class GuardedServer(Server):
 
     def __init__(self, server: Server, limits: ConnectionLimits, shedding: LoadShedding | None) -> None:
         super().__init__(
-            server.request_handler if shedding is None else shedding.before(server.request_handler, pause_sender),
+            server.request_handler if shedding is None else shedding.wrapped(server.request_handler, pause_sender),
             request_factory=server.request_factory,
             handler_cancellation=server.handler_cancellation,
             loop=server._loop,

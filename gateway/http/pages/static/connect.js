@@ -20,17 +20,17 @@ window.GatewayConnect = {
     }
     return new Promise((resolve) => {
       const end = (result) => {
-        window.removeEventListener("message", heard);
+        window.removeEventListener("message", onMessage);
         clearInterval(watch);
         resolve(result);
       };
-      const heard = (event) => {
+      const onMessage = (event) => {
         if (event.origin !== origin || event.source !== target() || event.data?.type !== "gateway.connect") return;
         const { status, connector_id } = event.data;
         end({ status, connector_id });
         if (!frame && status === "completed") shown.close();
       };
-      window.addEventListener("message", heard);
+      window.addEventListener("message", onMessage);
       const watch = setInterval(() => {
         if (frame ? !shown.isConnected : shown.closed) end({ status: "closed" });
       }, 500);

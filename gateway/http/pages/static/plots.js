@@ -3,9 +3,9 @@
 const style = getComputedStyle(document.documentElement);
 const colors = [style.getPropertyValue("--brand").trim(), style.getPropertyValue("--wrong").trim()];
 // A single value makes no line, so it is drawn as a dot.
-const alone = (plot, series) => {
-  const values = plot.data[series], there = [...values.keys()].filter((i) => values[i] != null);
-  return there.length === 1 ? there : [];
+const single = (plot, series) => {
+  const values = plot.data[series], present = [...values.keys()].filter((i) => values[i] != null);
+  return present.length === 1 ? present : [];
 };
 for (const holder of document.querySelectorAll("[data-plots]")) {
   const data = JSON.parse(holder.dataset.plots);
@@ -17,7 +17,7 @@ for (const holder of document.querySelectorAll("[data-plots]")) {
     const plot = new uPlot(
       {
         ...options(),
-        series: [{}, ...names.map((name, i) => ({ label: name.replace("_", " "), stroke: colors[i], width: 2, spanGaps: true, points: { show: true, filter: alone, fill: colors[i] } }))],
+        series: [{}, ...names.map((name, i) => ({ label: name.replace("_", " "), stroke: colors[i], width: 2, spanGaps: true, points: { show: true, filter: single, fill: colors[i] } }))],
         axes: [axis, axis],
         scales: { y: { range: (_, low, high) => [0, Math.max(1, high ?? 1)] } },
       },

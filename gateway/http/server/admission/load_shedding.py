@@ -162,7 +162,7 @@ class LoadShedding:
         assert isinstance(body, bytes)
         self._before_id, _, self._after_id = body.partition(_REQUEST_ID.encode())
 
-    def before(self, handler: Handler, pause_sender: PauseSender) -> Handler:
+    def wrapped(self, handler: Handler, pause_sender: PauseSender) -> Handler:
         """Wrap the handler: it handles admitted requests; `pause_sender` slows senders that ignore refusals."""
         limits = self._limits
 
