@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
-#: a tracestate that is passed on. The standard asks for at least 512 characters; JSON messages of agents' hosts can have
-#: characters that a header must not have.
+#: a tracestate that is passed on. The standard asks for at least 512 characters; a JSON message of an agent's host can
+#: have characters that a header must not have.
 _TRACESTATE = re.compile(r"[\t\x20-\x7e]{1,512}")
 
 #: an `istr`, because multidict lowercases a plain text at each look-up
