@@ -290,16 +290,23 @@ class Transport:
         """
         extra_headers = {**credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
         async with Permit(self._permits, scope, PERMIT_TIMEOUT) as permit:
-            began = monotonic()
+            began, code = monotonic(), INTERRUPTED
             try:
                 with IdleTimeout(self._timeouts, timeout, self._idle):
                     answer = await self._sent(request, extra_headers)
+                code = ""
             except TimeoutError as error:
+                code = UpstreamTimeout.code
                 raise _translated(error, request.url.host or "") from error
-            except (NotSent, UpstreamError) as error:
-                lost = error.error if isinstance(error, NotSent) else error
-                note(self._observe, request, scope, attempt, began, Received(error=lost.code))
+            except NotSent as unsent:
+                code = unsent.error.code
                 raise
+            except UpstreamError as lost:
+                code = lost.code
+                raise
+            finally:
+                if code:
+                    note(self._observe, request, scope, attempt, began, Received(error=code))
             permit.headers = headers = _lower(answer.headers)
             permit.give_place()  # a limit counts requests, and not the time that a caller takes to read
             chunks = _Chunks(answer.content, timeout, self._idle)

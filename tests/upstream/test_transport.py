@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import socket
 from collections.abc import Mapping
+from uuid import uuid4
 
 import pytest
 from yarl import URL
@@ -22,6 +23,7 @@ from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.rate_limits import RateScope, Unlimited
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import UpstreamResponse
+from gateway.upstream.sent_requests import SentRequest
 from gateway.upstream.transport import ANSWER_CAP, NotSent, Transport
 from gateway.upstream.upstreams import Upstreams
 from tests.kinds.small_kind import small_operation
@@ -32,6 +34,7 @@ MIB = 1 << 20
 
 
 SCOPE = RateScope("small:c-1", "small")
+OF_CONNECTOR = RateScope.of_connector(small_operation().spec, uuid4())
 
 
 async def sent(transport: Transport, request: UpstreamRequest, timeout: float = 60) -> UpstreamResponse:
@@ -301,6 +304,30 @@ async def test_a_stream_that_cannot_be_opened_says_so(wire):
                 pass
 
     assert isinstance(unsent.value.error, UpstreamInvalidResponse)
+
+
+async def test_a_stream_that_does_not_begin_in_time_is_in_the_request_log(wire):
+    wire.says(SILENCE)
+    noted: list[SentRequest] = []
+
+    async with Transport(EgressPolicy.of([wire.origin]), observe=noted.append) as transport:
+        with pytest.raises(UpstreamTimeout):
+            async with transport.open(request(wire), OF_CONNECTOR, timeout=0.2):
+                pass
+
+    assert [(each.path, each.status, each.error) for each in noted] == [("/things", None, "upstream_timeout")]
+
+
+async def test_a_stream_whose_caller_leaves_before_it_begins_is_in_the_request_log(wire):
+    wire.says(SILENCE)
+    noted: list[SentRequest] = []
+
+    async with Transport(EgressPolicy.of([wire.origin]), observe=noted.append) as transport:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2), transport.open(request(wire), OF_CONNECTOR):
+                pass
+
+    assert [(each.path, each.status, each.error) for each in noted] == [("/things", None, "interrupted")]
 
 
 class ClosedLimiter(Unlimited):
