@@ -1,4 +1,4 @@
-"""What each error code means and what to do about it: the text of `/docs/errors` and of docs/reference/errors.md."""
+"""The meaning of each error code, and what to do: the text of `/docs/errors` and of docs/reference/errors.md."""
 
 from collections.abc import Mapping
 

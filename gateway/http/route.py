@@ -73,7 +73,7 @@ class Route:
     is_open: bool = False
     #: whether it is answered under overload too, so that operators can monitor the gateway
     is_probe: bool = False
-    #: whether it is a page for people: its errors are pages too, and the OpenAPI document leaves it out
+    #: whether it is a page for people: its errors are pages too, and it is not in the OpenAPI document
     is_page: bool = False
     #: whether the caller is identified by a console session instead of a token
     is_console: bool = False

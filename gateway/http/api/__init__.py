@@ -1,1 +1,1 @@
-"""Handlers: each translates a request into one call of the domain, and its result into an answer."""
+"""Handlers: each translates a request into one call of a use case, and the result into a response."""

@@ -157,8 +157,8 @@ async def change_connector(request: web.Request) -> Connector:
 
 
 async def delete_connector(request: web.Request) -> web.Response:
-    """Deletes the connector at once. A job revokes its grant where the application can, and deletes its records, job
-    results, stored files and secrets.
+    """Deletes the connector at once. A job revokes its grant, if the application supports that, and deletes its
+    records, job results, stored files and secrets.
     """
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.deletion.delete_connector(caller, path_id(request, "connector_id"), request[REQUEST_ID])

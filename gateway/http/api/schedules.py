@@ -121,7 +121,7 @@ async def get_schedule(request: web.Request) -> ScheduleView:
 
 
 async def change_schedule(request: web.Request) -> ScheduleView:
-    """Changes members of a schedule. Its later runs are recorded as those of the client that changed it."""
+    """Changes members of a schedule. From then on it runs as the client that changed it."""
     body, schedule_id = await read_body(request, ChangeSchedule), path_id(request, "schedule_id")
     return await request.app[SERVICES].schedules.change(request[CALLER], schedule_id, _sent(body))
 

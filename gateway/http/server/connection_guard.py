@@ -160,7 +160,7 @@ class _GuardedProtocol(RequestHandler):
         if not data:  # a call of aiohttp itself, to parse what it has buffered
             return
         if self._request_count == before:
-            # No handler runs, so these bytes begin a head: the bytes of a body come while its handler runs.
+            # No handler runs, so these bytes begin a head: a handler runs while the bytes of its body arrive.
             if self._waiter is not None and self._head_limit is None:
                 self._head_limit = self._loop.call_later(self._guard.limits.head, self.force_close)
             return
