@@ -19,10 +19,10 @@ from gateway.sandbox.kinds import APPLICATIONS
 from gateway.sandbox.notices import Notices
 from gateway.sandbox.spec_application import SpecApplication
 
-#: begins the paths of every kind: two kinds may have the same path
+#: the prefix of the paths of each kind, because two kinds may have the same path
 OWN_PATH = "/_kinds"
-#: bytes of a request body
-_BODY_CAP = 32 << 20
+#: maximum bytes of a request body
+_MAX_BODY_BYTES = 32 << 20
 
 
 def create_sandbox(
@@ -33,16 +33,16 @@ def create_sandbox(
     job_seconds: float = 1.0,
     journal: CallJournal | None = None,
 ) -> web.Application:
-    """A stand-in for every kind of the catalog; `scale` times the usual records, a batch job takes `job_seconds`.
+    """A stand-in for every kind of the catalog, with `scale` times the usual records; a long job takes `job_seconds`.
 
-    A kind answers at its own paths below `/_kinds/KIND`, and at the root where no kind before it has the same path.
+    A kind is served below `/_kinds/KIND`, and at the root unless an earlier kind has the same path.
     """
     applications = [
         APPLICATIONS.get(kind.name, SpecApplication)(kind, seed=seed, scale=scale, job_seconds=job_seconds)
         for kind in catalog
     ]
     faults, journal, notices = Faults(), journal or CallJournal(), Notices()
-    app = web.Application(client_max_size=_BODY_CAP)
+    app = web.Application(client_max_size=_MAX_BODY_BYTES)
     app.cleanup_ctx.append(notices.running)
     app.add_routes(control.routes(applications, faults, journal, notices))
     routes = [(application, route) for application in applications for route in application.routes()]
@@ -59,7 +59,7 @@ def create_sandbox(
 
 
 def _specificity(route: Route) -> tuple[int, ...]:
-    """Sorts `/pages/search` and `/pages/{id}.json` before `/pages/{id}`."""
+    """A sort key: `/pages/search` and `/pages/{id}.json` come before `/pages/{id}`."""
     return tuple(("{" in segment) + segment.endswith("}") for segment in route.path.split("/"))
 
 
@@ -78,7 +78,7 @@ def _handler(
     entities = tuple({operation.entity_id: None for operation in route.operations}) if route else ()
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        """Remember the call, do to it what the faults say, else let the application answer."""
+        """Record the call in the journal, apply a matching fault, else answer as the application."""
         body = await request.read()
         now = time.time()
         received = ReceivedRequest(
@@ -109,7 +109,7 @@ def _reply(
             return fault.reply()
         return application.refused(Refusal(fault.status or 500, headers=fault.headers))
     if application is None or route is None:
-        return Reply({"error": f"no kind of the sandbox answers {request.method} {request.path}"}, 404)
+        return Reply({"error": f"no kind of the sandbox has {request.method} {request.path}"}, 404)
     try:
         members = parsed_body(body, request.headers.get("Content-Type", ""))
     except Refusal as refusal:

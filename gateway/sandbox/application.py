@@ -1,4 +1,4 @@
-"""An application of the sandbox: how it answers the operations of its spec; what is odd in one kind is in `kinds`."""
+"""An application of the sandbox: it answers the operations of its spec. Behaviour of single kinds is in `kinds`."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,35 +21,35 @@ from gateway.sandbox.oauth import AuthorizationServer, TokenStyle, authorization
 from gateway.sandbox.operations import Operations
 from gateway.sandbox.upload_sessions import UploadSessions
 
-#: the id that every refused request has
+#: the request id in every error response
 _REQUEST_ID = "sandbox-request"
-#: list answers cached, encoded, until the next write
+#: maximum encoded list responses that are cached until the next write
 _CACHED_ANSWERS = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One method and path of an application, and what answers there."""
+    """One method and path of an application, and its handler."""
 
     method: str
     path: str
     handler: Handler
-    #: the operations of the spec that go there
+    #: the operations of the spec that use it
     operations: tuple[Operation, ...] = ()
-    #: whether the answer depends on nothing but the address and the state
+    #: whether the response depends only on the URL and the state
     is_cacheable: bool = False
-    #: whether a caller needs credentials
+    #: whether callers need no credentials
     is_open: bool = False
 
 
 class Application(Operations):
-    """The stand-in for one kind, complete when the kind is simple: lists, gets and writes come from the spec."""
+    """The stand-in for one kind; lists, gets and writes follow the spec."""
 
-    #: status → the application's own code of a refusal that names none
+    #: status → the application's error code for a refusal without a code
     codes: ClassVar[Mapping[int, str]] = {}
-    #: headers of every answer
+    #: headers of every response
     standing_headers: ClassVar[Mapping[str, str]] = {}
-    #: how the kind's authorization server gives out tokens
+    #: how the kind's authorization server issues tokens
     tokens: ClassVar[TokenStyle] = TokenStyle()
 
     def __init__(self, kind: Kind, *, seed: int = 0, scale: int = 1, job_seconds: float = 1.0) -> None:
@@ -63,7 +63,7 @@ class Application(Operations):
 
     @property
     def prefix(self) -> str:
-        """The path that every address of the kind begins with, but those of operations with a server of their own."""
+        """The prefix of all paths of the kind, except those of operations with their own server."""
         return self._path_of(self.kind.spec.server)
 
     def _path_of(self, server: str) -> str:
@@ -74,7 +74,7 @@ class Application(Operations):
         return URL(server.format_map(variables)).path.rstrip("/")
 
     def reset(self) -> None:
-        """Back to the beginning: records, tokens and what was under way."""
+        """Restore the initial records, and discard tokens, long operations and upload sessions."""
         self.store.reset()
         self.grants.reset()
         self.long_jobs.reset()
@@ -82,7 +82,7 @@ class Application(Operations):
         self._cache.clear()
 
     def refused(self, refusal: Refusal) -> Reply:
-        """An error in the shape that the spec says it has, in the application's own words."""
+        """An error response in the format of the spec's `failure`, with the application's code and message."""
         failure = self.kind.spec.failure
         code = refusal.code or self.codes.get(refusal.status) or f"error_{refusal.status}"
         message = refusal.message or code.replace("_", " ").lower()
@@ -95,10 +95,13 @@ class Application(Operations):
         usual = {"Retry-After": "1"} if refusal.status == 429 else {}
         return Reply(document, refusal.status, {**usual, **refusal.headers})
 
-    # What a call goes through
+    # The steps of a call
 
     def answer(self, route: Route, call: Call) -> Reply | FileReply:
-        """Credentials, the kind's own conditions, the body, the handler; every no in the kind's own shape."""
+        """Check credentials, the kind's own conditions and the body, then call the handler.
+
+        Every refusal has the error format of the application.
+        """
         try:
             if not route.is_open:
                 self.authorize(call)
@@ -132,30 +135,30 @@ class Application(Operations):
         return self._cache[key]
 
     def invalidate_cache(self) -> None:
-        """The state has changed: no list answer that was cached is true any more."""
+        """Discard the cached list responses, because the state has changed."""
         self._cache.clear()
 
     def authorize(self, call: Call) -> None:
-        """Any token will do that is not empty, does not begin with `bad` and was not revoked, replaced or used up."""
+        """Accept any token that is not empty, does not begin with `bad`, and is not revoked, replaced or expired."""
         given = [found for method in self.kind.spec.authentication.values() if (found := presented(method, call))]
         if not given:
             raise Refusal(401, message="no credentials")
-        if not any(self._are_good(secrets, call.now) for secrets in given):
+        if not any(self._are_valid(secrets, call.now) for secrets in given):
             raise Refusal(401, message="bad credentials")
 
-    def _are_good(self, secrets: Sequence[str], now: float) -> bool:
-        return all(secret and not secret.startswith("bad") and self.grants.is_good(secret, now) for secret in secrets)
+    def _are_valid(self, secrets: Sequence[str], now: float) -> bool:
+        return all(secret and not secret.startswith("bad") and self.grants.is_valid(secret, now) for secret in secrets)
 
     def admit(self, call: Call) -> None:
-        """Whatever else the application wants of every call, such as a version header."""
+        """Check the further requirements of the application for every call, such as a version header."""
 
     def advance(self, now: float) -> None:
-        """Catch up with what continues by itself, such as long operations."""
+        """Continue the long operations up to this time."""
         if self.long_jobs.advance(now):
             self.invalidate_cache()
 
     def check(self, route: Route, call: Call) -> None:
-        """Refuse a JSON body that fits none of the route's operations."""
+        """Refuse a JSON body that is invalid for all of the route's operations."""
         if not call.is_json or not route.operations or call.method in ("GET", "HEAD", "DELETE"):
             return
         found = [self._faults(operation, call.body) for operation in route.operations]
@@ -177,7 +180,7 @@ class Application(Operations):
     # Routes
 
     def routes(self) -> list[Route]:
-        """Every request line of the spec, its alternatives included, and what the kind adds."""
+        """A route for every request line of the spec, including alternatives, and those that the kind adds."""
         by_address: dict[tuple[str | None, str], list[tuple[str, Operation]]] = {}
         for operation in self.operations():
             for line in (operation.action.request, *(other.request for other in operation.action.alternatives)):
@@ -194,7 +197,7 @@ class Application(Operations):
         return [*found, *self.files(), *self._authorization()]
 
     def _bulk_handlers(self, special: Mapping[str, Handler], known: Collection[str]) -> dict[str, Handler]:
-        """What answers bulk requests, by their lines, but those that an operation of the spec sends too."""
+        """Handlers of bulk requests by request line, without those of lines that an operation of the spec has too."""
         found = {}
         for operation in self.kind.operations.values():
             how, line = operation.action.bulk, operation.action.request
@@ -204,40 +207,42 @@ class Application(Operations):
         return found
 
     def operations(self) -> Iterable[Operation]:
-        """What callers may ask for, a long operation by the request that starts it."""
+        """The operations that callers may request; a long operation is represented by the request that starts it."""
         for operation in self.kind.operations.values():
             how = operation.action.long_running
             is_other = how is None or (how.start is not None and how.start.request is not None)
             yield operation if is_other else operation.start
 
     def shape_of(self, line: str) -> str:
-        """What request lines of one route have in common; by default each line is a route of its own."""
+        """The key of a request line: lines with the same key are one route. By default each line is its own route."""
         return line
 
     def handlers(self) -> dict[str, Handler]:
-        """What answers at request lines, with or without an operation of the spec, in this kind's own way."""
+        """The kind's own handlers by request line, for operations of the spec and for other requests."""
         return {}
 
     def token_style(self) -> TokenStyle:
-        """How the kind's authorization server gives out tokens."""
+        """How the kind's authorization server issues tokens."""
         return self.tokens
 
     def files(self) -> list[Route]:
-        """Where bytes lie that need no credentials."""
+        """The routes of files that need no credentials."""
         return []
 
     def _authorization(self) -> list[Route]:
         endpoints = self.kind.spec.oauth
         if endpoints is None:
             return []
-        knows_clients = any(method.grant_type for method in self.kind.spec.authentication.values())
-        server = AuthorizationServer(self.kind.spec.title, self.token_style(), self.grants, knows_clients=knows_clients)
+        has_client_grant = any(method.grant_type for method in self.kind.spec.authentication.values())
+        server = AuthorizationServer(
+            self.kind.spec.title, self.token_style(), self.grants, has_client_grant=has_client_grant
+        )
         variables = dict.fromkeys(self.kind.spec.environment, "sandbox")
         lines = authorization_lines(endpoints, server, variables)
         return [Route(method, path, handler, is_open=is_open) for method, path, handler, is_open in lines]
 
     def _routes_of(self, line: str, operations: tuple[Operation, ...], special: Handler | None) -> list[Route]:
-        """A request line at each server that connectors may have."""
+        """The routes of a request line, one for each server that connectors may have."""
         method, path = line.split(" ", 1)
         if special is None and any(operation.action.long_running for operation in operations):
             special = partial(self.long_jobs.start, operations)
@@ -250,7 +255,7 @@ class Application(Operations):
         return [Route(method, prefix + path, handler, operations, is_cacheable) for prefix in prefixes]
 
     def _usual(self, method: str, operation: Operation) -> Handler:
-        """The behaviour of an operation of this form in a plain application."""
+        """The handler of an operation in an application without own behaviour."""
         if operation.action.long_running is not None:
             return partial(self.long_jobs.start, (operation,))
         usual: Mapping[str, Callable[[Operation, Call], Reply]] = {
@@ -265,7 +270,7 @@ class Application(Operations):
 
 
 def body_schema(operation: Operation) -> dict[str, Any]:
-    """JSON Schema of the body that the operation sends, under the application's own names."""
+    """The JSON Schema of the operation's body, with the application's names."""
     if operation.action.request_body is not None:
         return {}
     placed = [placement for placement in operation.placements if placement.where == "body"]
@@ -285,7 +290,7 @@ def body_schema(operation: Operation) -> dict[str, Any]:
 
 
 def _traced(operation: Operation, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a param as it goes out: the gateway numbers the items of long operations."""
+    """The schema of a param as it is sent: the gateway adds a number to the items of some long operations (`trace`)."""
     how = operation.action.long_running
     plain = {word: value for word, value in schema.items() if word not in PLACEMENT_KEYWORDS}
     if (

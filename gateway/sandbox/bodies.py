@@ -1,4 +1,4 @@
-"""Bodies of requests as members: JSON, forms with brackets, multipart."""
+"""Parses request bodies: JSON, forms with brackets, multipart, CSV."""
 
 import csv
 import io
@@ -14,12 +14,12 @@ import msgspec
 from gateway.kinds.members import CSV, FORM, MULTIPART, is_json, media_type
 from gateway.sandbox.calls import Refusal
 
-#: the member that holds the rows of a body of CSV
+#: the member for the rows of a CSV body
 ROWS = "rows"
 
 
 def parsed_body(body: bytes, content_type: str) -> dict[str, Any]:
-    """The members of a JSON object, a form or a multipart body; none of anything else. Raises Refusal."""
+    """The members of a JSON object, form or multipart body, or the rows of CSV; empty for others. Raises Refusal."""
     kind = media_type(content_type)
     if not body.strip():
         return {}
@@ -39,7 +39,7 @@ def parsed_body(body: bytes, content_type: str) -> dict[str, Any]:
 
 
 def _form(text: str) -> dict[str, Any]:
-    """A form with its members as they are, and those with brackets once more as objects and lists."""
+    """The members of a form; members with brackets are added a second time as nested objects."""
     members: dict[str, Any] = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
         members[name] = value
@@ -50,7 +50,7 @@ def _form(text: str) -> dict[str, Any]:
 
 
 def _put(members: dict[str, Any], path: list[str], value: str) -> None:
-    """Set a member of a form; the positions of lists are kept as names until all are there."""
+    """Set a nested member of a form; items of lists get their positions as names."""
     *outer, last = path
     for name in outer:
         inner = members.setdefault(name or str(len(members)), {})
@@ -61,7 +61,7 @@ def _put(members: dict[str, Any], path: list[str], value: str) -> None:
 
 
 def _parts(body: bytes, content_type: str) -> dict[str, Any]:
-    """The parts of a multipart body by name; one of JSON adds its members, a file is base64 with its name."""
+    """The parts of a multipart body by name: a JSON part adds its members, a file has its name and base64 content."""
     message = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {content_type}\r\n\r\n".encode() + body)
     members: dict[str, Any] = {}
     for part in message.iter_parts():

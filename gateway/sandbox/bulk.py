@@ -1,4 +1,4 @@
-"""Bulk requests of an application, played from the spec: each item goes to what answers the operation's own request."""
+"""Bulk requests of an application, simulated from the spec: each item goes to the operation's own handler."""
 
 import re
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from gateway.sandbox.operations import Operations
 
 
 def bulk_handler(application: Operations, operation: Operation, own: Handler) -> Handler:
-    """What answers the bulk request of an operation, by what answers its own.
+    """The handler of an operation's bulk request, which calls the operation's own handler for each item.
 
-    Records that are not there are left out of a read; for a write with one the whole request is refused.
+    A read leaves out records that do not exist; a write with one of them is refused as a whole.
     """
     how, bulk = operation.action.bulk, operation.bulk
     assert how is not None
@@ -58,7 +58,7 @@ def _items(how: Bulk, bulk: Operation, call: Call) -> list[Any]:
 
 
 def _own_call(operation: Operation, bulk: Operation, how: Bulk, call: Call, item: Any) -> Call:
-    """The call of one item, as the operation's own request has it."""
+    """The call of one item, in the form of the operation's own request."""
     params: dict[str, Any] = dict(zip(re.findall(r"{(\w+)}", how.request), call.params.values(), strict=True))
     params |= {each.name: _shared(each, call) for each in bulk.placements if each.name in how.params}
     if isinstance(how.item, Mapping):

@@ -1,4 +1,4 @@
-"""What passes between the sandbox's HTTP side and its applications: a call in, a reply or a refusal out."""
+"""The values between the sandbox's HTTP side and its applications: a call, and a reply or a refusal."""
 
 import base64
 import binascii
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request as an application sees it: parsed, its body an object even when there was none."""
+    """One parsed request; the body is an empty object if there is none."""
 
     method: str
     path: str
@@ -19,15 +19,15 @@ class Call:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: Mapping[str, Any]
-    #: whether the body came as a form, where every value is text
+    #: whether the body is a form, in which every value is text
     is_form: bool
-    #: whether it came as JSON, or there was none
+    #: whether the body is JSON or empty
     is_json: bool
-    #: scheme, host and port under which the caller knows the sandbox
+    #: scheme, host and port that the caller used
     origin: str
-    #: Unix time, seconds
+    #: Unix time in seconds
     now: float
-    #: the bytes of the body
+    #: the raw body
     content: bytes = b""
 
     def query_list(self, name: str) -> list[str]:
@@ -37,7 +37,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer: text and bytes go out as they are, anything else as JSON."""
+    """A response: text and bytes are sent unchanged, other values as JSON."""
 
     body: Any = None
     status: int = 200
@@ -47,7 +47,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class FileReply:
-    """An answer that is a file of made-up bytes; its number says which, and how long."""
+    """A response with a generated file; the number determines its bytes and its size."""
 
     number: int
     name: str
@@ -59,14 +59,14 @@ Record = dict[str, Any]
 
 
 def nested(place: tuple[str, ...], value: Any) -> Any:
-    """The value inside one object for each member of the place."""
+    """The value at a place within new objects, and within lists if a member is a position."""
     for member in reversed(place):
         value = [*[{}] * int(member), value] if member.isdigit() else {member: value}
     return value
 
 
 class Refusal(Exception):
-    """The application says no; each says it in its own shape, with its usual code when none is given here."""
+    """The application refuses a call, in its own error format; without a code, with its code for the status."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Refusal(Exception):
 
 
 def put(document: Any, place: tuple[str, ...], value: Any) -> None:
-    """Set the member at a place, making the objects on the way, and the lists where a member is a position."""
+    """Set the value at a place; missing objects are created, and lists if a member is a position."""
     for member, following in pairwise(place):
         empty: Any = [] if following.isdigit() else {}
         if isinstance(document, list):
@@ -99,13 +99,13 @@ def put(document: Any, place: tuple[str, ...], value: Any) -> None:
 
 
 def _fill(items: list[Any], position: int, value: Any) -> None:
-    """Make a list long enough for a position, at which the value stands if it is new."""
+    """Extend a list so that it has the position; if the position is new, it gets the value."""
     while len(items) <= position:
         items.append(value if len(items) == position else {})
 
 
 def decoded_basic(value: str) -> tuple[str, str, str]:
-    """User name, colon and password of RFC 7617, all empty for what is none."""
+    """User name, colon and password (RFC 7617); all empty if the value is invalid."""
     try:
         return base64.b64decode(value, validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):

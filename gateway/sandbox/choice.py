@@ -1,4 +1,4 @@
-"""Which operation of a spec a call is for: several may share a method and a path. Pure."""
+"""Finds the operation of a call, because several operations may have the same method and path. Pure."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from gateway.sandbox.calls import Call
 
 
 def chosen(operations: Sequence[Operation], call: Call) -> Operation | None:
-    """The operation whose document or constants a call has, and of whose required query members it lacks fewest."""
-    asked = [operation for operation in operations if _is_asked(operation, call)]
-    return min(asked, key=lambda each: _lacking(each, call), default=None)
+    """The operation whose document and constants the call has, and of whose required query members it lacks fewest."""
+    matching = [operation for operation in operations if _matches(operation, call)]
+    return min(matching, key=lambda each: _lacking(each, call), default=None)
 
 
 def _chosen_fields(operation: Operation, document: str) -> str:
-    """A document without the fields that callers choose."""
+    """The document without the fields that callers choose."""
     for placement in operation.placements:
         if placement.where == "fragment":
             document = with_selection(document, placement.wire, ())
@@ -23,13 +23,13 @@ def _chosen_fields(operation: Operation, document: str) -> str:
 
 
 def _lacking(operation: Operation, call: Call) -> tuple[int, int]:
-    """How many required members of the query a call lacks; the more it has, the better it fits."""
+    """A sort key: the number of missing required query members, then more required ones first."""
     required = operation.action.required
     needed = [each.wire for each in operation.placements if each.where == "query" and each.name in required]
     return sum(name not in call.query for name in needed), -len(needed)
 
 
-def _is_asked(operation: Operation, call: Call) -> bool:
+def _matches(operation: Operation, call: Call) -> bool:
     """Whether a call has the document and the constants of an operation."""
     action = operation.action
     if action.graphql is not None:
@@ -47,5 +47,5 @@ def opens_upload_session(operation: Operation, call: Call) -> bool:
 
 
 def _fixed(action: Action) -> list[str]:
-    """The params that are always sent with the one value that they may have."""
+    """The params with only one allowed value, which is their default."""
     return [name for name, schema in action.params.items() if schema.get("enum") == [schema.get("default")]]

@@ -20,33 +20,34 @@ _Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
 class HookRequest(BaseModel):
-    """Where the notices of a kind are to be sent."""
+    """The webhook URL for the notices of a kind."""
 
     model_config = ConfigDict(extra="forbid")
 
     url: str
-    #: what signs them, where the application does not make its secret itself
+    #: the secret that signs them, unless the application creates it
     secret: str | None = Field(default=None, min_length=1)
-    #: the share of the notices that is not sent, and the share that is sent twice
+    #: the share of the notices that is not sent
     lost: float = Field(default=0.0, ge=0, le=1)
+    #: the share of the notices that is sent twice
     doubled: float = Field(default=0.0, ge=0, le=1)
 
 
 class TokenLifetime(BaseModel):
-    """How long the access tokens given out from now on live."""
+    """The lifetime of access tokens that are issued from now on."""
 
     model_config = ConfigDict(extra="forbid")
 
-    #: seconds; None goes back to the kind's own
+    #: seconds; None for the kind's own lifetime
     expires_in: float | None = Field(default=None, gt=0)
-    #: the kind meant; all where there is none
+    #: the kind; None for all kinds
     kind: str | None = None
 
 
 def routes(
     applications: Sequence[Application], faults: Faults, journal: CallJournal, notices: Notices
 ) -> list[web.RouteDef]:
-    """Every URL of the control side."""
+    """The routes under `/_sandbox`."""
     control = _Control(applications, faults, journal, notices)
     return [
         web.post("/_sandbox/faults", _answering_bad_requests(control.add_fault)),
@@ -83,7 +84,7 @@ class _Control:
         return web.Response(status=204)
 
     async def list_requests(self, request: web.Request) -> web.Response:
-        """The latest calls, oldest first, those of one `kind` or below one `path_prefix` where asked."""
+        """The latest calls, oldest first; `kind` and `path_prefix` select some of them."""
         kind, prefix = request.query.get("kind"), request.query.get("path_prefix", "")
         received = [
             call.document()
@@ -108,13 +109,13 @@ class _Control:
         return web.Response(status=204)
 
     async def file(self, request: web.Request) -> web.Response:
-        """Size and checksum of the file with a number."""
+        """Size, checksum and ETag of the file with a number."""
         number = int(request.match_info["number"])
         digest = await asyncio.to_thread(files.sha256_of, number)
         return _json({"size": files.size_of(number), "sha256": digest, "etag": files.etag_of(number)})
 
     async def put_record(self, request: web.Request) -> web.Response:
-        """Change a record as its application's own users would, or make one like the first of its table."""
+        """Change a record as a user of the application would; an unknown id gets a copy of the table's first record."""
         application, table = self._table(request)
         row_id, members, now = request.match_info["id"], await request.json(), time.time()
         row = table.get(row_id)
@@ -140,7 +141,7 @@ class _Control:
         return web.Response(status=204)
 
     async def put_hook(self, request: web.Request) -> web.Response:
-        """Send the notices of a kind to an address, after its handshake."""
+        """Send the notices of a kind to a URL, after the handshake."""
         hook = HookRequest.model_validate(await request.json())
         application = self._application(request)
         await self._notices.register(application, hook.url, hook.secret, lost=hook.lost, doubled=hook.doubled)
@@ -151,7 +152,7 @@ class _Control:
         return web.Response(status=204)
 
     async def list_notices(self, request: web.Request) -> web.Response:
-        """The latest notices that were sent, oldest first, with the status of the answer."""
+        """The latest notices, oldest first, with the statuses of the responses."""
         return _json({"notices": list(self._notices.sent)})
 
     def _application(self, request: web.Request) -> Application:
@@ -163,7 +164,7 @@ class _Control:
         return application, application.store.table(request.match_info["table"])
 
     async def reset(self, request: web.Request) -> web.Response:
-        """Records, tokens, jobs, faults and counters as they were at the start."""
+        """Restore records, tokens, jobs, faults and counters to their initial state."""
         for application in self._applications:
             application.reset()
         self._faults.clear()
@@ -177,13 +178,13 @@ class _Control:
     def _check_kind(self, kind: str | None) -> None:
         kinds = [application.kind.name for application in self._applications]
         if kind is not None and kind not in kinds:
-            raise ValueError(f"there is no kind {kind!r}; there are {', '.join(kinds)}")
+            raise ValueError(f"there is no kind {kind!r}; known: {', '.join(kinds)}")
 
 
 def _answering_bad_requests(
     handler: Callable[[web.Request], Awaitable[web.Response]],
 ) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """The handler, with what is wrong with the body answered as 400."""
+    """The handler; it answers an invalid body with 400 and the errors."""
 
     async def handle(request: web.Request) -> web.Response:
         try:

@@ -1,4 +1,4 @@
-"""The credentials of a call, as the authentication methods of a spec put them on requests."""
+"""Reads the credentials of a call, where the authentication methods of a spec place them."""
 
 import re
 
@@ -7,7 +7,7 @@ from gateway.sandbox.calls import Call, decoded_basic
 
 
 def presented(method: AuthMethod, call: Call) -> list[str]:
-    """The values of a method's credentials in a call; empty where the call does not use the method."""
+    """The values of a method's credentials in a call; empty if the call does not use the method."""
     scheme, _, value = call.headers.get("authorization", "").partition(" ")
     if method.scheme == "bearer":
         return [value.strip()] if scheme.lower() == "bearer" else []
@@ -19,12 +19,12 @@ def presented(method: AuthMethod, call: Call) -> list[str]:
     else:
         pairs = [(template, call.headers.get(name.lower())) for name, template in method.headers.items()]
         pairs += [(template, call.query.get(name)) for name, template in method.query.items()]
-    # A key has no space: `Authorization: {api_key}` does not fit `Bearer token`.
+    # A key has no space: `Authorization: {api_key}` does not match `Bearer token`.
     return _values(pairs, "(.*)" if method.scheme == "basic" else r"(\S*)")
 
 
 def _values(pairs: list[tuple[str, str | None]], value: str) -> list[str]:
-    """What stands in the places of `{field}`; empty where one of the texts does not fit its template."""
+    """The texts in the places of `{field}`; empty if one of the texts does not match its template."""
     found: list[str] = []
     for template, text in pairs:
         pattern = value.join(re.escape(part) for part in re.split(r"{\w+}", template))

@@ -1,4 +1,4 @@
-"""Trouble on request: which calls are answered late, wrongly, in part or not at all."""
+"""Fault injection: calls that are delayed, or answered with an error, in part or not at all."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,31 +10,31 @@ from gateway.sandbox.calls import Reply
 
 
 class Fault(BaseModel):
-    """What happens to the calls that it matches, all of them or the next `times`."""
+    """A fault of all calls that it matches, or of the next `times` of them."""
 
     model_config = ConfigDict(extra="forbid")
 
-    #: which calls: of a kind, below a path, of an entity, by a method; what is left out matches all
+    # A condition that is left out matches all calls.
     kind: str | None = None
     path_prefix: str | None = None
     entity: str | None = None
     method: str | None = None
-    #: how many calls; None is every one until the faults are removed
+    #: the number of calls; None for all until the faults are removed
     times: int | None = Field(default=None, ge=1)
 
-    #: waits before anything else happens
+    #: the delay before the response
     latency_ms: int = Field(default=0, ge=0)
-    #: answers with this status, in the kind's own error shape unless there is a `body`
+    #: answers with this status, in the kind's error format unless there is a `body`
     status: int | None = Field(default=None, ge=200, le=599)
     body: Any = None
     headers: dict[str, str] = Field(default_factory=dict)
-    #: closes the connection without an answer
+    #: closes the connection without a response
     reset: bool = False
-    #: announces the whole answer and closes the connection after this many bytes of it
+    #: sends the headers of the complete response, but closes the connection after this many bytes of the body
     truncate_after_bytes: int | None = Field(default=None, ge=0)
-    #: announces the whole answer and falls silent after this many bytes of it
+    #: sends the headers of the complete response, but stops sending after this many bytes of the body
     stall_after_bytes: int | None = Field(default=None, ge=0)
-    #: answers a range with the whole file
+    #: answers a range request with the complete file
     ignore_range: bool = False
 
     @model_validator(mode="after")
@@ -49,7 +49,7 @@ class Fault(BaseModel):
         return self.status is not None or self.body is not None
 
     def reply(self) -> Reply:
-        """The answer given in place of the application's own."""
+        """The response that replaces the application's."""
         content_type = "text/plain" if isinstance(self.body, str) else "application/json"
         return Reply(self.body, self.status or 200, self.headers, content_type)
 
@@ -61,7 +61,7 @@ class _Armed:
 
 
 class Faults:
-    """The faults in force, oldest first; the first that matches a call takes it."""
+    """The active faults, oldest first; the first one that matches a call is applied."""
 
     def __init__(self) -> None:
         self._armed: list[_Armed] = []
@@ -76,7 +76,7 @@ class Faults:
         self._armed.clear()
 
     def take(self, kind: str | None, path: str, entities: Collection[str], method: str) -> Fault | None:
-        """The fault for this call, counted down."""
+        """The fault for this call, or None; its remaining number of calls is reduced by one."""
         for armed in self._armed:
             if _matches(armed.fault, kind, path, entities, method):
                 if armed.left is not None:

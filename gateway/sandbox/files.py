@@ -1,4 +1,4 @@
-"""Files of any size without storing any: the number of a file says how long it is and what its bytes are."""
+"""Generated files of any size: the number of a file determines its size and its bytes; nothing is stored."""
 
 import hashlib
 import random
@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 
 MIB = 1 << 20
-#: numbers below the first are sizes in MiB, those below the second in bytes; above it the rest is, so that any
-#: size has a number: 64 is 64 MiB, 498483 is as many bytes, 1000000100 is 100 bytes
+#: numbers below the first are sizes in MiB, numbers below the second are sizes in bytes; for larger numbers the size is
+#: the number minus the second, so that any size has a number: 64 is 64 MiB, 498483 is as many bytes, 1000000100 is 100
 _BYTES_FROM, _REST_FROM = 10_000, 1_000_000_000
 _DIGITS = 10
-#: bytes handed to the socket at a time
+#: bytes of one chunk
 _CHUNK = 256 << 10
-#: a prime, so that no two MiB of a file are alike: a swapped or repeated chunk changes the checksum
+#: bytes of the repeated pattern; a prime, so that no two MiB of a file are equal and a swapped or repeated chunk
+#: changes the checksum
 _PERIOD = 1_048_573
 _LAST_MODIFIED = datetime(2025, 10, 1, 12, 0, 0, tzinfo=UTC)
 _PATTERN = memoryview(random.Random("sandbox files").randbytes(_PERIOD) * 2)  # noqa: S311 - not a secret
@@ -23,23 +24,23 @@ _PATTERN = memoryview(random.Random("sandbox files").randbytes(_PERIOD) * 2)  # 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Bytes `first` up to, not including, `end`."""
+    """The bytes from `first` up to but not including `end`."""
 
     first: int
     end: int
 
 
 class Unsatisfiable(Exception):
-    """No byte of the file lies in the range asked for."""
+    """The requested range has no byte of the file."""
 
 
 def is_number(text: str) -> bool:
-    """Whether an id is the number of a file rather than a name of the application's own making."""
+    """Whether an id is the number of a file, not an id of the application's records."""
     return text.isascii() and text.isdigit() and len(text) <= _DIGITS
 
 
 def size_of(number: int) -> int:
-    """Bytes of the file with a number."""
+    """The size in bytes of the file with a number."""
     if number < _BYTES_FROM:
         return number * MIB
     return number if number < _REST_FROM else number - _REST_FROM
@@ -51,7 +52,7 @@ def number_for(size: int) -> int:
 
 
 def chunks(number: int, span: Span) -> Iterator[memoryview]:
-    """The bytes of a span, a chunk at a time."""
+    """The bytes of a span in chunks."""
     for start in range(span.first, span.end, _CHUNK):
         at = (start + number) % _PERIOD
         yield _PATTERN[at : at + min(_CHUNK, span.end - start)]
@@ -69,7 +70,7 @@ def etag_of(number: int) -> str:
 
 
 def headers_of(number: int, name: str) -> dict[str, str]:
-    """The application's metadata of a file."""
+    """The response headers that describe a file."""
     return {
         "ETag": etag_of(number),
         "Last-Modified": format_datetime(_LAST_MODIFIED, usegmt=True),
@@ -97,7 +98,7 @@ def requested_span(headers: Mapping[str, str], number: int) -> Span | None:
 
 
 def _is_current(condition: str | None, number: int) -> bool:
-    """Whether an If-Range names the file as it is: its ETag, or exactly its date (RFC 9110 §13.1.5)."""
+    """Whether an If-Range matches the file: its ETag or exactly its date (RFC 9110 §13.1.5); true without If-Range."""
     if condition is None or condition == etag_of(number):
         return True
     try:

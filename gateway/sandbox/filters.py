@@ -1,4 +1,4 @@
-"""Which rows a query asks for, and in which order."""
+"""Filters and sorts rows by a query."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -15,11 +15,11 @@ _COMPARISONS = {
 
 
 def matching(rows: Iterable[Row], query: Mapping[str, str], ignored: Collection[str] = ()) -> list[Row]:
-    """Rows that agree with every member of the query that names a member of theirs.
+    """The rows that match all members of the query; a member that a row does not have is ignored for that row.
 
-    `name=value` compares for equality, `name[gte]=value` and its kin in order, `name[one_of]=value` by membership. If a
-    member is repeated, a row agrees with one of its values. Every row agrees about an object: `fields` in a query says
-    what is shown.
+    `name=value` and `name[one_of]=value` compare for equality, `name[gte]=value`, `gt`, `lte` and `lt` in order. If a
+    member is repeated, one of its values must match. An object matches any value, because `fields` in a query selects
+    the shown members.
     """
     values: dict[str, list[str]] = {}
     for key, wanted in query.items():
@@ -35,7 +35,7 @@ def matching(rows: Iterable[Row], query: Mapping[str, str], ignored: Collection[
 
 
 def ordered(rows: Iterable[Row], name: str | None, *, descending: bool = False) -> list[Row]:
-    """Rows by one member, those without it last; as they came when none is named."""
+    """The rows sorted by a member, those without it last; without a name in their own order."""
     listed = list(rows)
     if name is None:
         return listed[::-1] if descending else listed
@@ -45,7 +45,7 @@ def ordered(rows: Iterable[Row], name: str | None, *, descending: bool = False) 
 
 
 def sort_key(value: Any) -> tuple[int, Any]:
-    """Numbers before texts, each among themselves."""
+    """A sort key: numbers come before texts; texts are compared without case."""
     if isinstance(value, bool | int | float):
         return 0, value
     return 1, str(value).lower()
@@ -72,7 +72,7 @@ def _agrees(value: Any, comparison: str | None, wanted: str) -> bool:
 
 
 def as_text(value: Any) -> str:
-    """A value as a query writes it; an object stands for its id."""
+    """A value in the form of a query member; an object becomes its id."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):

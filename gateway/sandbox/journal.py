@@ -1,18 +1,19 @@
-"""The requests that the sandbox received, for tests and demos; bounded."""
+"""The latest requests that the sandbox received, and counters, for tests and demos."""
 
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+#: maximum calls in the journal
 _CALLS = 1000
-#: bytes of a body that are remembered
+#: maximum bytes of a stored body
 _BODY_BYTES = 20_000
 
 
 @dataclass(slots=True)
 class ReceivedRequest:
-    """One call as it arrived, and the status it got; 0 while there is none."""
+    """One received call, and the status of its response; 0 until there is one."""
 
     kind: str | None
     entities: tuple[str, ...]
@@ -29,7 +30,7 @@ class ReceivedRequest:
 
 
 class CallJournal:
-    """The latest calls and the counters of all."""
+    """The latest calls, and counters of all calls."""
 
     def __init__(self) -> None:
         self.clear()

@@ -1,4 +1,4 @@
-"""Long operations of an application, played from the spec: started, worked off item by item, followed and read."""
+"""Long operations of an application, simulated from the spec: start, upload, close, status and results."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ from gateway.sandbox.store import Row
 
 @dataclass(slots=True)
 class LongJob:
-    """One run in the application."""
+    """One long operation that was started."""
 
     id: str
     operation: Operation
@@ -41,7 +41,7 @@ class LongJob:
 
 
 class LongJobs:
-    """The runs of one application; each takes `job_seconds`."""
+    """The long operations of one application; each takes `job_seconds`."""
 
     def __init__(self, application: Operations, job_seconds: float) -> None:
         self._application = application
@@ -52,11 +52,11 @@ class LongJobs:
         self._jobs.clear()
 
     def start(self, operations: Iterable[Operation], call: Call) -> Reply:
-        """Start the operation that the call is about; raises Refusal for too many items or runs."""
-        operation = next((each for each in operations if _is_asked(each, call)), None)
+        """Start the operation of the call; raises Refusal for too many items or running operations."""
+        operation = next((each for each in operations if _has_items(each, call)), None)
         if operation is None:
-            raise Refusal(400, message="the request holds none of the items of the operations here")
-        # The operation as callers name it, whose record is where its answers hold it.
+            raise Refusal(400, message="the request has no items for any of the operations")
+        # The operation that callers name has the path of the record in its responses; its start does not.
         operation = self._application.kind.operation(operation.entity_id, operation.action_id)
         how = operation.action.long_running
         assert how is not None
@@ -71,7 +71,7 @@ class LongJobs:
 
     def _admit(self, how: LongRunning, items: int) -> None:
         if how.split is not None and how.upload is None and not items:
-            raise Refusal(400, message=f"{how.split.param} holds no item")
+            raise Refusal(400, message=f"{how.split.param} has no items")
         if how.split is not None and items > how.split.size:
             raise Refusal(400, message=f"too many items: {items} of at most {how.split.size}")
         running = sum(not job.is_done for job in self._jobs.values())
@@ -80,7 +80,7 @@ class LongJobs:
             raise Refusal(429, full[0], f"{running} jobs are queued or running")
 
     def handlers(self) -> dict[str, Handler]:
-        """What answers the requests that follow a start, by their lines."""
+        """The handlers of the requests after the start, by request line."""
         found: dict[str, Handler] = {}
         for operation in self._application.kind.operations.values():
             how = operation.action.long_running
@@ -109,7 +109,7 @@ class LongJobs:
         return Reply(self.document(self._job(call)))
 
     def document(self, job: LongJob) -> Any:
-        """The state of a run, in the places that the spec names."""
+        """The response to `status`: the state, and the results if the spec expects them there."""
         status, start, items = job.how.status, job.how.start, job.how.results.items
         document: Any = {}
         if job.outcome:
@@ -148,7 +148,7 @@ class LongJobs:
         return lambda call: self._read(request, call)
 
     def _read(self, request: ResultRequest, call: Call) -> Reply:
-        """A page of the results of a run that has ended."""
+        """A page of the results of an operation that has ended."""
         job = self._job(call)
         if not job.is_done:
             raise Refusal(400, message="the run has not ended")
@@ -168,7 +168,7 @@ class LongJobs:
         return Reply(document, headers=headers)
 
     def advance(self, now: float) -> bool:
-        """Work off what is due by now; whether any record may have changed."""
+        """Process the items that are due at this time; returns whether records may have changed."""
         is_changed = False
         for job in self._jobs.values():
             if job.is_done or job.is_open:
@@ -186,7 +186,7 @@ class LongJobs:
         return is_over or due > first
 
     def _entry(self, job: LongJob, index: int, now: float) -> Record:
-        """Work on one item, and report on it as the spec says that the application does."""
+        """Process one item, and return its entry in the format of the spec's `items`."""
         how, item = job.how.results.items or ItemResults(), job.items[index]
         try:
             row, error = self._application.work_on(job.operation, job.call, item, now), None
@@ -199,9 +199,9 @@ class LongJobs:
         if row is not None:
             put(entry, how.id[0], row.record[self._application.id_member])
         elif not isinstance(item, Mapping) or "id" in item:
-            _tell(entry, how.id, item["id"] if isinstance(item, Mapping) else item)
+            _put_at_last(entry, how.id, item["id"] if isinstance(item, Mapping) else item)
         if how.trace is not None and isinstance(item, Mapping):
-            _tell(entry, how.trace_path if not is_done else how.trace_path[:1], item.get(how.trace))
+            _put_at_last(entry, how.trace_path if not is_done else how.trace_path[:1], item.get(how.trace))
         if how.index is not None:
             put(entry, how.index, index)
         if how.success is not None and not job.how.results.requests:
@@ -211,12 +211,13 @@ class LongJobs:
         return entry
 
 
-def _tell(entry: Record, paths: Sequence[JsonPath], value: Any) -> None:
-    """The last of several paths is that of errors, which may be about several items."""
+def _put_at_last(entry: Record, paths: Sequence[JsonPath], value: Any) -> None:
+    """Set a value at the last path. If there are several, the last is that of errors, which list several items."""
     put(entry, paths[-1], [value] if len(paths) > 1 else value)
 
 
-def _is_asked(operation: Operation, call: Call) -> bool:
+def _has_items(operation: Operation, call: Call) -> bool:
+    """Whether a call has the items of an operation; true for operations whose start has no items."""
     how = operation.action.long_running
     if how is None or how.split is None or how.upload is not None:
         return True
@@ -256,7 +257,7 @@ def _list_at(document: Any, path: JsonPath) -> list[Any]:
 
 
 def _entries_for(request: ResultRequest, job: LongJob) -> list[Record]:
-    """The entries of the first of the requests that reads entries of this sort."""
+    """The entries that a request reads: the successful, the failed or all; none if an earlier request reads them."""
     items = job.how.results.items
     assert items is not None
     if items.success is None:
@@ -268,9 +269,9 @@ def _entries_for(request: ResultRequest, job: LongJob) -> list[Record]:
     return [entry for entry in job.entries if any(_has(entry, path) for path in items.error) is not wanted]
 
 
-def _csv(records: Sequence[Mapping[str, Any]], whole: Sequence[Mapping[str, Any]]) -> str:
-    """A page of records as CSV, with the columns of the whole list."""
-    names = list(dict.fromkeys(name for record in whole for name in record))
+def _csv(records: Sequence[Mapping[str, Any]], all_records: Sequence[Mapping[str, Any]]) -> str:
+    """A page of records as CSV, with the columns of all records."""
+    names = list(dict.fromkeys(name for record in all_records for name in record))
     written = io.StringIO(newline="")
     writer = csv.DictWriter(written, names, lineterminator="\n")
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""Notices of changes, signed as the spec says and sent to the address that a hook of the gateway has."""
+"""Sends notices of changes to a webhook URL of the gateway, signed as the spec describes."""
 
 import asyncio
 import contextlib
@@ -27,15 +27,15 @@ from gateway.sandbox.store import RecordChange
 
 log = logging.getLogger(__name__)
 
-#: seconds until a receiver must have answered
+#: seconds for a response
 _TIMEOUT = 10.0
-#: notices that are remembered
-_REMEMBERED = 1000
+#: maximum notices in the list of sent notices
+_MAX_SENT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class HookAddress:
-    """Where the notices of a kind are sent; a share of them is lost on the way, and a share sent twice."""
+    """The webhook URL and secret of a kind; the share `lost` is not sent, and the share `doubled` is sent twice."""
 
     url: str
     secret: str = field(repr=False)
@@ -43,14 +43,14 @@ class HookAddress:
     doubled: float = 0.0
 
     def times(self) -> int:
-        """How often the next notice is sent."""
-        draw = random.random()  # noqa: S311 - decides about faults, guards nothing
+        """The number of times that the next notice is sent."""
+        draw = random.random()  # noqa: S311 - simulates faults, no secret
         return 0 if draw < self.lost else 2 if draw < self.lost + self.doubled else 1
 
 
 @dataclass(frozen=True, slots=True)
 class SentNotice:
-    """A notice and what the receiver answered; status 0 means no answer."""
+    """A notice and the status of the response; 0 without a response."""
 
     kind: str
     url: str
@@ -59,10 +59,10 @@ class SentNotice:
 
 
 class Notices:
-    """Sends the notices of every kind whose hook is known, in the order of the changes."""
+    """Sends the notices of every kind that has a registered hook, in the order of the changes."""
 
     def __init__(self) -> None:
-        self.sent: deque[SentNotice] = deque(maxlen=_REMEMBERED)
+        self.sent: deque[SentNotice] = deque(maxlen=_MAX_SENT)
         self._hooks: dict[str, HookAddress] = {}
         self._queue: asyncio.Queue[tuple[Application, HookAddress, RecordChange]] = asyncio.Queue()
         self._session: aiohttp.ClientSession | None = None
@@ -79,10 +79,10 @@ class Notices:
     async def register(
         self, application: Application, url: str, secret: str | None, *, lost: float = 0.0, doubled: float = 0.0
     ) -> None:
-        """Send the kind's notices to this address from now on, after the handshake that the spec describes.
+        """Send the kind's notices to this URL from now on, after the handshake that the spec describes.
 
-        `secret` signs them, where the application does not make one itself. The shares `lost` of them is not sent, and
-        the share `doubled` twice. Raises ValueError.
+        `secret` signs them, unless the application creates the secret. The share `lost` of them is not sent, and the
+        share `doubled` is sent twice. Raises ValueError.
         """
         kind, spec = application.kind.name, application.kind.spec.webhooks
         if spec is None:
@@ -100,16 +100,16 @@ class Notices:
         self._hooks[kind] = hook
 
     def forget(self, kind: str) -> None:
-        """Send the kind's notices nowhere."""
+        """Stop sending the kind's notices."""
         self._hooks.pop(kind, None)
 
     def clear(self) -> None:
-        """Send nothing any more, and forget what was sent."""
+        """Stop sending notices, and clear the list of sent ones."""
         self._hooks.clear()
         self.sent.clear()
 
     def announce(self, application: Application) -> None:
-        """Send a notice of each change since the last call, if the kind's hook is known."""
+        """Send a notice of each change since the last call, if the kind has a registered hook."""
         hook = self._hooks.get(application.kind.name)
         for change in application.store.take_changes():
             if hook is not None:
@@ -131,7 +131,7 @@ class Notices:
                     self.sent.append(SentNotice(kind, hook.url, body, await self._sent(hook, data, headers)))
 
     async def _sent(self, hook: HookAddress, data: bytes, headers: Mapping[str, str]) -> int:
-        """The status of the answer; 0 for none."""
+        """Send a notice; returns the status of the response, 0 without one."""
         try:
             status, _, _ = await self._post(hook, data, headers)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -158,7 +158,7 @@ class Notices:
             raise ValueError(f"{hook.url} answered {status} to the handshake: {text[:200]}")
 
     async def _post(self, hook: HookAddress, data: bytes, headers: Mapping[str, str]) -> tuple[int, Any, str]:
-        """Status, headers and text of the answer."""
+        """Status, headers and text of the response."""
         assert self._session is not None
         async with self._session.post(hook.url, data=data, headers=headers, allow_redirects=False) as response:
             return response.status, response.headers, await response.text()
@@ -167,7 +167,7 @@ class Notices:
 def _written(
     spec: NoticeSpec, hook: HookAddress, body: Any, headers: Mapping[str, str], *, is_signed: bool = True
 ) -> tuple[bytes, dict[str, str]]:
-    """The bytes and the headers of a notice that is sent now."""
+    """The body and the headers of a notice with the current time."""
     delivery_id, time_sent = str(uuid4()), ""
     if spec.timestamp is not None:
         time_sent = time_text(spec.timestamp, datetime.now(UTC))
@@ -181,7 +181,7 @@ def _written(
 
 
 def _put_in_body(spec: NoticeSpec, body: Record, written: str, delivery_id: str) -> None:
-    """The time and the id of the delivery, where the application has them in the body."""
+    """Set the time and the delivery id, if the spec has them in the body."""
     if spec.timestamp is not None and spec.timestamp.path[0] != HEADER_PATH:
         is_number = spec.timestamp.format != "iso8601"
         put(body, spec.timestamp.path, int(written) if is_number else written)
@@ -190,11 +190,11 @@ def _put_in_body(spec: NoticeSpec, body: Record, written: str, delivery_id: str)
 
 
 def _plain_notice(application: Application, spec: NoticeSpec, change: RecordChange) -> tuple[dict[str, str], Any]:
-    """Headers and body of a notice, as the spec alone has them; no body where no rule is about the table."""
+    """The headers and the body of a notice that follow from the spec; no body if no rule has an entity of the table."""
     for rule in spec.rules:
         if any(application.table_for(entity) == change.table for entity in rule.entities):
-            body: Record = {"action": change.what}
-            text = rule.types[0].replace("*", change.what)
+            body: Record = {"action": change.type}
+            text = rule.types[0].replace("*", change.type)
             headers = {".".join(spec.type[1:]): text} if spec.type[0] == HEADER_PATH else {}
             if not headers:
                 put(body, spec.type, text)

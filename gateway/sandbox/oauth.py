@@ -1,4 +1,4 @@
-"""The authorization server of a kind (RFC 6749, PKCE by RFC 7636, revocation by RFC 7009), with a person to click."""
+"""The authorization server of a kind (RFC 6749, PKCE by RFC 7636, revocation by RFC 7009), with a consent page."""
 
 import html
 from collections.abc import Callable, Mapping
@@ -15,27 +15,27 @@ from gateway.sandbox.grants import Grants, Pair
 
 @dataclass(frozen=True, slots=True)
 class TokenStyle:
-    """How a kind issues tokens, as far as it is its own way."""
+    """How a kind issues tokens, as far as it differs from the defaults."""
 
-    #: seconds that an access token lives
+    #: lifetime of an access token in seconds
     lifetime: float = 3600
-    #: whether the answer says how long
+    #: whether the token response has `expires_in`
     sends_expires_in: bool = True
-    #: whether a refresh ends both old tokens and gives two new ones
+    #: whether a refresh makes both old tokens invalid and issues two new ones
     rotates: bool = False
-    #: whether the answer to a refresh repeats a refresh token that stays
+    #: whether the response to a refresh repeats an unchanged refresh token
     repeats_refresh: bool = True
-    #: where the client's id and secret are looked for
+    #: where clients may send their id and secret
     client_authentication: tuple[Literal["basic", "body"], ...] = ("body",)
     encodings: tuple[Literal["form", "json"], ...] = ("form",)
-    #: whether a failure is a 200 with `ok: false`
+    #: whether an error is a 200 with `ok: false`
     fails_softly: bool = False
-    #: further members of the token answer
-    learns: Callable[[Call, Pair], dict[str, Any]] = lambda call, pair: {}
+    #: further members of the token response
+    outputs: Callable[[Call, Pair], dict[str, Any]] = lambda call, pair: {}
 
 
 class OAuthRefusal(Exception):
-    """An error answer of the token endpoint (RFC 6749 §5.2)."""
+    """An error response of the token endpoint (RFC 6749 §5.2)."""
 
     def __init__(self, code: str, description: str, status: int = 400) -> None:
         super().__init__(description)
@@ -45,13 +45,13 @@ class OAuthRefusal(Exception):
 class AuthorizationServer:
     """Consent page, token endpoint and revocation of one application."""
 
-    def __init__(self, title: str, style: TokenStyle, grants: Grants, *, knows_clients: bool = False) -> None:
+    def __init__(self, title: str, style: TokenStyle, grants: Grants, *, has_client_grant: bool = False) -> None:
         self._title, self._style, self._grants = title, style, grants
-        #: whether a client gets tokens for itself
-        self._knows_clients = knows_clients
+        #: whether the grant `client_credentials` is supported
+        self._has_client_grant = has_client_grant
 
     def consent_page(self, call: Call) -> Reply:
-        """One button for yes, one for no; a request that names no client or place to return to is not asked about."""
+        """The page with the buttons Allow and Deny; 400 for a request without `client_id` or a valid `redirect_uri`."""
         params = call.query
         if not params.get("client_id") or not _is_address(params.get("redirect_uri", "")):
             return Reply(_page("Bad request", "<p>client_id and redirect_uri are needed.</p>"), 400, {}, "text/html")
@@ -68,7 +68,7 @@ class AuthorizationServer:
         return Reply(_page(f"{title} (sandbox)", form), 200, {}, "text/html")
 
     def decide(self, call: Call) -> Reply:
-        """The click: back to the client with a code or with `access_denied`."""
+        """The submitted decision: redirects to the client with a code or with `access_denied`."""
         params = call.query
         if not params.get("client_id") or not _is_address(params.get("redirect_uri", "")):
             return Reply(_page("Bad request", "<p>client_id and redirect_uri are needed.</p>"), 400, {}, "text/html")
@@ -83,7 +83,10 @@ class AuthorizationServer:
         return self._redirect(params, {"code": code})
 
     def token(self, call: Call) -> Reply:
-        """A code or a refresh token for tokens; errors as RFC 6749 §5.2, or as the kind has them."""
+        """Exchange a code, a refresh token or the client's credentials for tokens.
+
+        Errors follow RFC 6749 §5.2, or are a 200 with `ok: false`.
+        """
         try:
             self._check_encoding(call)
             client_id = self._client(call)
@@ -100,7 +103,7 @@ class AuthorizationServer:
             return Reply({"error": refusal.code, "error_description": refusal.description}, refusal.status)
 
     def revoke(self, call: Call) -> Reply:
-        """The token sent, in the body or as bearer, and its other half count no more."""
+        """Make the token in the body, in the query or in the Authorization header invalid, and its pair."""
         bearer = call.headers.get("authorization", "").partition(" ")[2]
         self._grants.revoke(str(call.body.get("token") or call.query.get("token") or bearer))
         return Reply({"ok": True, "revoked": True} if self._style.fails_softly else {}, 200)
@@ -111,7 +114,7 @@ class AuthorizationServer:
             raise OAuthRefusal("invalid_request", f"the body must be {' or '.join(self._style.encodings)}")
 
     def _client(self, call: Call) -> str:
-        """The client that proved itself in the kind's way; any secret will do that does not begin with `bad`."""
+        """The id of the authenticated client; any secret is accepted that does not begin with `bad`."""
         scheme, _, value = call.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "basic" and "basic" in self._style.client_authentication:
             client_id, _, secret = decoded_basic(value)
@@ -130,15 +133,17 @@ class AuthorizationServer:
         consent = self._grants.redeem(code, client_id, redirect_uri, verifier, call.now)
         if consent is None:
             softly = "invalid_code" if self._style.fails_softly else "invalid_grant"
-            raise OAuthRefusal(softly, "the code is not good, or not for this client, address and verifier")
+            raise OAuthRefusal(
+                softly, "the code is invalid, or does not belong to this client, redirect URI and verifier"
+            )
         return self._token_reply(
             call, self._grants.issue(client_id, consent.scope, self._lifetime(call), call.now), True
         )
 
     def _issued_to_client(self, call: Call, client_id: str) -> Reply:
         """A token for the client itself (RFC 6749 §4.4); without a refresh token, because no person has consented."""
-        if not self._knows_clients:
-            raise OAuthRefusal("unsupported_grant_type", "this server gives tokens to people only")
+        if not self._has_client_grant:
+            raise OAuthRefusal("unsupported_grant_type", "this server does not support client_credentials")
         scope = str(call.body.get("scope", ""))
         return self._token_reply(call, self._grants.issue(client_id, scope, self._lifetime(call), call.now), False)
 
@@ -146,9 +151,9 @@ class AuthorizationServer:
         old = self._grants.pair_of(str(call.body.get("refresh_token", "")), client_id)
         if old is None:
             softly = "invalid_refresh_token" if self._style.fails_softly else "invalid_grant"
-            raise OAuthRefusal(softly, "the refresh token is not good")
+            raise OAuthRefusal(softly, "the refresh token is invalid")
         if self._style.rotates:
-            self._grants.end(old)
+            self._grants.invalidate(old)
         refresh = None if self._style.rotates else old.refresh
         pair = self._grants.issue(client_id, old.scope, self._lifetime(call), call.now, refresh)
         return self._token_reply(call, pair, self._style.rotates or self._style.repeats_refresh)
@@ -164,10 +169,10 @@ class AuthorizationServer:
             answer["refresh_token"] = pair.refresh
         if self._style.sends_expires_in:
             answer["expires_in"] = max(1, int(self._lifetime(call)))
-        return Reply(answer | self._style.learns(call, pair), 200, {"Cache-Control": "no-store"})
+        return Reply(answer | self._style.outputs(call, pair), 200, {"Cache-Control": "no-store"})
 
     def _redirect(self, params: Mapping[str, str], members: Mapping[str, str]) -> Reply:
-        """To the client's address, its own query kept, with the answer and the client's state."""
+        """A redirect to the client's URI: its query is kept, and the members and the client's `state` are added."""
         state = {"state": params["state"]} if "state" in params else {}
         target = URL(params["redirect_uri"])
         query = urlencode([*parse_qsl(target.query_string), *members.items(), *state.items()])
@@ -177,7 +182,7 @@ class AuthorizationServer:
 def authorization_lines(
     endpoints: OAuthEndpoints, server: AuthorizationServer, variables: Mapping[str, str]
 ) -> list[tuple[str, str, Handler, bool]]:
-    """Method, path, handler and whether it is open to all, at the addresses that the kind's spec names."""
+    """Method, path, handler and whether it needs no credentials, for each OAuth URL of the kind's spec."""
     lines: list[tuple[str, str, Handler, bool]] = [("POST", endpoints.token_url, server.token, True)]
     if endpoints.authorization_url:
         lines.append(("GET", endpoints.authorization_url, server.consent_page, True))

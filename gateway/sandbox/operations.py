@@ -1,4 +1,4 @@
-"""The operations of a spec in a plain application."""
+"""The operations of a spec in an application without own behaviour."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +13,14 @@ from gateway.sandbox.calls import Call, Record, Reply, nested, put
 from gateway.sandbox.store import Row
 from gateway.sandbox.world import World
 
-#: records on a page where the spec sets no limit
+#: maximum records on a page, if the spec sets none
 _LARGEST_PAGE = 1000
 
 
 class Operations(World):
-    """Lists, gets and writes on a world, in the shapes that the spec says answers have."""
+    """Lists, gets and writes of records, with responses as the spec describes them."""
 
-    #: query members that filter nothing
+    #: query members that are not filters
     unfiltered: ClassVar[frozenset[str]] = frozenset()
 
     def list_records(self, operation: Operation, call: Call) -> Reply:
@@ -32,7 +32,7 @@ class Operations(World):
         return self.one(operation, self.require_row(self.table_of(operation), last_param(operation, call)), call)
 
     def create_record(self, operation: Operation, call: Call) -> Reply:
-        row = self.born(self.table_of(operation), self.body_of(operation, call), call.now)
+        row = self.add_row(self.table_of(operation), self.body_of(operation, call), call.now)
         reply = self.one(operation, row, call)
         return Reply(reply.body, 201)
 
@@ -47,7 +47,7 @@ class Operations(World):
         return Reply(None, 204)
 
     def related(self, operation: Operation, call: Call) -> Iterable[Row]:
-        """The rows of a list: all of the table, or those that belong to what the path names."""
+        """The rows of a list: all rows of the table, or those of the parent that the path names."""
         table = self.table_of(operation)
         rows: Iterable[Row] = self.store.table(table)
         if table not in self.parents or not call.params:
@@ -57,7 +57,7 @@ class Operations(World):
         return [row for row in rows if str(row.refs.get(relation)) == owner.id]
 
     def size_of(self, operation: Operation, asked: Mapping[str, str], usual: int) -> int:
-        """How many records the page is to hold, at most as many as the spec says."""
+        """The requested number of records on a page, at most the maximum of the spec."""
         name = (operation.paging and operation.paging.size) or ""
         most = operation.action.params.get(name, {}).get("maximum", _LARGEST_PAGE)
         return paging.size_asked(asked, wire_name(operation, name), usual, most)
@@ -66,27 +66,27 @@ class Operations(World):
         return self.table_for(operation.entity_id)
 
     def body_of(self, operation: Operation, call: Call) -> Record:
-        """The members that a write sends, out of the envelope that the answer has too."""
+        """The members that a write sets: those in the envelope that the response has too, else the whole body."""
         place = operation.action.record or ()
         inner = call.body.get(place[0]) if place else None
         return dict(inner if isinstance(inner, Mapping) else call.body)
 
     @staticmethod
     def _described(operation: Operation) -> JsonPath:
-        """Where a record lies in the answer that names the address of its bytes."""
+        """The path of the record in a response that has the URL of a file."""
         download = operation.action.download
         return download.url[:-1] if download and download.url else ()
 
     def shown(self, operation: Operation, row: Row, call: Call) -> Record:
-        """A record as this call sees it."""
+        """The record in the response to this call."""
         return row.record
 
     def one(self, operation: Operation, row: Row, call: Call) -> Reply:
-        """The answer that holds one record."""
+        """The response with one record."""
         return Reply(nested(operation.action.record or self._described(operation), self.shown(operation, row, call)))
 
     def listed(self, operation: Operation, rows: Sequence[Row], call: Call) -> Reply:
-        """The answer that holds a page of a list."""
+        """The response with a page of a list."""
         action = operation.action
         page, meta = self.page_in_its_style(operation, rows, call)
         document = nested(action.records or (), self.items_of(operation, page.items, call))
@@ -98,20 +98,20 @@ class Operations(World):
         return reply
 
     def items_of(self, operation: Operation, rows: Sequence[Row], call: Call) -> Any:
-        """The records of a page as the response holds them."""
+        """The records of a page, in the form of the response."""
         return [self.shown(operation, row, call) for row in rows]
 
     def page_in_its_style(
         self, operation: Operation, rows: Sequence[Row], call: Call
     ) -> tuple[paging.Page[Row], list[tuple[MetaPath, Any]]]:
-        """A page in the spec's own style, for kinds that have no form of their own here."""
+        """A page in the paging style of the spec, and the members of Meta by path."""
         style = operation.paging
         if style is None:
             return paging.portion(rows, 0, len(rows)), []
         asked = {**call.query, **{name: str(value) for name, value in call.body.items()}}
         name = wire_name(operation, style.param)
         if style.param in operation.action.required and not paging.is_cursor(asked.get(name, "")):
-            del asked[name]  # a position that the application handed out elsewhere, such as the token of today
+            del asked[name]  # a position from another operation of the application, such as a start page token
         size = self.size_of(operation, asked, self.usual_count)
         counted = style.model_copy(update={"style": PagingStyle.PAGE}) if _is_numbered(operation, style) else style
         page, follow = paging.page_in_style(counted, rows, asked.get(name), size, of=str(operation))
@@ -130,11 +130,11 @@ class Operations(World):
     # Long operations
 
     def work_on(self, operation: Operation, call: Call, item: Any, now: float) -> Row:
-        """Do to one item what a long operation does to each: read, delete, change or create it; raises Refusal."""
+        """Process one item of a long operation: read, delete, change or create its record; raises Refusal."""
         table = self.table_of_call(operation, call)
         row_id = item.get("id") if isinstance(item, Mapping) else item
         if row_id is None:
-            return self.born(table, self.members_of(item), now)
+            return self.add_row(table, self.members_of(item), now)
         row = self.require_row(table, row_id)
         if operation.method == "DELETE":
             self.store.table(table).remove(row.id)
@@ -143,7 +143,7 @@ class Operations(World):
         return row
 
     def table_of_call(self, operation: Operation, call: Call) -> str:
-        """The table of the records that a call is about."""
+        """The table of the records of a call."""
         return self.table_of(operation)
 
     def members_of(self, item: Mapping[str, Any]) -> Record:
@@ -155,24 +155,24 @@ class Operations(World):
         return [self.shown(operation, row, call) for row in self.store.table(self.table_of_call(operation, call))]
 
     def long_outcome(self, operation: Operation, call: Call, now: float) -> Record:
-        """The members of the response beside the state after a long operation without items has ended."""
+        """The members that the response has beside the state when a long operation without items has ended."""
         return {}
 
 
 def _is_numbered(operation: Operation, style: Paging) -> bool:
-    """Whether links lead to numbers of pages rather than to cursors."""
+    """Whether links have page numbers instead of cursors."""
     schema = operation.action.params.get(style.param, {})
     declared = {**operation.spec.definitions.get(str(schema.get("$ref", "")).removeprefix("#/$defs/"), {}), **schema}
     return style.style is PagingStyle.LINK and declared.get("type") == "integer"
 
 
 def wire_name(operation: Operation, param: str) -> str:
-    """The application's own name for a param."""
+    """The application's name of a param."""
     return next((placement.wire for placement in operation.placements if placement.name == param), param)
 
 
 def meta_headers(meta: Iterable[tuple[MetaPath, Any]], call: Call) -> dict[str, str]:
-    """The members of Meta that are headers; links (RFC 8288) are one header together."""
+    """The headers for the members of Meta that are in headers; all links are in one header (RFC 8288)."""
     headers: dict[str, str] = {}
     links: dict[str, dict[str, str]] = {}
     for place, value in meta:
@@ -191,6 +191,6 @@ def meta_headers(meta: Iterable[tuple[MetaPath, Any]], call: Call) -> dict[str, 
 
 
 def last_param(operation: Operation, call: Call) -> str:
-    """The id that a path ends with."""
+    """The value of the last param of the path; empty without one."""
     names = re.findall(r"{(\w+)}", operation.action.request)
     return call.params.get(names[-1], "") if names else ""

@@ -1,4 +1,4 @@
-"""From all rows to one page of them: pure, one function a style."""
+"""Pages of rows in each paging style: pure."""
 
 import base64
 import binascii
@@ -17,12 +17,12 @@ Item = TypeVar("Item")
 
 
 class BadPage(Exception):
-    """The page asked for is not one that was offered."""
+    """The requested page does not exist or has an invalid cursor, number or size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item]):
-    """Some of the rows, and where they stand among all."""
+    """Some of the rows, with their position among all rows."""
 
     items: Sequence[Item]
     start: int
@@ -38,12 +38,12 @@ class Page(Generic[Item]):
 
 
 def portion(items: Sequence[Item], start: int, size: int) -> Page[Item]:
-    """The rows from a position on."""
+    """The page that begins at a position."""
     return Page(items[start : start + size], start, len(items))
 
 
 def page_in_style(style: Paging, rows: Sequence[Row], asked: object, size: int, *, of: str) -> tuple[Page[Row], object]:
-    """The page that a param's value asks for, and the value that asks for the next; raises BadPage.
+    """The page for a param's value, and the value for the next page; raises BadPage.
 
     `of` names the list: a cursor of another list is refused.
     """
@@ -64,7 +64,7 @@ def page_in_style(style: Paging, rows: Sequence[Row], asked: object, size: int, 
 
 
 def _after(rows: Sequence[Row], field: JsonPath, asked: object) -> int:
-    """The position after the row with an id, the first without one."""
+    """The position after the row with this id; 0 without an id."""
     if not asked:
         return 0
     for index, row in enumerate(rows):
@@ -81,7 +81,7 @@ def _id(row: Row, field: JsonPath) -> object:
 
 
 def size_asked(query: Mapping[str, object], name: str, usual: int, most: int) -> int:
-    """The page size of a request; raises BadPage unless it is a number of at least 1, and cuts a larger one."""
+    """The page size of a request, at most `most`; raises BadPage unless it is a number of at least 1."""
     value = query.get(name)
     if value is None or value == "":
         return min(usual, most)
@@ -102,7 +102,7 @@ def cursor(position: int, of: str = "") -> str:
 
 
 def position(token: object, of: str = "") -> int:
-    """The position that a token of this very list stands for, 0 without a token; raises BadPage."""
+    """The position in a cursor of the list `of`, 0 without a cursor; raises BadPage."""
     if token is None or token == "":
         return 0
     name, place = parts(str(token))
@@ -112,7 +112,7 @@ def position(token: object, of: str = "") -> int:
 
 
 def is_cursor(token: str) -> bool:
-    """Whether a token was made here."""
+    """Whether a text is a cursor of `cursor`."""
     try:
         parts(token)
     except BadPage:
@@ -125,15 +125,15 @@ def parts(token: str) -> tuple[str, int]:
     try:
         decoded = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError) as error:
-        raise BadPage("the cursor was not made here") from error
+        raise BadPage("the cursor is invalid") from error
     name, _, place = decoded.rpartition(":")
     if not (place.isascii() and place.isdigit()):
-        raise BadPage("the cursor was not made here")
+        raise BadPage("the cursor is invalid")
     return name, int(place)
 
 
 def address(call: Call, **members: object) -> str:
-    """The call's own address with some members of the query changed; None removes one."""
+    """The call's URL with some members of the query changed; None removes one."""
     query = {**call.query, **{name: str(value) for name, value in members.items() if value is not None}}
     for name, value in members.items():
         if value is None:

@@ -1,4 +1,4 @@
-"""The rate limit of an application of the sandbox, as its spec publishes it, and the headers that report it."""
+"""The rate limit of an application of the sandbox, and the headers that report it, both from its spec."""
 
 from math import ceil
 
@@ -9,7 +9,7 @@ _MEMBERS = ("limit", "remaining", "reset")
 
 
 class RateLimitWindow:
-    """So many requests in a window of so many seconds, for all callers together."""
+    """The window of a rate limit, shared by all callers."""
 
     def __init__(self, limit: RateLimit) -> None:
         self._limit = limit
@@ -17,7 +17,7 @@ class RateLimitWindow:
         self._used = 0
 
     def taken(self, now: float) -> int | None:
-        """Count a request; seconds until the next window where there is none left."""
+        """Count a request; returns None, or the seconds until the next window if the limit is reached."""
         if now - self._began >= self._limit.seconds:
             self._began, self._used = now, 0
         if self._used >= self._limit.requests:

@@ -1,4 +1,4 @@
-"""Ready-made records: values that look like life for the fields that a spec lists, the same for the same seed."""
+"""Ready-made records: realistic values for the fields of a spec, the same for the same seed."""
 
 import random
 import re
@@ -14,7 +14,7 @@ from gateway.sandbox import words
 
 FieldType = str | JsonSchema
 
-#: all ready-made records are from this span: long past, so that exports and filters see nothing from the future
+#: the time span of all ready-made records, in the past so that no record is newer than a request
 _BEGINNING = datetime(2025, 1, 6, 8, 0, tzinfo=UTC).timestamp()
 _SPAN = 300 * 86_400.0
 
@@ -33,28 +33,28 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def iso_time(moment: float) -> str:
-    """Unix time as most applications write it."""
+    """A Unix time in the format of most applications."""
     return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How an application writes ids and times, and which of its fields point to which table."""
+    """How an application writes ids and times, and the tables that its fields refer to."""
 
     id_of: Callable[[str, int], int | str]
     time: Callable[[float], str] = iso_time
     #: field → table
     references: Mapping[str, str] = field(default_factory=dict)
-    #: how many records a table starts with
+    #: the number of ready-made records of a table
     count_of: Callable[[str], int] = lambda table: 40
 
 
-class Making:
-    """One record being made: its own source of chance, and what its fields must agree on."""
+class RecordMaker:
+    """Makes one record: has its own random generator, and the values that several fields share."""
 
     def __init__(self, style: Style, seed: str, table: str, number: int) -> None:
         self.style, self.table, self.number = style, table, number
-        self.chance = random.Random(f"{seed}/{table}/{number}")  # noqa: S311 - made-up data, the same every time
+        self.chance = random.Random(f"{seed}/{table}/{number}")  # noqa: S311 - generated data, the same every time
         self.id = style.id_of(table, number)
         self.created = _BEGINNING + _SPAN * number / (style.count_of(table) + 1) + self.chance.randrange(3600)
         self.updated = self.created + self.chance.randrange(20 * 86_400)
@@ -71,7 +71,7 @@ class Making:
         return f"The {self.pick(words.PRODUCTS)} {self.pick(words.PROBLEMS)}"
 
     def refers(self, name: str) -> int | str | None:
-        """The id of some record that the field points to, or None where it points nowhere known."""
+        """The id of a record that the field refers to; None if the field refers to no table."""
         table = self.style.references.get(name)
         return self.style.id_of(table, self.chance.randint(1, self.style.count_of(table))) if table else None
 
@@ -92,36 +92,36 @@ class Making:
         return f"{self.first}.{self.last}.{self.number}@example.com".lower().encode("ascii", "ignore").decode()
 
 
-def made(making: Making, fields: Mapping[str, FieldType]) -> dict[str, Any]:
-    """A record with every one of the fields."""
-    return {name: _value(making, name, declared) for name, declared in fields.items()}
+def filled(maker: RecordMaker, fields: Mapping[str, FieldType]) -> dict[str, Any]:
+    """A record with a value for each field."""
+    return {name: _value(maker, name, declared) for name, declared in fields.items()}
 
 
 def blank(fields: Mapping[str, FieldType]) -> dict[str, Any]:
-    """A record before its members are filled in."""
+    """A record with an empty value for each field."""
     return {name: _empty(declared) for name, declared in fields.items()}
 
 
-def _value(making: Making, name: str, declared: FieldType) -> Any:
+def _value(maker: RecordMaker, name: str, declared: FieldType) -> Any:
     if isinstance(declared, dict):
-        return making.pick(declared["enum"]) if "enum" in declared else _empty(declared)
+        return maker.pick(declared["enum"]) if "enum" in declared else _empty(declared)
     types = _TYPES.get(declared.rstrip("?").split("<")[0], (object,))
-    referred = making.refers(name)
+    referred = maker.refers(name)
     if referred is not None and isinstance(referred, types):
         return referred
     for value in _values_of(name):
-        found = value(making)
+        found = value(maker)
         if found is None and declared.endswith("?"):
             return None
-        # A rule made for text must not put text where the spec has an object.
+        # The value must have the type of the spec: a rule for text does not apply to an object.
         if isinstance(found, types) and not (isinstance(found, bool) and bool not in types):
             return found
     return _empty(declared)
 
 
 @cache
-def _values_of(name: str) -> tuple[Callable[[Making], Any], ...]:
-    """The rules for a field of this name, best first."""
+def _values_of(name: str) -> tuple[Callable[[RecordMaker], Any], ...]:
+    """The rules for a field of this name, in the order of `_VALUES`."""
     plain = name.replace("_", "").lower()
     return tuple(value for pattern, value in _VALUES if pattern.search(plain))
 
@@ -144,63 +144,63 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-#: what a field of this name holds, names in lower case without underscores; the first that fits the type wins
-_VALUES: tuple[tuple[re.Pattern[str], Callable[[Making], Any]], ...] = tuple(
+#: pattern of names, in lower case without underscores → the value; the first value with the field's type is used
+_VALUES: tuple[tuple[re.Pattern[str], Callable[[RecordMaker], Any]], ...] = tuple(
     (re.compile(pattern), value)
     for pattern, value in (
-        (r"^(created|datecreated)$", lambda making: int(making.created)),
-        (r"^(updated|dateupdated|generatedtimestamp|timestamp)$", lambda making: int(making.updated)),
-        (r"^(created(at|time|date)|createdate)$", lambda making: making.style.time(making.created)),
+        (r"^(created|datecreated)$", lambda maker: int(maker.created)),
+        (r"^(updated|dateupdated|generatedtimestamp|timestamp)$", lambda maker: int(maker.updated)),
+        (r"^(created(at|time|date)|createdate)$", lambda maker: maker.style.time(maker.created)),
         (r"(updated(at|time)|modified(at|date)|modifieddate|modstamp|editedtime)$", lambda m: m.style.time(m.updated)),
-        (r"^(deletedat|duea?t?|dueon|.*(solved|resolved|archived|completed)at)$", lambda making: None),
-        (r"at$", lambda making: making.style.time(making.updated) if making.number % 2 else None),
-        # Of fields that are numbers the time is a Unix time.
-        (r"^createdat$", lambda making: int(making.created)),
-        (r"(updated|modified)at$", lambda making: int(making.updated)),
+        (r"^(deletedat|duea?t?|dueon|.*(solved|resolved|archived|completed)at)$", lambda maker: None),
+        (r"at$", lambda maker: maker.style.time(maker.updated) if maker.number % 2 else None),
+        # A time in a numeric field is a Unix time.
+        (r"^createdat$", lambda maker: int(maker.created)),
+        (r"(updated|modified)at$", lambda maker: int(maker.updated)),
         (r"^(closedate|lastactivitydate|startdate|enddate|activitydate)$", lambda m: m.style.time(m.updated)[:10]),
-        (r"(date|datetime)$", lambda making: making.style.time(making.updated)),
-        (r"^(firstname)$", lambda making: making.first),
-        (r"^(lastname)$", lambda making: making.last),
-        (r"^(username|email|emailaddress)$", lambda making: making.email),
-        # an id beside the one by which the kind finds records: a number, or a global one
-        (r"^(id|databaseid)$", lambda making: 10_000 + making.number),
-        (r"^(id|nodeid)$", lambda making: f"{making.table}-{making.number}"),
-        (r"^(login|slug)$", lambda making: f"{_slug(making.name)}-{making.number}"),
-        (r"^(tagname|version)$", lambda making: f"v1.{making.number}"),
-        (r"^(sha|oid)$", lambda making: f"{zlib.crc32(making.table.encode()):08x}{making.number:032x}"),
-        (r"phone$", lambda making: f"+49 30 55{making.number:05d}"),
-        (r"^(alias)$", lambda making: making.first.lower()),
-        (r"^(company|companyname)$", lambda making: making.firm),
-        (r"(^|rawdisplay|display|real|raw)name$|^masterlabel$|^dealname$", lambda making: making.name),
+        (r"(date|datetime)$", lambda maker: maker.style.time(maker.updated)),
+        (r"^(firstname)$", lambda maker: maker.first),
+        (r"^(lastname)$", lambda maker: maker.last),
+        (r"^(username|email|emailaddress)$", lambda maker: maker.email),
+        # An id beside the one by which the kind finds records: a number, or a global id.
+        (r"^(id|databaseid)$", lambda maker: 10_000 + maker.number),
+        (r"^(id|nodeid)$", lambda maker: f"{maker.table}-{maker.number}"),
+        (r"^(login|slug)$", lambda maker: f"{_slug(maker.name)}-{maker.number}"),
+        (r"^(tagname|version)$", lambda maker: f"v1.{maker.number}"),
+        (r"^(sha|oid)$", lambda maker: f"{zlib.crc32(maker.table.encode()):08x}{maker.number:032x}"),
+        (r"phone$", lambda maker: f"+49 30 55{maker.number:05d}"),
+        (r"^(alias)$", lambda maker: maker.first.lower()),
+        (r"^(company|companyname)$", lambda maker: maker.firm),
+        (r"(^|rawdisplay|display|real|raw)name$|^masterlabel$|^dealname$", lambda maker: maker.name),
         (r"^(rawtitle|title)$", lambda m: m.pick(words.JOB_TITLES) if m.table in ("contacts", "leads") else m.name),
-        (r"^(rawsubject|subject|content|headline)$", lambda making: making.headline()),
-        (r"^htmlbody$|^body$|^htmlnotes$", lambda making: f"<p>{making.text()}</p>"),
+        (r"^(rawsubject|subject|content|headline)$", lambda maker: maker.headline()),
+        (r"^htmlbody$|^body$|^htmlnotes$", lambda maker: f"<p>{maker.text()}</p>"),
         (r"(description|notes|summary|text|comment|details|message|instructions|body)$", lambda m: m.text()),
         (r"^(tags|labelnames|domainnames)$", lambda m: m.chance.sample(words.TAGS, m.chance.randrange(4))),
-        (r"^(domain)$", lambda making: f"{_slug(making.firm)}.example.com"),
-        (r"^website$", lambda making: f"https://{_slug(making.firm)}.example.com"),
-        (r"url$|permalink$", lambda making: f"https://example.com/{making.table}/{making.id}"),
-        (r"^(priority)$", lambda making: making.pick(("urgent", "high", "normal", "low"))),
-        (r"color$", lambda making: making.pick(words.COLORS)),
-        (r"city$", lambda making: making.pick(words.CITIES)),
-        (r"country$", lambda making: making.pick(words.COUNTRIES)),
-        (r"street$", lambda making: f"{making.pick(words.STREETS)} {making.number % 120 + 1}"),
-        (r"postalcode$", lambda making: f"{10_000 + making.number % 80_000}"),
-        (r"^industry$", lambda making: making.pick(words.INDUSTRIES)),
-        (r"^(ianatimezone|timezone|tz)$", lambda making: "Europe/Berlin"),
-        (r"^locale$", lambda making: "en-us"),
-        (r"^(contenttype)$", lambda making: "application/octet-stream"),
-        (r"^externalid$", lambda making: f"ext-{making.number:05d}" if making.number % 5 == 0 else None),
-        (r"^(amount|annualrevenue|expectedrevenue)$", lambda making: making.chance.randrange(1, 900) * 100),
-        (r"^(probability|defaultprobability)$", lambda making: making.chance.randrange(0, 11) * 10),
-        (r"^(position|rank|sortorder|number)$", lambda making: making.number),
-        (r"(count|members|employees|stations|replies|reopens)$", lambda making: making.chance.randrange(0, 12)),
-        (r"minutes|workload", lambda making: making.chance.randrange(0, 600)),
+        (r"^(domain)$", lambda maker: f"{_slug(maker.firm)}.example.com"),
+        (r"^website$", lambda maker: f"https://{_slug(maker.firm)}.example.com"),
+        (r"url$|permalink$", lambda maker: f"https://example.com/{maker.table}/{maker.id}"),
+        (r"^(priority)$", lambda maker: maker.pick(("urgent", "high", "normal", "low"))),
+        (r"color$", lambda maker: maker.pick(words.COLORS)),
+        (r"city$", lambda maker: maker.pick(words.CITIES)),
+        (r"country$", lambda maker: maker.pick(words.COUNTRIES)),
+        (r"street$", lambda maker: f"{maker.pick(words.STREETS)} {maker.number % 120 + 1}"),
+        (r"postalcode$", lambda maker: f"{10_000 + maker.number % 80_000}"),
+        (r"^industry$", lambda maker: maker.pick(words.INDUSTRIES)),
+        (r"^(ianatimezone|timezone|tz)$", lambda maker: "Europe/Berlin"),
+        (r"^locale$", lambda maker: "en-us"),
+        (r"^(contenttype)$", lambda maker: "application/octet-stream"),
+        (r"^externalid$", lambda maker: f"ext-{maker.number:05d}" if maker.number % 5 == 0 else None),
+        (r"^(amount|annualrevenue|expectedrevenue)$", lambda maker: maker.chance.randrange(1, 900) * 100),
+        (r"^(probability|defaultprobability)$", lambda maker: maker.chance.randrange(0, 11) * 10),
+        (r"^(position|rank|sortorder|number)$", lambda maker: maker.number),
+        (r"(count|members|employees|stations|replies|reopens)$", lambda maker: maker.chance.randrange(0, 12)),
+        (r"minutes|workload", lambda maker: maker.chance.randrange(0, 600)),
         (
             r"^(active|verified|ispublic|isactive|allow\w+|queryable|enduservisible|inallbrands|islatest)$",
             lambda m: True,
         ),
-        (r"^(ismember|ischannel|createable|updateable|searchable|isemailconfirmed|public)$", lambda making: True),
-        (r"^(default|isgeneral)$", lambda making: making.number == 1),
+        (r"^(ismember|ischannel|createable|updateable|searchable|isemailconfirmed|public)$", lambda maker: True),
+        (r"^(default|isgeneral)$", lambda maker: maker.number == 1),
     )
 )

@@ -1,4 +1,4 @@
-"""Replies onto the wire: complete, in ranges, or truncated where a fault says so."""
+"""Sends replies: complete, in ranges, or truncated by a fault."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ _ENCODER = msgspec.json.Encoder()
 async def send(
     request: web.Request, reply: Reply | FileReply, fault: Fault | None, journal: CallJournal, received: ReceivedRequest
 ) -> web.StreamResponse:
-    """The reply, or as much of it as the fault lets through."""
+    """Send the reply, changed by the fault if there is one."""
     if fault is not None and fault.reset:
         journal.answered(received, 0)
         return _reset(request)
@@ -73,7 +73,7 @@ async def _stream(
     fault: Fault | None,
     journal: CallJournal,
 ) -> web.StreamResponse:
-    """Write chunk by chunk, no faster than the reader reads; a cut closes the connection under the reader."""
+    """Write chunk by chunk, at most as fast as the client reads; a truncating fault closes the connection."""
     await response.prepare(request)
     if request.method == "HEAD":
         return response
@@ -93,7 +93,7 @@ async def _stream(
 
 
 def _fault_headers(fault: Fault | None) -> Mapping[str, str]:
-    """Headers that a fault puts on the usual response, over those of the same name."""
+    """Headers that a fault adds to the usual response; they replace headers of the same name."""
     return {} if fault is None or fault.replaces_answer else fault.headers
 
 
@@ -110,7 +110,7 @@ def _truncated(chunks: Iterable[memoryview], fault: Fault | None) -> Iterator[me
 
 
 async def _until_closed(request: web.Request) -> None:
-    """Wait for the reader to give up."""
+    """Wait until the client closes the connection."""
     # aiohttp has no event for a client that disconnects.
     while request.transport is not None and not request.transport.is_closing():  # noqa: ASYNC110
         await asyncio.sleep(_POLL_INTERVAL)

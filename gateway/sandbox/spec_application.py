@@ -1,4 +1,4 @@
-"""An application played from its spec alone: records of its fields, writes kept, pages, limits and refusals."""
+"""An application that follows only from its spec: records, writes, paging, rate limits and errors."""
 
 import re
 import zlib
@@ -23,25 +23,25 @@ from gateway.sandbox.operations import last_param, wire_name
 from gateway.sandbox.rate_limit import RateLimitWindow
 from gateway.sandbox.store import Row
 
-#: the fields of a record where the spec names none
+#: the fields of a record, if the spec names none
 _USUAL_FIELDS: Mapping[str, records.FieldType] = {
     "id": "string",
     "name": "string",
     "created_at": "string",
     "updated_at": "string",
 }
-#: values of a query that ask for every record, such as `state=all`
+#: values of query members that select all records, such as `state=all`
 _UNFILTERING = ("all", "any", "*", "")
-#: the synchronizer's list of deleted records, of which the sandbox keeps none
+#: the synchronizer's list of deleted records; the sandbox stores none
 _DELETIONS = "deletions"
-#: bytes of the file of a download
+#: minimum bytes of a downloaded file
 _FILE_BYTES = 100_000
-#: what a response to a write without a record holds
+#: the response to a write without a record
 _NO_CONTENT = Reply(None, 204)
 
 
 class SpecApplication(Application):
-    """The stand-in for a kind, or the base of one that adds little of its own."""
+    """The stand-in for a kind without own behaviour, or the base of one with little own behaviour."""
 
     usual_count: ClassVar[int] = 40
 
@@ -57,7 +57,7 @@ class SpecApplication(Application):
 
     @cached_property
     def _example_ids(self) -> dict[str, int | str]:
-        """As of any application, and what the variables of GraphQL examples name."""
+        """As in the base class, and the ids in the variables of GraphQL examples."""
         found = super()._example_ids
         for operation in self.kind.operations.values():
             table = self.table_of(operation)
@@ -66,7 +66,7 @@ class SpecApplication(Application):
         return found
 
     def fields_of(self, table: str) -> Mapping[str, records.FieldType]:
-        """The fields of an entity's record, of its lists, or those by which its copy is searched."""
+        """The fields of an entity, else those of its actions, else its search fields."""
         entity = self.kind.spec.entities.get(table)
         if entity is None:
             return _USUAL_FIELDS
@@ -84,9 +84,9 @@ class SpecApplication(Application):
         return self._id_members.get(table, self.id_member)
 
     def _found_id_member(self, entity_id: str) -> str:
-        """The member by which `get` finds a record: the param's own name, its last word, or the copy's key.
+        """The member by which `get` finds a record: the name of its last param, the name's last word, or `primary_key`.
 
-        In GraphQL the param is the last one required.
+        In GraphQL the param is the last required one.
         """
         entity, fields = self.kind.spec.entities[entity_id], self.fields_of(entity_id)
         get = entity.actions.get("get")
@@ -104,11 +104,11 @@ class SpecApplication(Application):
     # Operations
 
     def list_records(self, operation: Operation, call: Call) -> Reply:
-        """The rows that were not written below another path, those whose members the query names."""
+        """The rows below the path whose members match the query."""
         if operation.action_id == _DELETIONS:
             return self.listed(operation, [], call)
-        turning = operation.paging.request_params if operation.paging else ()
-        ignored = {wire_name(operation, name) for name in turning}
+        paging_params = operation.paging.request_params if operation.paging else ()
+        ignored = {wire_name(operation, name) for name in paging_params}
         query = MultiDict((name, value) for name, value in call.query.items() if value.lower() not in _UNFILTERING)
         return self.listed(operation, filters.matching(self.related(operation, call), query, ignored), call)
 
@@ -116,9 +116,9 @@ class SpecApplication(Application):
         return [row for row in self.store.table(self.table_of(operation)) if _lies_below(row, call)]
 
     def get_record(self, operation: Operation, call: Call) -> Reply:
-        """The record that the path names; a path without a param has one record, such as the user who calls.
+        """The record that the path names; a path without a param has one record, such as the caller's user.
 
-        A list that the synchronizer reads in the record, such as the messages of a thread, is a member of it.
+        If the synchronizer reads a list in this response, such as the messages of a thread, the response has it.
         """
         table = self.table_of(operation)
         if not call.params:
@@ -131,7 +131,7 @@ class SpecApplication(Application):
 
     @cached_property
     def _lists_within(self) -> dict[str, list[Operation]]:
-        """By the request of a get, the lists that the synchronizer reads in its record."""
+        """The lists that the synchronizer reads in the response to a `get`, by the key of its request line."""
         gets = {self.shape_of(each.action.request) for each in self.kind.operations.values() if each.action_id == "get"}
         found: dict[str, list[Operation]] = {}
         for operation in self.operations():
@@ -141,7 +141,7 @@ class SpecApplication(Application):
         return found
 
     def create_record(self, operation: Operation, call: Call) -> Reply:
-        """A new record, a change of the one that the path names, or what a POST reads."""
+        """The response to a POST: a list, a new record, or the existing record that is read or changed."""
         if operation.is_list:
             return self.list_records(operation, call)
         row = self._row_named(operation, call)
@@ -151,12 +151,12 @@ class SpecApplication(Application):
             raise Refusal(404, message=f"there is no {named[0]}")
         if operation.action.effect == "read":
             return self.one(operation, self._row_with(call.body, self.table_of(operation)), call)
-        row = self.born(self.table_of(operation), self.body_of(operation, call), call.now)
+        row = self.add_row(self.table_of(operation), self.body_of(operation, call), call.now)
         row.refs |= call.params
         return replace(self.one(operation, row, call), status=200 if operation.action.graphql else 201)
 
     def _changed(self, operation: Operation, row: Row, call: Call) -> Reply:
-        """The record that a POST names, read, changed or removed."""
+        """The response to a POST that names an existing record, which is read, changed or removed."""
         if operation.action.graphql and operation.action_id == "delete":
             self.store.table(self.table_of(operation)).remove(row.id)
         elif operation.action.effect != "read":
@@ -173,7 +173,7 @@ class SpecApplication(Application):
         return self.one(operation, row, call)
 
     def delete_record(self, operation: Operation, call: Call) -> Reply:
-        """The record is gone; several that the body or the query names likewise."""
+        """Remove the record that the path, the body or a variable names."""
         row = self._row_named(operation, call)
         if row is not None:
             self.store.table(self.table_of(operation)).remove(row.id)
@@ -182,9 +182,9 @@ class SpecApplication(Application):
         return _NO_CONTENT
 
     def _row_named(self, operation: Operation, call: Call) -> Row | None:
-        """The record that a path or, in GraphQL, a variable names, by its id or the number beside a global id.
+        """The record that the path, the body or a GraphQL variable names, by its id or the number beside a global id.
 
-        An id in the action's example has a record even if ids of the entity have another form.
+        An id in the action's example finds a record even if the entity's ids have another form.
         """
         name, last = self.table_of(operation), last_param(operation, call)
         table = self.store.table(name)
@@ -221,7 +221,7 @@ class SpecApplication(Application):
         return Reply(nested(operation.action.record or (), payload))
 
     def items_of(self, operation: Operation, rows: Sequence[Row], call: Call) -> Any:
-        """The records of a page as the response holds them: wrapped, or as a map."""
+        """The records of a page in the form of the response: wrapped as `unwrap` describes, or a map."""
         action = operation.action
         shown = [self.shown(operation, row, call) for row in rows]
         if action.map_key is not None:
@@ -235,33 +235,32 @@ class SpecApplication(Application):
     # Calls
 
     def operations(self) -> Iterable[Operation]:
-        """The operations, and the lists that the synchronizer reads."""
+        """The operations of the spec, and the lists that the synchronizer reads."""
         yield from super().operations()
         for entity_id, entity in self.kind.spec.entities.items():
             for member, read in (entity.search.reads if entity.search else {}).items():
                 members = {name: getattr(read, name) for name in RequestSpec.model_fields}
-                names = [*re.findall(r"{(\w+)}", read.request), *self._turning(read)]
+                names = [*re.findall(r"{(\w+)}", read.request), *self._paging_params(read)]
                 action = Action(
                     **members, effect=Effect.READ, description="A copy's list.", params={name: {} for name in names}
                 )
                 yield Operation(self.kind.spec, entity_id, member or "synchronize", action)
 
-    def _turning(self, read: SyncRead) -> tuple[str, ...]:
-        """The params that turn the pages of a list."""
+    def _paging_params(self, read: SyncRead) -> tuple[str, ...]:
         return self.kind.spec.paging[read.paging].request_params if read.paging else ()
 
     def shape_of(self, line: str) -> str:
-        """Lines that differ in the names of their params only are one route."""
+        """Lines that differ only in the names of their params are one route."""
         return re.sub(r"{\w+}", "{}", line)
 
     def admit(self, call: Call) -> None:
-        """Refuse what is more than the spec's rate limit."""
+        """Refuse calls beyond the rate limit of the spec."""
         wait = self._window.taken(call.now)
         if wait is not None:
             raise Refusal(429, message="too many requests", headers={"Retry-After": str(wait)})
 
     def answer(self, route: Route, call: Call) -> Reply | FileReply:
-        """As any application; of several operations at one address the one that the document or constants choose."""
+        """As in the base class; if several operations share a route, the call's document or constants choose one."""
         operation = chosen(route.operations, call)
         if operation is None or route.is_open:
             reply = super().answer(route, call)
@@ -280,7 +279,7 @@ class SpecApplication(Application):
         return replace(reply, headers={**self._window.headers(call.now), **reply.headers})
 
     def check(self, route: Route, call: Call) -> None:
-        """Refuse a query without its required members or with values that are not among those allowed."""
+        """Refuse an invalid body, and a query that lacks required members or has values outside `enum`."""
         super().check(route, call)
         for operation in route.operations:
             for placement in operation.placements:
@@ -304,7 +303,7 @@ class SpecApplication(Application):
         return super()._usual(method, operation)
 
     def _downloaded(self, operation: Operation, call: Call) -> Reply | FileReply:
-        """The file, or the record that holds its URL."""
+        """The file, or the record with its URL."""
         how = operation.action.download
         assert how is not None
         name = last_param(operation, call) or "file"
@@ -314,7 +313,7 @@ class SpecApplication(Application):
         return Reply(document)
 
     def token_style(self) -> TokenStyle:
-        """How the kind's authorization server wants token requests and what its answers hold beside the tokens."""
+        """How the kind's authorization server expects token requests, and the `outputs` of its responses."""
         oauth = self.kind.spec.oauth
         if oauth is None:
             return TokenStyle()
@@ -329,7 +328,7 @@ class SpecApplication(Application):
             return found
 
         return TokenStyle(
-            client_authentication=(oauth.client_authentication,), encodings=(oauth.encoding,), learns=outputs
+            client_authentication=(oauth.client_authentication,), encodings=(oauth.encoding,), outputs=outputs
         )
 
     def files(self) -> list[Route]:
@@ -338,18 +337,18 @@ class SpecApplication(Application):
 
 
 def _file(name: str) -> FileReply:
-    """A file whose bytes depend on its name."""
+    """The file for a name, which determines its size and bytes."""
     return FileReply(files.number_for(_FILE_BYTES + zlib.crc32(name.encode()) % 1000), f"{name}.bin")
 
 
 def _inputs(variables: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The objects among the variables of a GraphQL document, in lists too."""
+    """The objects among the variables of a GraphQL document, including those in lists."""
     items = [item for value in variables.values() for item in (value if isinstance(value, list) else [value])]
     return [item for item in items if isinstance(item, Mapping)]
 
 
 def _ids(variables: Mapping[str, Any]) -> list[str]:
-    """The ids of records in the variables of a GraphQL document, `id` first; of a global id its last part."""
+    """The ids of records in the variables of a GraphQL document, `id` first; only the last part of a global id."""
     ids = [each["id"] for each in (variables, *_inputs(variables)) if each.get("id") is not None]
     for name, value in variables.items():
         if name.endswith(("Id", "Ids", "_ids")):
@@ -358,7 +357,7 @@ def _ids(variables: Mapping[str, Any]) -> list[str]:
 
 
 def _of_payload(declared: records.FieldType, record: Record, row: Row) -> Any:
-    """A member of what a mutation returns: its record, a list of it, its id, or that it succeeded."""
+    """A member of a mutation's response, by its type: the record, a list of it, its id, or true."""
     values: Mapping[str, Any] = {
         "object": record,
         "array<object>": [record],
@@ -370,10 +369,10 @@ def _of_payload(declared: records.FieldType, record: Record, row: Row) -> Any:
 
 
 def _lies_below(row: Row, call: Call) -> bool:
-    """Whether a record that was written below other records belongs to those that a path names."""
+    """Whether a record belongs to the parents that a path names; ready-made records belong to any."""
     return all(str(row.refs.get(name, value)) == value for name, value in call.params.items())
 
 
 def _numbers(record: Record) -> list[str]:
-    """The numbers that a record has beside its global id, for calls of an older interface."""
+    """The numeric ids that a record has beside its global id."""
     return [str(record[name]) for name in ("databaseId", "legacyResourceId") if name in record]

@@ -1,4 +1,4 @@
-"""The state of one application: tables of records, made when first asked for and kept until a reset."""
+"""The state of one application: tables of records, created at first use and kept until a reset."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ from gateway.sandbox.calls import Record
 
 @dataclass(slots=True)
 class Row:
-    """A record as the application shows it, and what it knows of it besides."""
+    """A record as responses have it, with its id, relations and time of change."""
 
     id: str
     record: Record
-    #: relations that the record itself does not show, such as a comment's ticket
+    #: relations and values that the record itself does not have, such as a comment's ticket
     refs: dict[str, Any] = field(default_factory=dict)
-    #: Unix time of the last change, seconds
+    #: Unix time of the last change in seconds
     changed: float = 0.0
 
     def value(self, name: str) -> Any:
@@ -25,8 +25,8 @@ class Row:
         return self.record[name] if name in self.record else self.refs.get(name)
 
 
-class What(StrEnum):
-    """What happened to a row."""
+class ChangeType(StrEnum):
+    """The type of a change."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -35,17 +35,17 @@ class What(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RecordChange:
-    """A row that is not as it was."""
+    """A created, updated or deleted row."""
 
     table: str
     row: Row
-    what: What
+    type: ChangeType
 
 
 class Table:
-    """Rows by id, in the order they were made; `note` hears of every change."""
+    """Rows by id, in the order of their creation; `note` is called for every change."""
 
-    def __init__(self, rows: Iterable[Row], note: Callable[[Row, What], None]) -> None:
+    def __init__(self, rows: Iterable[Row], note: Callable[[Row, ChangeType], None]) -> None:
         self._rows = {row.id: row for row in rows}
         self._note = note
 
@@ -59,14 +59,14 @@ class Table:
         return self._rows.get(str(row_id))
 
     def put(self, row: Row) -> Row:
-        self._note(row, What.UPDATED if row.id in self._rows else What.CREATED)
+        self._note(row, ChangeType.UPDATED if row.id in self._rows else ChangeType.CREATED)
         self._rows[row.id] = row
         return row
 
     def remove(self, row_id: object) -> None:
         row = self._rows.pop(str(row_id), None)
         if row is not None:
-            self._note(row, What.DELETED)
+            self._note(row, ChangeType.DELETED)
 
 
 class Store:
@@ -84,10 +84,10 @@ class Store:
         return self._tables[name]
 
     def changed(self, row: Row) -> None:
-        """The members of a row are not what they were."""
+        """Note that members of a row have changed."""
         for name, table in self._tables.items():
             if table.get(row.id) is row:
-                self._note(name, row, What.UPDATED)
+                self._note(name, row, ChangeType.UPDATED)
 
     def take_changes(self) -> list[RecordChange]:
         """The rows that changed since the last call, each once, in the order of their first change."""
@@ -95,18 +95,18 @@ class Store:
         self._changes.clear()
         return taken
 
-    def _note(self, table: str, row: Row, what: What) -> None:
+    def _note(self, table: str, row: Row, type_: ChangeType) -> None:
         before = self._changes.get((table, row.id))
-        is_new = before is not None and before.what is What.CREATED and what is What.UPDATED
-        self._changes[table, row.id] = RecordChange(table, row, What.CREATED if is_new else what)
+        is_new = before is not None and before.type is ChangeType.CREATED and type_ is ChangeType.UPDATED
+        self._changes[table, row.id] = RecordChange(table, row, ChangeType.CREATED if is_new else type_)
 
     def next_number(self, name: str, ready_made: int) -> int:
-        """The number of a new row: one more than any that the table ever had."""
+        """The number of a new row: one more than any row of the table ever had."""
         self._last_numbers[name] = self._last_numbers.get(name, ready_made) + 1
         return self._last_numbers[name]
 
     def reset(self) -> None:
-        """Back to the ready-made records."""
+        """Restore the ready-made records."""
         self._tables.clear()
         self._last_numbers.clear()
         self._changes.clear()

@@ -1,4 +1,4 @@
-"""One operation of a kind tried against a sandbox in this process: the request as it was received, and the response."""
+"""A sandbox in this process, for trying one operation of a kind: it records the requests that it received."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from gateway.sandbox.journal import CallJournal
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request as the sandbox received it, and the status it answered; secrets are what the trial made up."""
+    """A request that the sandbox received, and the status of its response; its secrets are those of the trial."""
 
     method: str
     path: str
@@ -27,7 +27,7 @@ class Received:
 
 @asynccontextmanager
 async def playing(kind: Kind) -> AsyncIterator[tuple[str, Callable[[], list[Received]]]]:
-    """The URL of a sandbox that plays one kind, and what tells the requests that it received so far."""
+    """Run a sandbox with one kind; yields its URL, and a function that returns the requests received so far."""
     journal = CallJournal()
     runner = web.AppRunner(create_sandbox(Catalog([kind]), journal=journal), access_log=None)
     await runner.setup()
@@ -55,7 +55,7 @@ def _received(journal: CallJournal, kind: Kind) -> list[Received]:
     ]
 
 
-#: headers that no spec decides about
+#: headers that do not depend on the spec
 _OF_EVERY_REQUEST = frozenset({"host", "user-agent", "accept-encoding", "content-length", "traceparent"})
 
 

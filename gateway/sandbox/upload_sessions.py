@@ -1,4 +1,4 @@
-"""Uploads in pieces, played from the spec: a session takes pieces in order, and makes the record at the end."""
+"""Upload sessions, simulated from the spec: a session accepts pieces in order, and creates the record at the end."""
 
 import hashlib
 import re
@@ -11,7 +11,7 @@ from gateway.kinds.catalog import Operation
 from gateway.sandbox.calls import Call, Handler, Refusal, Reply
 from gateway.sandbox.operations import Operations
 
-#: the member of the query that names a session
+#: the query member with the id of a session
 _QUERY = "upload_id"
 _RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+)")
 
@@ -54,7 +54,7 @@ class UploadSessions:
         return Reply(headers={how.url_header.title(): url})
 
     def handlers(self) -> Mapping[str, Handler]:
-        """What takes the pieces, by request line."""
+        """The handlers of the pieces, by request line."""
         found: dict[str, Handler] = {}
         for operation in self._application.kind.operations.values():
             how = operation.action.upload_session
@@ -63,12 +63,12 @@ class UploadSessions:
         return found
 
     def _own_path(self, call: Call) -> int:
-        """Characters of a path before the application's own."""
+        """The length of the prefix of a path that is not the application's."""
         prefix = f"/_kinds/{self._application.kind.name}"
         return len(prefix) if call.path.startswith(prefix) else 0
 
     def _put(self, call: Call) -> Reply:
-        """Store a piece that continues the file; without one say how much is stored."""
+        """Store the next piece of the file; a request without one returns the stored range."""
         session = self._sessions.get(call.query.get(_QUERY, ""))
         stated = _RANGE.fullmatch(call.headers.get("content-range", ""))
         if session is None:
@@ -88,15 +88,15 @@ class UploadSessions:
         how = session.operation.action.upload_session
         assert how is not None
         if first != session.stored or len(content) != end - first or end > session.size:
-            raise Refusal(400, message=f"the upload stands at {session.stored}")
+            raise Refusal(400, message=f"the next piece must begin at {session.stored}")
         if end < session.size and end % how.multiple:
-            raise Refusal(400, message=f"pieces but the last are multiples of {how.multiple} bytes")
+            raise Refusal(400, message=f"all pieces but the last must be multiples of {how.multiple} bytes")
         session.md5.update(content)
         session.sha256.update(content)
         session.stored = end
 
     def _finished(self, session: _Session, call: Call) -> Reply:
-        """The answer to the last byte: the record, with what the application finds out about the bytes."""
+        """The response to the last piece: the record, with the size and the digests of the file."""
         operation, application = session.operation, self._application
         members = {
             **application.body_of(operation, session.call),
@@ -104,5 +104,5 @@ class UploadSessions:
             "md5Checksum": session.md5.hexdigest(),
             "sha256Checksum": session.sha256.hexdigest(),
         }
-        row = application.born(application.table_of(operation), members, call.now)
+        row = application.add_row(application.table_of(operation), members, call.now)
         return application.one(operation, row, session.call)

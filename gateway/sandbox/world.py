@@ -1,4 +1,4 @@
-"""The records of one application: which there are at first, how they belong together and how they change."""
+"""The records of one application: the ready-made ones, their relations and their changes."""
 
 import re
 import zlib
@@ -16,19 +16,21 @@ _CREATED = ("created_at", "createdAt")
 
 
 class World:
-    """Tables of made-up records that agree with one another, the same for the same seed."""
+    """Tables of ready-made records with consistent relations, the same for the same seed."""
 
-    #: how many records a table starts with
+    #: table → the number of its ready-made records
     counts: ClassVar[Mapping[str, int]] = {}
+    #: the number of ready-made records of other tables
     usual_count: ClassVar[int] = 40
-    #: field → the table whose records it points to
+    #: field → the table that it refers to
     references: ClassVar[Mapping[str, str]] = {}
-    #: entities whose records are those of another: entity → table
+    #: entity → the table of another entity that has its records
     shared_tables: ClassVar[Mapping[str, str]] = {}
-    #: tables whose rows belong to a row of another: table → (relation, table of the parents)
+    #: tables whose rows belong to rows of another table: table → (relation, table of the parents)
     parents: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    #: the members that hold a record's id and the time of its last change
+    #: the member with a record's id
     id_member: ClassVar[str] = "id"
+    #: the member with the time of a record's last change
     changed_member: ClassVar[str] = "updated_at"
 
     def __init__(self, kind: Kind, seed: int, scale: int) -> None:
@@ -45,7 +47,7 @@ class World:
     def _example_ids(self) -> dict[str, int | str]:
         """The ids in the examples by table, so that each example finds its record.
 
-        That of `get` counts; an entity without one has that of its `delete` or `update`.
+        The example of `get` takes precedence over those of `delete` and `update`.
         """
         found: dict[str, int | str] = {}
         for action_id in ("update", "delete", "get"):
@@ -57,24 +59,24 @@ class World:
         return found
 
     def table_for(self, entity_id: str) -> str:
-        """The table that holds an entity's records."""
+        """The table with an entity's records."""
         return self.shared_tables.get(entity_id, entity_id)
 
     def count_of(self, table: str) -> int:
         return self.counts.get(table, self.usual_count) * self.scale
 
     def id_of(self, table: str, number: int) -> int | str:
-        """The id of a table's n-th record; the last ready-made one has the id that the spec's example names."""
+        """The id of a table's n-th record; the last ready-made one has the id of the spec's example."""
         if number == self.count_of(table) and table in self._example_ids:
             return self._example_ids[table]
         return self.usual_id(table, number)
 
     def usual_id(self, table: str, number: int) -> int | str:
-        """An id of the kind's form; every table has ids of its own."""
+        """The id of a table's n-th record in the kind's format; ids of different tables differ."""
         return (zlib.crc32(table.encode()) % 9000 + 1000) * 100_000 + number
 
     def id_member_of(self, table: str) -> str:
-        """The member of a table's records that holds their id."""
+        """The member with the id in a table's records."""
         return self.id_member
 
     def time(self, moment: float) -> str:
@@ -85,23 +87,23 @@ class World:
         return entity.fields if entity else {}
 
     def rows_of(self, table: str) -> Iterable[Row]:
-        return [self.made(table, number) for number in range(1, self.count_of(table) + 1)]
+        return [self.ready_made_row(table, number) for number in range(1, self.count_of(table) + 1)]
 
-    def made(self, table: str, number: int) -> Row:
+    def ready_made_row(self, table: str, number: int) -> Row:
         """The n-th ready-made record of a table."""
-        making = records.Making(self.style, f"{self.seed}/{self.kind.name}", table, number)
-        record = records.made(making, self.fields_of(table))
-        record[self.id_member_of(table)] = making.id
+        maker = records.RecordMaker(self.style, f"{self.seed}/{self.kind.name}", table, number)
+        record = records.filled(maker, self.fields_of(table))
+        record[self.id_member_of(table)] = maker.id
         refs: dict[str, Any] = {}
         if table in self.parents:
             relation, parent = self.parents[table]
             refs[relation] = self.id_of(parent, 1 + (number - 1) % self.count_of(parent))
             if relation in record:
                 record[relation] = refs[relation]
-        return Row(str(making.id), record, refs, making.updated)
+        return Row(str(maker.id), record, refs, maker.updated)
 
-    def born(self, table: str, members: Mapping[str, Any], now: float) -> Row:
-        """A new record with these members, put into its table."""
+    def add_row(self, table: str, members: Mapping[str, Any], now: float) -> Row:
+        """Add a new record with these members to its table."""
         number = self.store.next_number(table, self.count_of(table))
         record = records.blank(self.fields_of(table))
         row_id = self.id_of(table, number)
@@ -116,11 +118,11 @@ class World:
         self.store.changed(row)
 
     def _stamps(self, record: Mapping[str, Any], names: Iterable[str], now: float) -> dict[str, str | int]:
-        """The members of a record that take the time, as Unix time where they are numbers."""
+        """The time for each of these members that the record has; a Unix time if the member is a number."""
         return {name: int(now) if isinstance(record[name], int) else self.time(now) for name in names if name in record}
 
     def require_row(self, table: str, row_id: object) -> Row:
-        """The row, or the application's 404."""
+        """The row with this id; raises Refusal with 404."""
         row = self.store.table(table).get(row_id)
         if row is None:
             raise Refusal(404, message=f"there is no {row_id} among the {table.replace('_', ' ')}")

@@ -1,4 +1,4 @@
-"""Applications with behaviour of their own: a class for each kind that is not plain."""
+"""Applications with own behaviour: a class for each kind that does not follow from its spec alone."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from gateway.sandbox.kinds.team_chat.application import TeamChat
 from gateway.sandbox.kinds.work_management.application import WorkManagement
 from gateway.sandbox.kinds.workspace_notes.application import WorkspaceNotes
 
-#: kind → its application; every other kind is a plain one
+#: kind → its application; all other kinds are a `SpecApplication`
 APPLICATIONS: Mapping[str, type[Application]] = {
     "crm-query": CrmQuery,
     "crm-records": CrmRecords,

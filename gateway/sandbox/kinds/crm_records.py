@@ -14,7 +14,7 @@ from gateway.sandbox.kinds.crm_search import is_found
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
-#: where the files of exports lie
+#: the path of the files of exports
 _EXPORTED = "/_sandbox/exported/crm-records.csv"
 #: object type → its properties; those before the bar are returned by default
 _PROPERTIES: Mapping[str, str] = {
@@ -28,9 +28,9 @@ _PROPERTIES: Mapping[str, str] = {
     " hs_ticket_priority subject | hubspot_owner_id",
     "cars": "createdate hs_lastmodifieddate hs_object_id name | color description",
 }
-#: what the account calls its own object type, and its names for it
-#: types that records can be associated with and that the sandbox has no records of
+#: types that records can be associated with and that have no records in the sandbox
 _WITHOUT_RECORDS = ("line_items",)
+#: the account's own object type, and its other names
 _OWN_TYPE, _OWN_TYPE_NAMES = "cars", ("2-3444025", "p_cars", "p1234567_cars")
 _CHOICES: Mapping[str, Sequence[str]] = {
     "dealstage": ("appointmentscheduled", "qualifiedtobuy", "contractsent", "closedwon", "closedlost"),
@@ -46,7 +46,7 @@ _MAX_LISTED, _MOST_WITH_HISTORY, _MAX_SEARCHED, _DEEPEST = 100, 50, 200, 10_000
 
 
 class CrmRecords(Application):
-    """Contacts, companies, deals, tickets and one object type of the account's own."""
+    """Contacts, companies, deals, tickets and one own object type of the account."""
 
     counts: ClassVar = {"contacts": 420, "companies": 180, "deals": 260, "tickets": 240, "cars": 35, "schemas": 1}
     shared_tables: ClassVar = {"objects": _OWN_TYPE}
@@ -68,24 +68,24 @@ class CrmRecords(Application):
     def time(self, moment: float) -> str:
         return datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
-    def made(self, table: str, number: int) -> Row:
+    def ready_made_row(self, table: str, number: int) -> Row:
         if table == "schemas":
             return self._schema(str(self.id_of(table, number)))
-        making = records.Making(self.style, f"{self.seed}/{self.kind.name}", table, number)
+        maker = records.RecordMaker(self.style, f"{self.seed}/{self.kind.name}", table, number)
         names = [name for name in _PROPERTIES[table].split() if name != "|"]
-        properties = records.made(making, dict.fromkeys(names, "string"))
-        properties |= {name: making.pick(choices) for name, choices in _CHOICES.items() if name in properties}
-        properties |= {"hs_object_id": making.id}
+        properties = records.filled(maker, dict.fromkeys(names, "string"))
+        properties |= {name: maker.pick(choices) for name, choices in _CHOICES.items() if name in properties}
+        properties |= {"hs_object_id": maker.id}
         if "amount" in properties:
-            properties["amount"] = str(making.chance.randrange(1, 900) * 100)
+            properties["amount"] = str(maker.chance.randrange(1, 900) * 100)
         record = {
-            "id": making.id,
+            "id": maker.id,
             "properties": properties,
-            "createdAt": self.time(making.created),
-            "updatedAt": self.time(making.updated),
+            "createdAt": self.time(maker.created),
+            "updatedAt": self.time(maker.updated),
             "archived": number % 40 == 39,
         }
-        return Row(str(making.id), record, {}, making.updated)
+        return Row(str(maker.id), record, {}, maker.updated)
 
     def _schema(self, type_id: str) -> Row:
         names = [name for name in _PROPERTIES[_OWN_TYPE].split() if name != "|"]
@@ -103,7 +103,7 @@ class CrmRecords(Application):
         return Row("3444025", record)
 
     def refused(self, refusal: Refusal) -> Reply:
-        """The limit of ten seconds has a name in place of a category."""
+        """An error of the ten-second limit has the name of the limit instead of a category."""
         reply = super().refused(refusal)
         if refusal.status == 429:
             limit = {"errorType": "RATE_LIMIT", "policyName": "TEN_SECONDLY_ROLLING"}
@@ -126,13 +126,13 @@ class CrmRecords(Application):
         return special
 
     def files(self) -> list[Route]:
-        """The files of exports need no credentials: their address is the permission."""
+        """The files of exports need no credentials: whoever has the URL may read them."""
         return [Route("GET", _EXPORTED, lambda call: FileReply(files.number_for(5000), "export.csv"), is_open=True)]
 
     # Long operations
 
     def export(self, call: Call) -> Reply:
-        """The state of an export; one of which nothing is known has ended long ago."""
+        """The state of an export; an unknown one counts as complete."""
         job = self.long_jobs.find(call.params["export_id"])
         return Reply({"status": "COMPLETE", **self._exported(call)} if job is None else self.long_jobs.document(job))
 
@@ -144,7 +144,7 @@ class CrmRecords(Application):
         return self._exported(call)
 
     def long_records(self, operation: Operation, call: Call) -> Sequence[Any]:
-        """The existing records of a batch with the requested properties; archived ones only when asked for."""
+        """The existing records of a batch with the requested properties; archived ones only on request."""
         table, wants_archived = self._type(_segment(call, 4)), call.query.get("archived") == "true"
         asked = {"properties": ",".join(call.body.get("properties", ()))}
         found = (self._row_of(table, {**call.body, **item}) for item in call.body["inputs"])
@@ -156,7 +156,7 @@ class CrmRecords(Application):
         properties = item.get("properties", {})
         if "id" not in item:
             moment = self.time(now)
-            return self.born(
+            return self.add_row(
                 table, {"properties": properties, "createdAt": moment, "updatedAt": moment, "archived": False}, now
             )
         row = self._row_of(table, {**call.body, **item})
@@ -166,7 +166,7 @@ class CrmRecords(Application):
         return row
 
     def _row_of(self, table: str, named: Mapping[str, Any]) -> Row | None:
-        """The row of an id, or of a value of `idProperty`."""
+        """The row with an id, or with a value of the property `idProperty`."""
         member, wanted = named.get("idProperty"), named["id"]
         if not member:
             return self.store.table(table).get(wanted)
@@ -178,7 +178,7 @@ class CrmRecords(Application):
         return Reply(next(iter(self.store.table("schemas"))).record)
 
     def browse(self, call: Call) -> Reply:
-        """Records by id, a page at a time; archived ones only when asked for."""
+        """A page of records in the order of their creation; archived ones only on request."""
         table = self._type(_segment(call, 4))
         wants_archived = call.query.get("archived") == "true"
         rows = [row for row in self.store.table(table) if row.record["archived"] == wants_archived]
@@ -201,7 +201,7 @@ class CrmRecords(Application):
         return Reply(self._view(table, row, call.query))
 
     def search(self, call: Call) -> Reply:
-        """Records that pass one of the filter groups and hold the words of `query`."""
+        """A page of the records that match one of the filter groups and contain the text of `query`."""
         body, table = call.body, self._type(_segment(call, 4))
         rows = [
             row
@@ -218,7 +218,7 @@ class CrmRecords(Application):
         size = paging.size_asked(body, "limit", 10, _MAX_SEARCHED)
         start = _offset(body.get("after"))
         if start + size > _DEEPEST:
-            raise Refusal(400, message="a search reaches the first 10000 results only")
+            raise Refusal(400, message="a search returns only the first 10000 results")
         page = paging.portion(rows, start, size)
         asked = {"properties": ",".join(body.get("properties") or ())}
         found = [self._view(table, row, asked) for row in page.items]
@@ -241,7 +241,7 @@ class CrmRecords(Application):
         return record
 
     def _associated(self, table: str, row: Row, other: str) -> Iterable[Record]:
-        """One record of the other type, always the same; of types that are not made up there are none."""
+        """One record of the other type, always the same; none for types without records."""
         if other in _WITHOUT_RECORDS:
             return
         target = self._type(other)
@@ -257,14 +257,14 @@ class CrmRecords(Application):
 
 
 def _segment(call: Call, number: int) -> str:
-    """The n-th part of the path: the object type, whether the spec names it or leaves it open."""
+    """The n-th segment of the path."""
     return call.path.split("/")[number]
 
 
 def _offset(after: object) -> int:
     text = str(after or 0)
     if not re.fullmatch(r"\d{1,9}", text):
-        raise Refusal(400, message="after is not one that a page before gave")
+        raise Refusal(400, message="after is not from an earlier page")
     return int(text)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def is_found(properties: Mapping[str, Any], search: Mapping[str, Any]) -> bool:
-    """Whether a record passes every filter of at least one group, and holds the words of the query."""
+    """Whether a record matches all filters of at least one group, and contains the text of `query`."""
     words = str(search.get("query") or "").lower()
     if words and not any(words in str(value).lower() for value in properties.values()):
         return False
@@ -54,7 +54,7 @@ def _contains(have: Any, wanted: Any) -> bool:
 
 
 def _rank(value: Any) -> tuple[int, float, str]:
-    """Numbers and times, also those written as milliseconds, in one order; other texts in theirs."""
+    """A sort key: numbers and times, which are compared in milliseconds, before other texts."""
     text = str(value if value is not None else "")
     try:
         return 0, float(text), ""

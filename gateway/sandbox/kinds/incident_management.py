@@ -1,4 +1,4 @@
-"""Incident management: read-only, pages that continue after the last id, errors with a type and a list."""
+"""Incident management: read-only, paging by the last id, errors with a type and a list."""
 
 import zlib
 from collections.abc import Iterable
@@ -11,16 +11,17 @@ from gateway.sandbox.store import Row
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _STATUSES = (("Triage", "triage"), ("Investigating", "live"), ("Fixing", "live"), ("Closed", "closed"))
-#: of every fifty incidents, those that are not real ones; and the modes that a list holds unasked
+#: modes of incidents by their number modulo 50; the others have `standard`
 _MODES = {47: "retrospective", 48: "tutorial", 49: "test"}
+#: the modes that a list has without a filter
 _USUAL_MODES = ("standard", "retrospective")
-#: of every twenty users one is deactivated
+#: the number modulo 20 of deactivated users
 _INACTIVE = 19
 _SEVERITIES = ("Minor", "Major", "Critical")
 
 
 class IncidentManagement(SpecApplication):
-    """Incidents, alerts, escalations and how the account is set up."""
+    """Incidents, alerts, escalations and the configuration of the account."""
 
     counts: ClassVar = {
         "incidents": 260,
@@ -67,7 +68,7 @@ class IncidentManagement(SpecApplication):
         return rows
 
     def _fill(self, table: str, number: int, record: dict[str, Any]) -> None:
-        """Objects within records that name other records."""
+        """Fill in the objects that refer to other records."""
         match table:
             case "incidents":
                 record["reference"] = f"INC-{number + 1}"
@@ -107,7 +108,7 @@ class IncidentManagement(SpecApplication):
         return {name: known.get(name) for name in ("id", "name", "email")}
 
     def related(self, operation: Operation, call: Call) -> Iterable[Row]:
-        """Test and tutorial incidents and users who left are listed only if the caller asks for them."""
+        """The rows of a list; test and tutorial incidents and inactive users only on request."""
         rows = super().related(operation, call)
         if operation.entity_id == "incidents" and "mode[one_of]" not in call.query:
             return [row for row in rows if row.record["mode"] in _USUAL_MODES]

@@ -1,4 +1,4 @@
-"""CRM by query: SOQL pages behind locators, SOSL, records by id, files, and errors in an array."""
+"""CRM by query: SOQL with pages by locator, SOSL, records by id, files, and errors in an array."""
 
 import re
 from collections.abc import Sequence
@@ -14,21 +14,21 @@ from gateway.sandbox.kinds.crm_query.world import PREFIXES, VERSION, CrmWorld
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
-#: records of one response, unless the caller requests fewer; and the smallest number that a caller may request
+#: records of one response by default, and the minimum that a caller may request
 _BATCH, _SMALLEST_BATCH = 2000, 200
-#: answers that can still be paged; the oldest are forgotten
+#: maximum query results with further pages; the oldest are discarded
 _LOCATORS = 200
 
 
 class CrmQuery(CrmWorld):
-    """Objects by their own names: what the spec calls `accounts` is `Account` here."""
+    """Objects by the application's names: `accounts` of the spec is `Account`."""
 
     tokens: ClassVar = TokenStyle(
         lifetime=7200,
         sends_expires_in=False,
         repeats_refresh=False,
         client_authentication=("body", "basic"),
-        learns=lambda call, pair: {
+        outputs=lambda call, pair: {
             "instance_url": "https://sandbox.my.salesforce.com",
             "id": "https://login.salesforce.com/id/00D000000000001AAA/005000000000001AAA",
             "issued_at": str(int(call.now * 1000)),
@@ -57,7 +57,7 @@ class CrmQuery(CrmWorld):
         self._locators.clear()
 
     def refused(self, refusal: Refusal) -> Reply:
-        """The daily limit is a 403."""
+        """A rate-limit error has the status 403."""
         reply = super().refused(refusal)
         return replace(reply, status=403) if reply.status == 429 else reply
 
@@ -96,7 +96,7 @@ class CrmQuery(CrmWorld):
     # Long operations
 
     def long_records(self, operation: Operation, call: Call) -> Sequence[Any]:
-        """The records of a bulk query, as rows of CSV."""
+        """The records of a bulk query as rows of CSV."""
         rows = self._selected(call.body["query"], with_deleted=call.body["operation"] == "queryAll")
         return [
             {name: "" if value is None else value for name, value in row.items() if name != "attributes"}
@@ -104,18 +104,18 @@ class CrmQuery(CrmWorld):
         ]
 
     def work_on(self, operation: Operation, call: Call, item: Any, now: float) -> Row:
-        """One record of a bulk write."""
+        """Write one record of a bulk write."""
         table, key = self.object_named(call.body["object"]), call.body.get("externalIdFieldName", "Id")
         members = {name: value for name, value in item.items() if name != "Id"}
         match call.body["operation"]:
             case "insert":
-                return self.born(table, members, now)
+                return self.add_row(table, members, now)
             case "upsert":
                 known = next(
                     (row for row in self.store.table(table) if str(row.record.get(key)) == item.get(key)), None
                 )
                 if known is None:
-                    return self.born(table, members, now)
+                    return self.add_row(table, members, now)
                 self.change(known, members, now)
                 return known
             case "delete":
@@ -127,7 +127,7 @@ class CrmQuery(CrmWorld):
     # Queries
 
     def query(self, call: Call, *, with_deleted: bool) -> Reply:
-        """The first page of a query's records, and the address of the next."""
+        """The first page of a query's records, with the path of the next page."""
         text = call.query.get("q", "")
         found = self._selected(text, with_deleted=with_deleted)
         if soql.parse(text).is_count:
@@ -135,7 +135,7 @@ class CrmQuery(CrmWorld):
         return self._batch_from(found, 0, _batch_of(call))
 
     def _selected(self, text: str, *, with_deleted: bool) -> list[Record]:
-        """The records of a query, or its groups; raises Refusal for a malformed query."""
+        """The records or groups of a query; raises Refusal for a malformed query."""
         try:
             query = soql.parse(text)
             rows = soql.run(query, self.rows_for(query.object, with_deleted))

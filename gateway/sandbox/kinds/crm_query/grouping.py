@@ -1,4 +1,4 @@
-"""GROUP BY of the small SOQL: counts and sums by group."""
+"""GROUP BY of the supported SOQL: one record of aggregates for each group."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from gateway.sandbox.store import Row
 
 
 def grouped(query: Query, rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """One record for each group, its sums under `expr0`, `expr1` and so on where they have no name."""
+    """One record for each group; aggregates without a name are `expr0`, `expr1` and so on."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(field_of(row, name) for name in query.groups), []).append(row)

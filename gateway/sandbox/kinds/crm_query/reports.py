@@ -1,4 +1,4 @@
-"""Reports of the CRM by query: run at once, or as an instance that takes a while."""
+"""Reports of the CRM by query: run at once, or asynchronously as an instance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class _Instance:
 
 
 class Reports:
-    """The saved reports and the runs of them."""
+    """The saved reports and their instances."""
 
     def __init__(self, ids: Sequence[str], run_seconds: float) -> None:
         self._ids = ids
@@ -45,23 +45,23 @@ class Reports:
         return Reply(self._outcome(self._known(call), call.query.get("includeDetails", "true") != "false"))
 
     def start(self, call: Call) -> Reply:
-        """A new run of the report; it is `New` at first."""
+        """Start a run of the report; its first state is `New`."""
         report_id = self._known(call)
         has_details = call.query.get("includeDetails", "true") != "false"
         made = _Instance(f"0LG{len(self._instances) + 1:012d}AAA", report_id, call.now, has_details)
         self._instances[made.id] = made
-        return Reply({**self._told(made, call.now), "id": made.id})
+        return Reply({**self._state(made, call.now), "id": made.id})
 
     def instance(self, call: Call) -> Reply:
-        """How the run stands, and its outcome when it has ended."""
+        """The state of a run, and its result when it has ended."""
         made = self._instances.get(call.params["run_id"])
         if made is None or made.report_id != self._known(call):
             raise Refusal(404, message="there is no such run of this report")
-        told = self._told(made, call.now)
-        if told["status"] != "Success":
-            return Reply({"attributes": {**told, "type": "Report"}})
+        state = self._state(made, call.now)
+        if state["status"] != "Success":
+            return Reply({"attributes": {**state, "type": "Report"}})
         outcome = self._outcome(made.report_id, made.has_details)
-        return Reply({**outcome, "attributes": {**outcome["attributes"], **told}})
+        return Reply({**outcome, "attributes": {**outcome["attributes"], **state}})
 
     def _outcome(self, report_id: str, has_details: bool) -> dict[str, Any]:
         return _outcome(report_id, self._ids.index(report_id), has_details)
@@ -73,7 +73,7 @@ class Reports:
             raise Refusal(404, message="The report does not exist")
         return found
 
-    def _told(self, made: _Instance, now: float) -> Record:
+    def _state(self, made: _Instance, now: float) -> Record:
         passed = now - made.started
         is_done = passed >= self._run_seconds
         status = "Success" if is_done else "Running" if passed > self._run_seconds / 4 else "New"

@@ -1,4 +1,4 @@
-"""A small SOQL: SELECT … FROM … [WHERE …] [ORDER BY …] [LIMIT …] [OFFSET …] over rows."""
+"""A subset of SOQL: SELECT … FROM … [WHERE …] [GROUP BY …] [ORDER BY …] [LIMIT …] [OFFSET …] over rows."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -17,21 +17,21 @@ _QUERY = re.compile(
 
 
 class MalformedQuery(Exception):
-    """The text is not a query, or one that the sandbox does not understand."""
+    """The text is not a query, or one that the sandbox does not support."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query understood."""
+    """A parsed query."""
 
     fields: tuple[str, ...]
     object: str
     condition: Condition = lambda row: True
-    #: fields to sort by and whether downwards
+    #: fields to sort by, and whether in descending order
     order: tuple[tuple[str, bool], ...] = ()
     limit: int | None = None
     offset: int = 0
-    #: fields to count and sum by
+    #: fields to group by
     groups: tuple[str, ...] = ()
 
     @property
@@ -39,7 +39,7 @@ class Query:
         return len(self.fields) == 1 and self.fields[0].upper().replace(" ", "") == "COUNT()"
 
     def names(self, all_names: Iterable[str]) -> list[str]:
-        """The fields that a record of the answer has."""
+        """The fields of a record in the response."""
         if any(name.upper().startswith("FIELDS(") for name in self.fields):
             return list(all_names)
         return list(self.fields)
@@ -47,7 +47,7 @@ class Query:
 
 @dataclass(slots=True)
 class _Reader:
-    """The words of a query's end, read one after the other."""
+    """Reads the tokens of a query after its object, one after the other."""
 
     tokens: list[str] = field(default_factory=list)
     at: int = 0
@@ -63,7 +63,7 @@ class _Reader:
         return token
 
     def takes(self, *words: str) -> bool:
-        """Whether the next words are these, in any case; they are read then."""
+        """Read these words if they are the next ones, in any case; returns whether they were."""
         found = [token.upper() for token in self.tokens[self.at : self.at + len(words)]]
         if found != list(words):
             return False
@@ -72,7 +72,7 @@ class _Reader:
 
 
 def parse(text: str) -> Query:
-    """The query that a text is; raises MalformedQuery."""
+    """Parse a query; raises MalformedQuery."""
     found = _QUERY.match(text)
     if found is None:
         raise MalformedQuery("expected SELECT fields FROM object")
@@ -89,7 +89,7 @@ def parse(text: str) -> Query:
 
 
 def run(query: Query, rows: Iterable[Row]) -> Sequence[Row]:
-    """The rows of the answer, all of them."""
+    """All rows that a query selects, in its order."""
     found: Sequence[Row] = [row for row in rows if query.condition(row)]
     for name, descending in reversed(query.order):
         found = filters.ordered(found, _member(name, found), descending=descending)
@@ -109,7 +109,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _condition(reader: _Reader) -> Condition:
-    """Terms joined by OR of terms joined by AND, with brackets and NOT."""
+    """A condition of terms with OR, AND, NOT and brackets."""
     choices = [_all_of(reader)]
     while reader.takes("OR"):
         choices.append(_all_of(reader))
@@ -202,7 +202,7 @@ def _values(reader: _Reader) -> list[Any]:
 
 
 def _value(token: str) -> Any:
-    """A literal: text in quotes, number, truth, null; a date or time is compared as the text that it is."""
+    """A literal: text in quotes, a number, a boolean or null; a date or time is compared as text."""
     if token.startswith("'"):
         return re.sub(r"\\(.)", r"\1", token[1:-1])
     match token.lower():
@@ -217,7 +217,7 @@ def _value(token: str) -> Any:
 
 
 def _as_stored(moment: str) -> str:
-    """A time as records hold it: `2025-03-01T00:00:00Z` is `2025-03-01T00:00:00.000+0000`."""
+    """A time in the format of records: `2025-03-01T00:00:00Z` becomes `2025-03-01T00:00:00.000+0000`."""
     found = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,3})?(?:Z|\+00:?00)", moment)
     return f"{found[1]}{(found[2] or '.').ljust(4, '0')}+0000" if found else moment
 

@@ -1,4 +1,4 @@
-"""The records of the CRM by query: objects by their own names, what the spec calls `accounts` is `Account` here."""
+"""The records of the CRM by query, by the application's names of objects: `accounts` of the spec is `Account`."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,9 +29,9 @@ PREFIXES: Mapping[str, str] = {
     "reports": "00O",
 }
 _STAGES = ("Prospecting", "Qualification", "Proposal", "Negotiation", "Closed Won", "Closed Lost")
-#: files are found by number, whatever the table holds: 64 is 64 MiB long
+#: tables of files → the member with their size; any file number finds a record: 64 is 64 MiB long
 _FILES: Mapping[str, str] = {"Attachment": "BodyLength", "ContentVersion": "ContentSize"}
-#: fields that examples ask for and the spec does not list
+#: fields that examples use and the spec does not list
 _MORE_FIELDS: Mapping[str, Mapping[str, str]] = {
     "Account": {"AnnualRevenue": "number"},
     "Campaign": {"Status": "string", "StartDate": "string", "EndDate": "string", "Type": "string"},
@@ -42,7 +42,7 @@ _MORE_FIELDS: Mapping[str, Mapping[str, str]] = {
 
 
 class CrmWorld(Application):
-    """Accounts, the people in them, what is sold to them and the files about it."""
+    """Accounts with their contacts, opportunities, cases and files."""
 
     counts: ClassVar = {
         "Account": 2400,
@@ -70,7 +70,7 @@ class CrmWorld(Application):
 
     @cached_property
     def objects(self) -> dict[str, str]:
-        """The application's name of each object, from the address of one record: `GET /sobjects/Account/{id}`."""
+        """The application's name of each object → the entity, from the path of `get`: `/sobjects/Account/{id}`."""
         lines = {
             name: entity.actions["get"].request
             for name, entity in self.kind.spec.entities.items()
@@ -99,8 +99,8 @@ class CrmWorld(Application):
         }
         return {**entity.fields, **search, **_MORE_FIELDS.get(table, {}), **always}
 
-    def made(self, table: str, number: int) -> Row:
-        row = super().made(table, number)
+    def ready_made_row(self, table: str, number: int) -> Row:
+        row = super().ready_made_row(table, number)
         record = row.record
         record["IsDeleted"] = number % 50 == 49 and table not in ("User", "OpportunityStage")
         record["LastModifiedDate"] = record["SystemModstamp"] = self.time(row.changed)
@@ -116,12 +116,12 @@ class CrmWorld(Application):
         return row
 
     def require_row(self, table: str, row_id: object) -> Row:
-        """By 15 or 18 characters; a file is there under any number."""
+        """The row with an id of 15 or 18 characters; any file number finds a file."""
         text = str(row_id)
         row = next((row for row in self.store.table(table) if row.id[:15] == text), None) if len(text) == 15 else None
         row = row or self.store.table(table).get(text)
         if row is None and table in _FILES and text.startswith(PREFIXES[table]) and text[3:15].isdigit():
-            row = self.made(table, 1)
+            row = self.ready_made_row(table, 1)
             size = {_FILES[table]: files.size_of(int(text[3:15])), "Id": text}
             row = Row(text, {**row.record, **size}, {"file": int(text[3:15])})
         if row is None or row.record.get("IsDeleted"):
@@ -133,7 +133,7 @@ class CrmWorld(Application):
         return rows if with_deleted else [row for row in rows if not row.record.get("IsDeleted")]
 
     def object_named(self, name: str) -> str:
-        """The object of a name in any case; raises Refusal for one that the sandbox does not have."""
+        """The object with a name, in any case; raises Refusal if there is none."""
         found = next((known for known in self.objects if known.lower() == name.lower()), None)
         if found is None:
             raise Refusal(400, "INVALID_TYPE", f"sObject type '{name}' is not supported.")
@@ -159,7 +159,7 @@ class CrmWorld(Application):
         return record
 
     def _related(self, row: Row, relation: str, inner: str) -> Record | None:
-        """A member of the record that `Owner` or `Account` stands for, as far as there is one."""
+        """A member of the related record, such as `Owner` or `Account`; None without one."""
         table = self.references.get(f"{relation}Id")
         other = self.store.table(table).get(row.record.get(f"{relation}Id")) if table else None
         return None if other is None else {"attributes": other.record["attributes"], inner: other.record.get(inner)}

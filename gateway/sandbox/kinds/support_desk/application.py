@@ -15,7 +15,7 @@ from gateway.sandbox.store import Row
 
 
 class SupportDesk(Application):
-    """Tickets and everything around them."""
+    """Tickets, users, organizations, help center articles and the configuration of the desk."""
 
     counts: ClassVar = {
         "tickets": 500,
@@ -73,7 +73,7 @@ class SupportDesk(Application):
         429: "APIRateLimitExceeded",
         503: "ServiceUnavailable",
     }
-    # The application takes both; any client secret will do.
+    # The application accepts both encodings.
     tokens: ClassVar[TokenStyle] = TokenStyle(lifetime=1800, rotates=True, encodings=("json", "form"))
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -93,11 +93,11 @@ class SupportDesk(Application):
         return rows
 
     def _fill(self, table: str, number: int, row: Row) -> None:
-        """Members beyond the fields of the spec: files of comments, events of audits, the bytes of an attachment."""
+        """Fill in members beyond the fields of the spec: attachments of comments, events of audits, sizes of files."""
         record = row.record
         if table == "tickets":
             record["raw_subject"] = record["subject"]
-            # Closed tickets refuse updates: they are all among the last hundred, out of the way of demos.
+            # Closed tickets refuse updates: only the last hundred may be closed, so that demos do not meet them.
             if record["status"] == "closed" and not self.count_of(table) - 100 < number < self.count_of(table):
                 record["status"] = "solved"
             record["via"] = {"channel": "web" if number % 2 else "email", "source": {}}
@@ -119,25 +119,25 @@ class SupportDesk(Application):
             record["file_name"] = f"article-file-{number}.bin"
 
     def require_row(self, table: str, row_id: object) -> Row:
-        """As usual; a file of an article is also there under the number of any file, which says how long it is."""
+        """As in the base class; any file number finds a file of an article, and determines its size."""
         text = str(row_id)
         if table == "tickets":
-            return self._living(super().require_row(table, row_id))
+            return self._not_deleted(super().require_row(table, row_id))
         if table != "article_attachments" or self.store.table(table).get(text) or not files.is_number(text):
             return super().require_row(table, row_id)
         first = next(iter(self.store.table(table)))
-        told = {"id": int(text), "file_name": f"file-{text}.bin", "size": files.size_of(int(text))}
-        return Row(text, {**first.record, **told}, {**first.refs, "file": int(text)})
+        members = {"id": int(text), "file_name": f"file-{text}.bin", "size": files.size_of(int(text))}
+        return Row(text, {**first.record, **members}, {**first.refs, "file": int(text)})
 
-    def _living(self, ticket: Row) -> Row:
+    def _not_deleted(self, ticket: Row) -> Row:
         if ticket.record["status"] == "deleted":
             raise Refusal(404)
         return ticket
 
-    # How it talks
+    # Requests and responses
 
     def authorize(self, call: Call) -> None:
-        """As usual, and the user of Basic is `email/token`."""
+        """As in the base class; the user name of Basic must end with `/token`."""
         super().authorize(call)
         if call.headers["authorization"].lower().startswith("basic"):
             username, _, _ = decoded_basic(call.headers["authorization"].split(" ")[-1])
@@ -148,7 +148,7 @@ class SupportDesk(Application):
         return Refusal(422, message="; ".join(faults))
 
     def shown(self, operation: Operation, row: Row, call: Call) -> Record:
-        """With addresses under which this caller reaches the sandbox."""
+        """The record; URLs of files have the origin that the caller used."""
         record = row.record
         if operation.entity_id == "article_attachments":
             return {**record, "content_url": f"{call.origin}/hc/article_attachments/{row.refs['file']}"}
@@ -183,14 +183,14 @@ class SupportDesk(Application):
         }
 
     def files(self) -> list[Route]:
-        """The bytes need no credentials: their address is the permission."""
+        """The files need no credentials: whoever has the URL may read them."""
         return [
             Route("GET", "/attachments/token/{number}/", attachments.content, is_open=True),
             Route("GET", "/hc/article_attachments/{number}", attachments.content, is_open=True),
         ]
 
     def routes(self) -> list[Route]:
-        """Every path answers with `.json` and without."""
+        """The routes; every path exists with `.json` and without."""
         found = super().routes()
         paths = {(route.method, route.path) for route in found}
         plain = [
@@ -201,18 +201,18 @@ class SupportDesk(Application):
         return [*found, *(route for route in plain if (route.method, route.path) not in paths)]
 
     def work_on(self, operation: Operation, call: Call, item: Any, now: float) -> Row:
-        """One ticket of a long operation: created, deleted, or changed as the item or the whole call says."""
+        """Create, delete or change one ticket of a long operation; the item or the call has the changes."""
         if not isinstance(item, Mapping) and operation.method == "DELETE":
             return self.tickets.remove(item, now)
         if isinstance(item, Mapping) and "id" not in item:
-            return self.tickets.born(item, now)
+            return self.tickets.add_row(item, now)
         changes = dict(item if isinstance(item, Mapping) else call.body["ticket"])
         row = self.require_row("tickets", changes.pop("id", item))
         self.tickets.apply(row, changes, now)
         return row
 
     def list_ratings(self, call: Call) -> Reply:
-        """Ratings between `start_time` and `end_time`, seconds."""
+        """The ratings between `start_time` and `end_time`, in Unix seconds."""
         operation = self.kind.operation("satisfaction_ratings", "list")
         begin, end = (float(call.query.get(name) or usual) for name, usual in (("start_time", 0), ("end_time", 1e12)))
         rows = [row for row in self.store.table("satisfaction_ratings") if begin <= row.changed <= end]

@@ -1,4 +1,4 @@
-"""Attachments: their id is the number of a file, so that a caller can choose the size."""
+"""Attachments: the id is the number of a file, so that callers can choose the size."""
 
 from gateway.sandbox import files
 from gateway.sandbox.calls import Call, FileReply, Record, Refusal, Reply

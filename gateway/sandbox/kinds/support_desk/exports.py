@@ -1,4 +1,4 @@
-"""Incremental exports of the support desk: everything that changed since a time, oldest change first."""
+"""Incremental exports of the support desk: the records that changed since a time, oldest change first."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from gateway.sandbox.store import Row
 
 #: records on a page
 _PAGE = 1000
-#: seconds that a start time must lie back
+#: minimum age of a start time in seconds
 _YOUNGEST = 60
 
 
@@ -30,7 +30,7 @@ class Exports:
         }
 
     def _by_cursor(self, table: str, call: Call) -> Reply:
-        """From `start_time` at first, then from `cursor`; the cursor of the last page is good for the next round."""
+        """A page from `start_time` or `cursor`; the cursor of the last page continues with later changes."""
         size = paging.size_asked(call.query, "per_page", _PAGE, _PAGE)
         if "cursor" in call.query:
             row_id, milliseconds = paging.parts(call.query["cursor"])
@@ -54,12 +54,12 @@ class Exports:
         )
 
     def _by_time(self, table: str, call: Call) -> Reply:
-        """Pages meet at `end_time`: records of that second may come twice."""
+        """A page from `start_time`; the next one begins at `end_time`, so records of that second may appear twice."""
         rows = self._changed(table, _start_time(call))
         return self._timed(table, [row.record for row in rows], [row.changed for row in rows], call)
 
     def _events(self, call: Call) -> Reply:
-        """What happened to tickets, comments among the `child_events` when `include=comment_events` asks for them."""
+        """The events of tickets; with `include=comment_events`, their `child_events` have the comments."""
         rows = self._changed("ticket_comments", _start_time(call))
         with_comments = call.query.get("include") == "comment_events"
         return self._timed(
@@ -108,5 +108,5 @@ def _start_time(call: Call) -> float:
 
 
 def _mark(row: Row) -> tuple[int, str]:
-    """Where a record stands in the order of changes: milliseconds, and its id among those of the same."""
+    """The position in the order of changes: milliseconds, and the id."""
     return int(row.changed * 1000), row.id

@@ -1,4 +1,4 @@
-"""The three ways in which the support desk turns pages."""
+"""The three paging styles of the support desk."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -9,13 +9,13 @@ from gateway.sandbox.calls import Call, Reply
 from gateway.sandbox.paging import BadPage
 from gateway.sandbox.store import Row
 
-#: records that page numbers reach; beyond them the application refuses
+#: maximum records with page numbers; the application refuses pages beyond them
 _DEEPEST = 10_000
 _AUDITS_A_PAGE = 1000
 
 
 def by_number(rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[str, Any]]:
-    """A page by its number, with the addresses of its neighbours."""
+    """A page by its number, with the URLs of the pages before and after it."""
     number = paging.number(call.query.get("page") or 1)
     size = paging.size_asked(call.query, "per_page", 100, 100)
     if (number - 1) * size >= _DEEPEST:
@@ -29,7 +29,7 @@ def by_number(rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[s
 
 
 def by_cursor(rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[str, Any]]:
-    """A page after a cursor, in the shape that `page[size]` asks for."""
+    """A page after a cursor, with `meta` and `links`; for requests with `page[size]`."""
     start = paging.position(call.query.get("page[after]"), call.path)
     page = paging.portion(rows, start, paging.size_asked(call.query, "page[size]", 100, 100))
     after = paging.cursor(page.end, call.path)
@@ -39,7 +39,7 @@ def by_cursor(rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[s
 
 
 def of_audits(audits: Iterable[Row], call: Call) -> Reply:
-    """The account's audits, newest first: `before` leads to older ones, `after` to those that came since."""
+    """A page of the account's audits, newest first: `before` continues with older audits, `after` with newer ones."""
     rows = sorted(audits, key=_mark, reverse=True)
     size = paging.size_asked(call.query, "limit", 100, _AUDITS_A_PAGE)
     shown = _audits_of(rows, call.query.get("cursor"), size, call.path)
@@ -56,7 +56,7 @@ def of_audits(audits: Iterable[Row], call: Call) -> Reply:
 
 
 def _audits_of(rows: Sequence[Row], cursor: str | None, size: int, path: str) -> Sequence[Row]:
-    """The page of a cursor, newest first: the next older than its audit, or the next newer."""
+    """The audits of a page, newest first: the next older or the next newer ones than the cursor's audit."""
     if not cursor:
         return rows[:size]
     name, milliseconds = paging.parts(cursor)
@@ -75,5 +75,5 @@ def _audit_cursor(direction: str, row: Row, path: str) -> str:
 
 
 def _mark(row: Row) -> tuple[int, str]:
-    """Where an audit stands among all, also after others have come."""
+    """The position of an audit, which later audits do not change: milliseconds, and the id."""
     return int(datetime.fromisoformat(row.record["created_at"]).timestamp() * 1000), row.id

@@ -1,4 +1,4 @@
-"""Writes to tickets: each leaves an audit, and a comment where it says something."""
+"""Writes to tickets: an update creates an audit, and a comment if the write has one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,10 +15,10 @@ class Tickets:
         self._desk = desk
 
     def create(self, call: Call) -> Reply:
-        row = self.born(call.body["ticket"], call.now)
+        row = self.add_row(call.body["ticket"], call.now)
         return Reply({"ticket": row.record}, 201, {"Location": f"{call.origin}/api/v2/tickets/{row.id}.json"})
 
-    def born(self, ticket: Mapping[str, Any], now: float) -> Row:
+    def add_row(self, ticket: Mapping[str, Any], now: float) -> Row:
         """A new ticket with its first comment."""
         members = dict(ticket)
         comment = members.pop("comment", None) or {}
@@ -34,7 +34,7 @@ class Tickets:
             **members,
             "description": words,
         }
-        row = self._desk.born("tickets", {**shape, "description": words, "raw_subject": members.get("subject")}, now)
+        row = self._desk.add_row("tickets", {**shape, "description": words, "raw_subject": members.get("subject")}, now)
         self._stamp(row, now)
         self._comment(row, {**comment, "body": words, "author_id": requester}, now)
         return row
@@ -49,14 +49,14 @@ class Tickets:
         return Reply(None, 204)
 
     def remove(self, ticket_id: object, now: float) -> Row:
-        """Gone for readers; the export still shows that it was deleted."""
+        """Mark a ticket as deleted: only exports still have it."""
         row = self._desk.require_row("tickets", ticket_id)
         self._desk.change(row, {"status": "deleted"}, now)
         self._stamp(row, now)
         return row
 
     def apply(self, row: Row, changes: Mapping[str, Any], now: float) -> Row:
-        """Change a ticket and keep the audit of it; a comment becomes one of the ticket's."""
+        """Change a ticket, add its comment, and return the new audit."""
         members = dict(changes)
         comment = members.pop("comment", None)
         tags = [tag for tag in (members["tags"] if "tags" in members else row.record.get("tags") or []) if tag]
@@ -84,7 +84,7 @@ class Tickets:
         return self._linked("ticket_comments", ticket, {**shape, **kept}, now)
 
     def _linked(self, table: str, ticket: Row, members: Mapping[str, Any], now: float) -> Row:
-        row = self._desk.born(table, members, now)
+        row = self._desk.add_row(table, members, now)
         row.refs["ticket_id"] = ticket.record["id"]
         return row
 

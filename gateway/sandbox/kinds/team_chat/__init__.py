@@ -1,1 +1,1 @@
-"""The team chat of the sandbox: methods instead of resources, and failures that are a 200."""
+"""The team chat of the sandbox: methods instead of resources, and errors with status 200."""

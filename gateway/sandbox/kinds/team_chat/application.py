@@ -1,4 +1,4 @@
-"""Team chat: users and channels; every failure but the rate limit is a 200 with `ok: false`."""
+"""Team chat: users and channels; every error of a call except the rate limit is a 200 with `ok: false`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ _LETTERS: Mapping[str, str] = {"users": "U", "channels": "C", "bookmarks": "Bk",
 
 
 class TeamChat(Workspace):
-    """One workspace; the connector's user is in every public channel."""
+    """One workspace; the connector's user is a member of every ready-made channel."""
 
     counts: ClassVar = {"users": 240, "channels": 40}
     references: ClassVar = {"creator": "users"}
@@ -37,7 +37,7 @@ class TeamChat(Workspace):
         rotates=True,
         client_authentication=("basic", "body"),
         fails_softly=True,
-        learns=lambda call, pair: {
+        outputs=lambda call, pair: {
             "bot_user_id": BOT,
             "app_id": "A00000001",
             "team": {"id": TEAM, "name": "Sandbox"},
@@ -57,8 +57,8 @@ class TeamChat(Workspace):
     def rows_of(self, table: str) -> Iterable[Row]:
         return self.messages.ready_made() if table == "messages" else super().rows_of(table)
 
-    def made(self, table: str, number: int) -> Row:
-        row = super().made(table, number)
+    def ready_made_row(self, table: str, number: int) -> Row:
+        row = super().ready_made_row(table, number)
         record = row.record
         if table == "users":
             record |= {"team_id": TEAM, "is_bot": number == 1, "tz": "Europe/Berlin", "tz_offset": 3600}
@@ -72,10 +72,10 @@ class TeamChat(Workspace):
             row.refs["members"] = {BOT, *(self.id_of("users", place) for place in members)}
         return row
 
-    # How it talks
+    # Requests and responses
 
     def refused(self, refusal: Refusal) -> Reply:
-        """Only the rate limit and the application's own trouble show in the status."""
+        """An error has the status 200, except 429 and server errors."""
         reply = super().refused(refusal)
         return reply if reply.status == 429 or reply.status >= 500 else replace(reply, status=200)
 
@@ -87,7 +87,7 @@ class TeamChat(Workspace):
         except Refusal as refusal:
             raise Refusal(401, "invalid_auth") from refusal
 
-    # What it does
+    # Methods
 
     def handlers(self) -> dict[str, Handler]:
         reading: dict[str, Handler] = {
@@ -114,10 +114,10 @@ class TeamChat(Workspace):
         }
 
     def routes(self) -> list[Route]:
-        """Reading methods take a form too; a JSON body tells them nothing."""
+        """The routes; methods that read also accept a POST with a form, and ignore a JSON body."""
         found = super().routes()
         also = [
-            Route("POST", route.path, _deaf_to_json(route.handler))
+            Route("POST", route.path, _ignoring_json(route.handler))
             for route in found
             if route.method == "GET" and route.path.startswith(self.prefix) and not route.is_open
         ]
@@ -133,8 +133,8 @@ class TeamChat(Workspace):
         row = self.open_channel(call, "channel_id")
         kept = {name: call.body.get(name) for name in ("title", "type", "link", "emoji")}
         stamps = {"channel_id": row.id, "date_created": int(call.now), "date_updated": 0, "rank": "i"}
-        return Reply({"ok": True, "bookmark": self.born("bookmarks", {**stamps, **kept}, call.now).record})
+        return Reply({"ok": True, "bookmark": self.add_row("bookmarks", {**stamps, **kept}, call.now).record})
 
 
-def _deaf_to_json(handler: Handler) -> Handler:
+def _ignoring_json(handler: Handler) -> Handler:
     return lambda call: handler(call if call.is_form else replace(call, body={}))

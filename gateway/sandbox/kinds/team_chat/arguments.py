@@ -1,4 +1,4 @@
-"""Where the methods of the team chat find their arguments."""
+"""Reads the arguments of the methods of the team chat."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,12 +7,12 @@ from gateway.sandbox.calls import Call, Refusal
 
 
 def arguments(call: Call) -> Mapping[str, Any]:
-    """The arguments of a reading method: of the address or of a form, never of JSON."""
+    """The arguments of a method that reads: from the query or a form, never from JSON."""
     return {**call.query, **(call.body if call.is_form else {})}
 
 
 def required(call: Call, name: str) -> str:
-    """An argument that must be there."""
+    """A required argument; raises Refusal if it is missing."""
     value = call.body.get(name) if call.method == "POST" else None
     found = value or call.query.get(name)
     if found in (None, ""):

@@ -1,4 +1,4 @@
-"""Channels of the team chat: which there are, what they are called and who is in them."""
+"""Channels of the team chat: their names, topics and members."""
 
 from gateway.sandbox.calls import Call, Refusal, Reply
 from gateway.sandbox.kinds.team_chat.arguments import arguments, required
@@ -24,7 +24,7 @@ class Channels:
         name = self._free_name(call)
         members = self._chat.channel_members(name, bool(call.body.get("is_private")))
         times = {"created": int(call.now), "creator": BOT, "is_archived": False, "num_members": 1}
-        row = self._chat.born("channels", {**members, **times}, call.now)
+        row = self._chat.add_row("channels", {**members, **times}, call.now)
         row.refs["members"] = {BOT}
         return Reply({"ok": True, "channel": row.record})
 

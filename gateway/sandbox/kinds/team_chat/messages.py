@@ -1,4 +1,4 @@
-"""Messages of the team chat: history, threads, posts and what is put on them."""
+"""Messages of the team chat: history, threads, posts, reactions and pins."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,15 +9,15 @@ from gateway.sandbox.kinds.team_chat.arguments import arguments, required
 from gateway.sandbox.kinds.team_chat.workspace import BOT, TEAM, Workspace
 from gateway.sandbox.store import Row
 
-#: ready-made messages of a channel, every tenth with a thread of replies
+#: ready-made messages of a channel, and replies in the thread of every tenth message
 _MESSAGES, _REPLIES = 60, 3
 _FIRST = 1_736_150_400
-#: seconds between ready-made messages; and how far ahead a message may be scheduled
+#: seconds between ready-made messages; maximum seconds that a message may be scheduled ahead
 _PACE, _HORIZON = 7200, 120 * 86_400
 
 
 class Messages:
-    """All messages of one workspace, known by channel and timestamp."""
+    """All messages of one workspace, by channel and timestamp."""
 
     def __init__(self, chat: Workspace) -> None:
         self._chat = chat
@@ -36,7 +36,7 @@ class Messages:
         yield from self._of_examples()
 
     def _of_examples(self) -> Iterable[Row]:
-        """The message that the spec's examples name, by the connector's own user so that it can be changed."""
+        """The message of the spec's examples; its author is the connector's user, so that it can be changed."""
         asked = self._chat.kind.operation("threads", "list").action.example
         if "channel" in asked and "ts" in asked:
             record = {"type": "message", "user": BOT, "text": words.SENTENCES[0], "ts": asked["ts"], "team": TEAM}
@@ -61,7 +61,7 @@ class Messages:
             "chat.postEphemeral": self.post_ephemeral,
             "chat.scheduleMessage": self.schedule,
             "reactions.add": self.react,
-            "reactions.remove": self.take_back,
+            "reactions.remove": self.remove_reaction,
             "pins.add": self.pin,
         }
 
@@ -114,11 +114,11 @@ class Messages:
         if not call.body.get("text") and not call.body.get("blocks"):
             raise Refusal(400, "no_text")
         bot = {"bot_id": "B00000001", "app_id": "A00000001", "bot_profile": {"id": "B00000001", "name": "sandbox"}}
-        said = {name: call.body[name] for name in ("text", "blocks") if name in call.body}
-        return {"type": "message", "user": BOT, "ts": ts, "team": TEAM, **bot, **said}
+        content = {name: call.body[name] for name in ("text", "blocks") if name in call.body}
+        return {"type": "message", "user": BOT, "ts": ts, "team": TEAM, **bot, **content}
 
     def _new_ts(self, now: float) -> str:
-        """A timestamp that no message has."""
+        """A new timestamp, different from those of other messages."""
         self._posted += 1
         return f"{int(now)}.{self._posted % 1_000_000:06d}"
 
@@ -127,8 +127,8 @@ class Messages:
         row = self._found(channel, str(call.body["ts"]))
         if row.record.get("user") != BOT:
             raise Refusal(403, "cant_update_message")
-        said = {name: call.body[name] for name in ("text", "blocks") if name in call.body}
-        row.record |= {**said, "edited": {"user": BOT, "ts": self._new_ts(call.now)}}
+        content = {name: call.body[name] for name in ("text", "blocks") if name in call.body}
+        row.record |= {**content, "edited": {"user": BOT, "ts": self._new_ts(call.now)}}
         row.changed = call.now
         self._chat.store.changed(row)
         answer = {"channel": channel.id, "ts": row.record["ts"], "text": row.record.get("text")}
@@ -154,9 +154,9 @@ class Messages:
             raise Refusal(400, "time_in_past")
         if post_at > call.now + _HORIZON:
             raise Refusal(400, "time_too_far")
-        row = self._chat.born("scheduled_messages", {"channel": channel.id, "post_at": post_at}, call.now)
-        told = {"channel": channel.id, "scheduled_message_id": row.id, "post_at": post_at}
-        return Reply({"ok": True, **told, "message": self._message(call, "")})
+        row = self._chat.add_row("scheduled_messages", {"channel": channel.id, "post_at": post_at}, call.now)
+        members = {"channel": channel.id, "scheduled_message_id": row.id, "post_at": post_at}
+        return Reply({"ok": True, **members, "message": self._message(call, "")})
 
     def react(self, call: Call) -> Reply:
         row = self._found(self._chat.open_channel(call), str(call.body["timestamp"]))
@@ -170,7 +170,7 @@ class Messages:
             mine |= {"users": [*mine["users"], BOT], "count": mine["count"] + 1}
         return Reply({"ok": True})
 
-    def take_back(self, call: Call) -> Reply:
+    def remove_reaction(self, call: Call) -> Reply:
         row = self._found(self._chat.open_channel(call), str(call.body["timestamp"]))
         left = [one for one in row.record.get("reactions", []) if one["name"] != call.body["name"]]
         if len(left) == len(row.record.get("reactions", [])):
@@ -188,7 +188,7 @@ class Messages:
 
 
 def _between(rows: list[Row], call: Call) -> list[Row]:
-    """Messages after `oldest` and before `latest`, with those at the bounds when `inclusive`."""
+    """The messages after `oldest` and before `latest`; with `inclusive`, also those at the bounds."""
     asked = arguments(call)
     includes = asked.get("inclusive") == "true"
     if oldest := asked.get("oldest"):
@@ -205,7 +205,7 @@ def _is_at(row: Row, bound: tuple[int, int], includes: bool) -> bool:
 
 
 def _moment(ts: str, otherwise: str = "invalid_arguments") -> tuple[int, int]:
-    """Seconds and microseconds: a float cannot tell all timestamps apart."""
+    """A timestamp as seconds and microseconds, because a float is not precise enough."""
     seconds, _, rest = ts.partition(".")
     if not seconds.isdigit() or (rest and not rest.isdigit()):
         raise Refusal(400, otherwise)

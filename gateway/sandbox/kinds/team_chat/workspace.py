@@ -10,12 +10,12 @@ from gateway.sandbox.kinds.team_chat.arguments import arguments, required
 from gateway.sandbox.store import Row
 
 TEAM = "T00000001"
-#: the user that the app's token stands for
+#: the user of the app's token
 BOT = "U00000001"
 
 
 class Workspace(Application):
-    """What channels and messages share."""
+    """Access to channels, and paging; used for channels and messages."""
 
     @staticmethod
     def channel_members(name: str, is_private: bool) -> Record:
@@ -24,7 +24,7 @@ class Workspace(Application):
         return {"name": name, "name_normalized": name, "context_team_id": TEAM, **kind}
 
     def page(self, name: str, rows: Sequence[Any], call: Call, usual: int, **more: Any) -> Reply:
-        """A page by cursor; the empty cursor is the end."""
+        """A page by cursor; the cursor of the last page is empty."""
         asked = arguments(call)
         try:
             size = paging.size_asked(asked, "limit", usual, 1000)

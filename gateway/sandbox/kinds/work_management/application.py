@@ -1,4 +1,4 @@
-"""Work management: lists by what they belong to, pages only with a limit, files behind signed addresses."""
+"""Work management: lists below parents, paging only with a limit, files at signed URLs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from gateway.sandbox.kinds.work_management.writes import Writes
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
-#: entity → the table of what the path names, the table listed, and the listed records' member that names it
+#: entity → the table of the parent in the path, the listed table, and the listed records' member with the parent
 _BELOW: Mapping[str, tuple[str, str, str]] = {
     "project_tasks": ("projects", "tasks", "projects"),
     "project_sections": ("projects", "sections", "project"),
@@ -32,12 +32,12 @@ _BELOW: Mapping[str, tuple[str, str, str]] = {
 
 
 class WorkManagement(WorkWorld):
-    """Tasks and what they are ordered by."""
+    """Tasks with their projects, sections, tags and attachments."""
 
     tokens: ClassVar = TokenStyle(
         lifetime=3600,
         repeats_refresh=False,
-        learns=lambda call, pair: {"data": {"gid": "1", "name": "Ada Adler", "email": "ada@example.com"}},
+        outputs=lambda call, pair: {"data": {"gid": "1", "name": "Ada Adler", "email": "ada@example.com"}},
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -45,7 +45,7 @@ class WorkManagement(WorkWorld):
         self._writes = Writes(self)
 
     def shown(self, operation: Operation, row: Row, call: Call) -> Record:
-        """The whole record, or what `opt_fields` names; a list is compact without it."""
+        """The record, or its members in `opt_fields`; records of a list are compact without `opt_fields`."""
         asked = [name.strip() for name in call.query.get("opt_fields", "").split(",") if name.strip()]
         record = self._with_address(row, call)
         if not asked:
@@ -58,7 +58,7 @@ class WorkManagement(WorkWorld):
         return chosen
 
     def _with_address(self, row: Row, call: Call) -> Record:
-        """An attachment's address is signed for the caller who asks."""
+        """The record; an attachment gets a signed URL, valid for two minutes."""
         if row.record["resource_type"] != "attachment" or row.record.get("host") != "asana":
             return row.record
         expires = int(call.now) + 120
@@ -69,25 +69,25 @@ class WorkManagement(WorkWorld):
         return Reply({"data": self.shown(operation, row, call)})
 
     def listed(self, operation: Operation, rows: Sequence[Row], call: Call) -> Reply:
-        """Everything at once, or pages when the caller sets a limit."""
+        """All records at once, or a page if the caller sets a limit."""
         if "limit" not in call.query:
             return Reply({"data": [self.shown(operation, row, call) for row in rows]})
         return super().listed(operation, rows, call)
 
     def long_outcome(self, operation: Operation, call: Call, now: float) -> Record:
-        """The copy that a duplication makes."""
+        """Create the copy of a duplication, and return its compact record."""
         table = operation.entity_id
         original = self.require_row(table, next(iter(call.params.values())))
         members = {name: value for name, value in original.record.items() if name not in ("gid", "created_at")}
-        copied = self.born(table, {**members, "name": call.body["data"]["name"]}, now)
+        copied = self.add_row(table, {**members, "name": call.body["data"]["name"]}, now)
         return {"resource_type": "job", f"new_{singular(table)}": compact(copied)}
 
     def body_of(self, operation: Operation, call: Call) -> Record:
-        """The members in `data`, with what belongs to a new record of the kind."""
+        """The members in `data`, with the members that every new record has."""
         table = self.table_of(operation)
         always: Record = {"resource_type": table[:-1]}
         if operation.method == "POST" and table == "tasks":
-            always |= {"resource_subtype": "default_task", "created_by": self.neighbour("users", 1)}
+            always |= {"resource_subtype": "default_task", "created_by": self.compact_record("users", 1)}
         return {**always, **self.resolved(call.body.get("data", {}))}
 
     def delete_record(self, operation: Operation, call: Call) -> Reply:
@@ -95,7 +95,7 @@ class WorkManagement(WorkWorld):
         return Reply({"data": {}})
 
     def related(self, operation: Operation, call: Call) -> Iterable[Row]:
-        """The rows that belong to what the path or the query names."""
+        """The rows of a list: those of the parent that the path names, or all rows of the table."""
         below = _BELOW.get(operation.entity_id)
         if below is None:
             return self.store.table(self.table_of(operation))
@@ -128,25 +128,25 @@ class WorkManagement(WorkWorld):
         }
 
     def files(self) -> list[Route]:
-        """Signed addresses: they are their own permission."""
+        """The files need no credentials: their URLs are signed."""
         return [Route("GET", "/-/files/{number}", self.file, is_open=True)]
 
     def file(self, call: Call) -> FileReply:
         if "authorization" in call.headers:
-            raise Refusal(400, message="only one way of authentication is allowed: the signature or a header")
+            raise Refusal(400, message="send either the signature or an Authorization header")
         expires = call.query.get("expires", "")
         if call.query.get("signature") != "sandbox" or not expires.isdigit() or int(expires) < call.now:
-            raise Refusal(403, message="the signature is not good or has expired")
+            raise Refusal(403, message="the signature is invalid or has expired")
         return FileReply(int(call.params["number"]), f"file-{call.params['number']}.bin")
 
     def tasks(self, call: Call) -> Reply:
-        """The tasks of a project, a section, a tag, or of a person in a workspace."""
+        """The tasks of a project, a section or a tag, or those of a person in a workspace."""
         query = call.query
         if not any(query.get(name) for name in ("project", "section", "tag")):
             if not (query.get("assignee") and query.get("workspace")):
                 raise Refusal(400, message="specify one of project, section, tag, or assignee and workspace")
             if query.get("modified_since"):
-                raise Refusal(400, message="modified_since: goes with project or section")
+                raise Refusal(400, message="modified_since: needs project or section")
         tests = (("project", "projects"), ("tag", "tags"), ("workspace", "workspace"))
         rows: list[Row] = list(self.store.table("tasks"))
         for param, member in tests:
@@ -196,7 +196,7 @@ class WorkManagement(WorkWorld):
         return self.listed(self.kind.operation("user_teams", "list"), rows, call)
 
     def search(self, call: Call) -> Reply:
-        """At most 100 tasks and no pages; ordered by last change, newest first, unless asked otherwise."""
+        """At most 100 matching tasks, without paging; by default the latest change comes first."""
         workspace = self.require_row("workspaces", call.params["workspace_gid"])
         rows = [row for row in self.store.table("tasks") if belongs(row, "workspace", workspace.id)]
         size = paging.size_asked(call.query, "limit", 20, 100)
@@ -209,7 +209,7 @@ def _in_section(rows: Iterable[Row], gid: str) -> list[Row]:
 
 
 def _completed_since(rows: Sequence[Row], call: Call) -> list[Row]:
-    """Tasks still open, and those done since then; `now` leaves the open ones."""
+    """The open tasks, and those that were completed since `completed_since`; with `now` only the open ones."""
     since = call.query.get("completed_since")
     if not since:
         return list(rows)

@@ -1,4 +1,4 @@
-"""The task search of work management: which tasks, and in which order."""
+"""The task search of work management: filters and order."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,7 +6,7 @@ from gateway.sandbox import filters
 from gateway.sandbox.kinds.work_management.world import belongs
 from gateway.sandbox.store import Row
 
-#: param → the member that must name one of its comma-separated gids
+#: param with comma-separated gids → the member that must have one of them
 _ANY: Mapping[str, str] = {
     "assignee.any": "assignee",
     "projects.any": "projects",
@@ -16,7 +16,7 @@ _ANY: Mapping[str, str] = {
 
 
 def matching_tasks(rows: Iterable[Row], query: Mapping[str, str]) -> list[Row]:
-    """The tasks that agree with every param, the latest change first unless `sort_by` says otherwise."""
+    """The tasks that match every param; by default the latest change comes first."""
     kept = [row for row in rows if _agrees(row, query)]
     sort = query.get("sort_by") or "modified_at"
     return filters.ordered(kept, sort, descending=query.get("sort_ascending") != "true")

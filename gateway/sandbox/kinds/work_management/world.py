@@ -1,4 +1,4 @@
-"""The records of work management: who works where on what, each record knowing its neighbours in compact form."""
+"""The records of work management; each has its related records in compact form."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ from gateway.sandbox.application import Application
 from gateway.sandbox.calls import Record, Refusal
 from gateway.sandbox.store import Row
 
-#: member → the table that it points to; text in a write, compact records in an answer
+#: member → the table that it refers to; writes have gids, responses have compact records
 POINTERS: Mapping[str, str] = {
     "workspace": "workspaces",
     "workspaces": "workspaces",
@@ -28,7 +28,7 @@ _SECTIONS = ("To do", "Doing", "Done")
 
 
 def compact(row: Row) -> Record:
-    """A record as lists and other records show it."""
+    """The compact form of a record, for lists and other records."""
     members = ("gid", "resource_type", "name", "resource_subtype")
     return {name: row.record[name] for name in members if row.record.get(name) is not None}
 
@@ -52,8 +52,8 @@ class WorkWorld(Application):
     def usual_id(self, table: str, number: int) -> str:
         return str(super().usual_id(table, number))
 
-    def neighbour(self, table: str, number: int) -> Record:
-        """The compact form of a table's record, counted round."""
+    def compact_record(self, table: str, number: int) -> Record:
+        """The compact form of the n-th record of a table; numbers beyond the last begin again at the first."""
         place = (number - 1) % self.count_of(table) + 1
         return self.pointed(table, str(self.id_of(table, place)))
 
@@ -61,8 +61,8 @@ class WorkWorld(Application):
         """The compact form of a record by its gid; `me` is the first user."""
         return compact(self.require_row(table, self.id_of("users", 1) if table == "users" and gid == "me" else gid))
 
-    def made(self, table: str, number: int) -> Row:
-        row = super().made(table, number)
+    def ready_made_row(self, table: str, number: int) -> Row:
+        row = super().ready_made_row(table, number)
         record = row.record
         record["resource_type"] = _LOCATED.get(table, table[:-1])
         record["permalink_url"] = f"https://app.asana.com/0/0/{row.id}"
@@ -72,37 +72,38 @@ class WorkWorld(Application):
         return row
 
     def _fill_teams(self, number: int, row: Row) -> None:
-        row.record["organization"] = self.neighbour("workspaces", 1)
+        row.record["organization"] = self.compact_record("workspaces", 1)
 
     def _fill_users(self, number: int, row: Row) -> None:
-        row.record["workspaces"] = [self.neighbour("workspaces", place) for place in (1, 2)]
-        row.refs["teams"] = [self.neighbour("teams", number)]
+        row.record["workspaces"] = [self.compact_record("workspaces", place) for place in (1, 2)]
+        row.refs["teams"] = [self.compact_record("teams", number)]
 
     def _fill_projects(self, number: int, row: Row) -> None:
-        row.record |= {"workspace": self.neighbour("workspaces", 1), "team": self.neighbour("teams", number)}
-        row.record |= {"owner": self.neighbour("users", number), "archived": number % 10 == 9, "public": True}
+        row.record |= {"workspace": self.compact_record("workspaces", 1), "team": self.compact_record("teams", number)}
+        row.record |= {"owner": self.compact_record("users", number), "archived": number % 10 == 9, "public": True}
 
     def _fill_sections(self, number: int, row: Row) -> None:
-        row.record |= {"name": _SECTIONS[number % 3], "project": self.neighbour("projects", (number - 1) // 3 + 1)}
+        row.record |= {"name": _SECTIONS[number % 3], "project": self.compact_record("projects", (number - 1) // 3 + 1)}
 
     def _fill_tags(self, number: int, row: Row) -> None:
-        row.record |= {"name": words.TAGS[number % len(words.TAGS)], "workspace": self.neighbour("workspaces", 1)}
+        row.record |= {"name": words.TAGS[number % len(words.TAGS)], "workspace": self.compact_record("workspaces", 1)}
 
     def _fill_tasks(self, number: int, row: Row) -> None:
-        """Twenty tasks a project; every seventh below the one before, every tenth waiting for it."""
+        """Fill in a task: twenty for each project; every seventh is a subtask of the one before, every tenth depends on
+        it."""
         project = (number - 1) // 20 + 1
-        section = self.neighbour("sections", (project - 1) * 3 + number % 3 + 1)
+        section = self.compact_record("sections", (project - 1) * 3 + number % 3 + 1)
         name = f"{words.VERBS[number % len(words.VERBS)]} {words.TOPICS[number % len(words.TOPICS)].lower()}"
         row.record |= {
             "name": name,
             "resource_subtype": "default_task",
-            "workspace": self.neighbour("workspaces", 1),
-            "projects": [self.neighbour("projects", project)],
-            "memberships": [{"project": self.neighbour("projects", project), "section": section}],
-            "assignee": self.neighbour("users", number),
-            "created_by": self.neighbour("users", number + 1),
-            "followers": [self.neighbour("users", number)],
-            "tags": [self.neighbour("tags", number)] if number % 3 == 0 else [],
+            "workspace": self.compact_record("workspaces", 1),
+            "projects": [self.compact_record("projects", project)],
+            "memberships": [{"project": self.compact_record("projects", project), "section": section}],
+            "assignee": self.compact_record("users", number),
+            "created_by": self.compact_record("users", number + 1),
+            "followers": [self.compact_record("users", number)],
+            "tags": [self.compact_record("tags", number)] if number % 3 == 0 else [],
             "completed": number % 3 == 2,
             "parent": self._task(number - 1) if number % 7 == 0 else None,
             "dependencies": [self._task(number - 1)] if number % 10 == 0 else [],
@@ -112,11 +113,11 @@ class WorkWorld(Application):
             row.record["completed_at"] = self.time(row.changed)
 
     def _task(self, number: int) -> Record:
-        """A task next to one that is being made: its table is not there yet."""
+        """The compact form of a task while the table of tasks is being created; it has no name."""
         return {"gid": self.id_of("tasks", number), "resource_type": "task", "resource_subtype": "default_task"}
 
     def _fill_attachments(self, number: int, row: Row) -> None:
-        task = self.neighbour("tasks", number)
+        task = self.compact_record("tasks", number)
         row.record |= {"name": f"file-{row.id}.bin", "resource_subtype": "asana", "host": "asana", "parent": task}
         row.refs["file"] = files.number_for(3000 + number)
         row.record |= {"size": files.size_of(row.refs["file"]), "download_url": None}
@@ -124,7 +125,7 @@ class WorkWorld(Application):
             row.record |= {"resource_subtype": "external", "host": "vimeo", "size": None}
 
     def require_row(self, table: str, row_id: object) -> Row:
-        """By gid; a short one of an attachment is the number of a file, which says how long it is."""
+        """The row with a gid; any file number finds an attachment, and determines its size."""
         row = self.store.table(table).get(row_id)
         text = str(row_id)
         if row is None and table == "attachments" and files.is_number(text):
@@ -137,16 +138,16 @@ class WorkWorld(Application):
 
     def resolved(self, members: Mapping[str, Any]) -> Record:
         """The members of a write, with gids replaced by their records; raises Refusal for unknown gids."""
-        told: Record = {}
+        found: Record = {}
         for name, value in members.items():
             table = POINTERS.get(name)
             if table is None or value is None:
-                told[name] = value
+                found[name] = value
             elif isinstance(value, list):
-                told[name] = [self._named(name, table, gid) for gid in value]
+                found[name] = [self._named(name, table, gid) for gid in value]
             else:
-                told[name] = self._named(name, table, value)
-        return told
+                found[name] = self._named(name, table, value)
+        return found
 
     def _named(self, name: str, table: str, gid: object) -> Record:
         try:
@@ -156,7 +157,7 @@ class WorkWorld(Application):
 
 
 def belongs(row: Row, member: str, gid: str) -> bool:
-    """Whether a member of the row names the record, alone or among others."""
+    """Whether a member of the row, an object or a list of them, has the gid."""
     value = row.value(member)
     named: Iterable[Any] = value if isinstance(value, list) else [value]
     return any(isinstance(one, Mapping) and one.get("gid") == gid for one in named)

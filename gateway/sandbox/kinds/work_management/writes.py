@@ -1,4 +1,4 @@
-"""Writes of work management that are more than a change of one record."""
+"""Writes of work management that change more than one record."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Writes:
-    """What moves, tags, comments and invites."""
+    """Moves and tags tasks, adds sections, comments and users."""
 
     def __init__(self, work: "WorkWorld") -> None:
         self._work = work
@@ -18,15 +18,15 @@ class Writes:
     def create_section(self, call: Call) -> Reply:
         project = self._work.require_row("projects", call.params["project_gid"])
         data = {"name": call.body["data"]["name"], "resource_type": "section", "project": compact(project)}
-        return Reply({"data": self._work.born("sections", data, call.now).record}, 201)
+        return Reply({"data": self._work.add_row("sections", data, call.now).record}, 201)
 
     def create_tag(self, call: Call) -> Reply:
         workspace = self._work.require_row("workspaces", call.params["workspace_gid"])
         data = {**self._work.resolved(call.body["data"]), "resource_type": "tag", "workspace": compact(workspace)}
-        return Reply({"data": self._work.born("tags", data, call.now).record}, 201)
+        return Reply({"data": self._work.add_row("tags", data, call.now).record}, 201)
 
     def add_to_section(self, call: Call) -> Reply:
-        """The task moves to the section, within the section's project."""
+        """Move a task to a section, and into the section's project."""
         section = self._work.require_row("sections", call.params["section_gid"])
         task = self._work.require_row("tasks", call.body["data"]["task"])
         project = section.record["project"]
@@ -49,11 +49,11 @@ class Writes:
         task, data = self._work.require_row("tasks", call.params["task_gid"]), call.body["data"]
         fixed = {"resource_type": "story", "type": "comment", "resource_subtype": "comment_added"}
         who = {
-            "created_by": self._work.neighbour("users", 1),
+            "created_by": self._work.compact_record("users", 1),
             "target": compact(task),
             "created_at": self._work.time(call.now),
         }
-        return Reply({"data": self._work.born("task_stories", {**data, **fixed, **who}, call.now).record}, 201)
+        return Reply({"data": self._work.add_row("task_stories", {**data, **fixed, **who}, call.now).record}, 201)
 
     def add_user(self, call: Call) -> Reply:
         workspace = self._work.require_row("workspaces", call.params["workspace_gid"])
@@ -62,7 +62,7 @@ class Writes:
         if not known and "@" not in wanted:
             raise Refusal(400, message=f"user: Not a recognized ID: {wanted}")
         fresh = {"name": wanted, "email": wanted, "resource_type": "user", "workspaces": []}
-        row = known[0] if known else self._work.born("users", fresh, call.now)
+        row = known[0] if known else self._work.add_row("users", fresh, call.now)
         others = [one for one in row.record["workspaces"] if one["gid"] != workspace.id]
         self._work.change(row, {"workspaces": [*others, compact(workspace)]}, call.now)
         return Reply({"data": row.record})

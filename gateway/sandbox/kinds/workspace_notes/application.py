@@ -1,4 +1,4 @@
-"""Workspace notes: pages of blocks with comments, found by search, under a version header."""
+"""Workspace notes: pages of blocks with comments, lists by search, and a required version header."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +11,9 @@ from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.store import Row
 
 _VERSION = "2025-09-03"
-#: results that a search reaches
+#: maximum results of a search
 _DEEPEST = 10_000
-#: the tables that a search filter means
+#: value of the search filter → the tables that are searched
 _SEARCHED: Mapping[str | None, Sequence[str]] = {
     "page": ("pages",),
     "data_source": ("data_sources",),
@@ -29,7 +29,7 @@ class WorkspaceNotes(NotesWorld):
         sends_expires_in=False,
         client_authentication=("basic",),
         encodings=("json",),
-        learns=lambda call, pair: {
+        outputs=lambda call, pair: {
             "bot_id": uuid_of("bot", 1),
             "workspace_id": uuid_of("workspace", 1),
             "workspace_name": "Sandbox",
@@ -54,7 +54,7 @@ class WorkspaceNotes(NotesWorld):
         if "notion-version" not in call.headers:
             raise Refusal(400, "missing_version", "Notion-Version header should be defined")
         if call.headers["notion-version"] != _VERSION:
-            raise Refusal(400, "invalid_request", f"the sandbox speaks version {_VERSION} only")
+            raise Refusal(400, "invalid_request", f"the sandbox supports only version {_VERSION}")
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -69,7 +69,7 @@ class WorkspaceNotes(NotesWorld):
         }
 
     def search(self, call: Call) -> Reply:
-        """Pages or data sources whose title holds the words of `query`, sorted by their last edit."""
+        """The pages and data sources whose properties contain the text of `query`, sorted by their last edit."""
         asked, sort = call.body.get("filter") or {}, call.body.get("sort") or {}
         wanted = asked.get("value")
         if wanted not in _SEARCHED:
@@ -94,13 +94,13 @@ class WorkspaceNotes(NotesWorld):
             self.require_row(tables[kind], parent[kind])
         members = {name: value for name, value in call.body.items() if name not in ("children", "parent")}
         stamps = {"created_time": self.time(call.now), "parent": {"type": kind, **parent}, "archived": False}
-        row = self.born("pages", {**self.authored("pages", 1), **stamps, "in_trash": False, **members}, call.now)
+        row = self.add_row("pages", {**self.authored("pages", 1), **stamps, "in_trash": False, **members}, call.now)
         row.record["url"] = f"https://www.notion.so/{row.id.replace('-', '')}"
         self._append(row.id, call.body.get("children") or (), call.now)
         return Reply(row.record)
 
     def update_data_source(self, call: Call) -> Reply:
-        """Members of the database around it are none of its own."""
+        """Change a data source; members of its database are refused."""
         for name in ("cover", "description"):
             if name in call.body:
                 raise Refusal(400, message=f"body failed validation: body.{name} should be not present.")
@@ -111,7 +111,7 @@ class WorkspaceNotes(NotesWorld):
         return self.listed(self.kind.operation("blocks", "list"), rows, call)
 
     def append(self, call: Call) -> Reply:
-        """The blocks just added, in their order."""
+        """Append blocks, and return them in their order."""
         owner = self._container(call.params["block_id"])
         added = self._append(owner, call.body["children"], call.now)
         return Reply({"results": [row.record for row in added], "next_cursor": None, "has_more": False})
@@ -124,7 +124,7 @@ class WorkspaceNotes(NotesWorld):
             content = dict(child.get(block_type) or {})
             nested = content.pop("children", ())
             stamps = {"created_time": self.time(now), "parent": {"type": kind, kind: owner}}
-            row = self.born("blocks", {**self.authored("blocks", 1), **stamps}, now)
+            row = self.add_row("blocks", {**self.authored("blocks", 1), **stamps}, now)
             row.refs["parent"] = owner
             keep_one_content(row.record, block_type, content)
             row.record["has_children"] = bool(self._append(row.id, nested, now))
@@ -147,7 +147,7 @@ class WorkspaceNotes(NotesWorld):
         return self.listed(self.kind.operation("comments", "list"), rows, call)
 
     def create_comment(self, call: Call) -> Reply:
-        """A new discussion below a parent, or one more comment in one there is."""
+        """Create a comment in an existing discussion, or in a new one below a parent."""
         body, discussion = call.body, call.body.get("discussion_id")
         if discussion:
             first = next(
@@ -163,12 +163,12 @@ class WorkspaceNotes(NotesWorld):
             parent, discussion = {"type": kind, kind: owner}, str(uuid.uuid4())
         shape = {"parent": parent, "discussion_id": discussion, "created_time": self.time(call.now)}
         texts = [{**item, "plain_text": item.get("text", {}).get("content", "")} for item in body["rich_text"]]
-        row = self.born("comments", {**self.authored("comments", 1), **shape, "rich_text": texts}, call.now)
+        row = self.add_row("comments", {**self.authored("comments", 1), **shape, "rich_text": texts}, call.now)
         row.refs["parent"] = owner
         return Reply(row.record)
 
     def _container(self, row_id: str) -> str:
-        """The id of a page or block that there is."""
+        """The id, if a page or block has it; raises Refusal with 404."""
         for table in ("pages", "blocks"):
             if self.store.table(table).get(row_id):
                 return row_id

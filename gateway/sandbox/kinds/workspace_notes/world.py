@@ -1,4 +1,4 @@
-"""The records of workspace notes: titles, texts and who is whose parent."""
+"""The records of workspace notes: titles, texts and parents."""
 
 import hashlib
 import uuid
@@ -17,7 +17,7 @@ _BLOCKS = 6
 
 
 class NotesWorld(Application):
-    """A workspace whose pages lie in it or in one another."""
+    """A workspace with pages, of which some are below other pages."""
 
     counts: ClassVar = {"pages": 240, "data_sources": 12, "users": 60, "blocks": 240 * _BLOCKS, "comments": 240}
     parents: ClassVar = {"blocks": ("parent", "pages"), "comments": ("parent", "pages")}
@@ -27,11 +27,11 @@ class NotesWorld(Application):
         return uuid_of(table, number)
 
     def time(self, moment: float) -> str:
-        """Whole minutes, as the application tells them."""
+        """A time in whole minutes, as in the application."""
         return datetime.fromtimestamp(int(moment) // 60 * 60, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
-    def made(self, table: str, number: int) -> Row:
-        row = super().made(table, number)
+    def ready_made_row(self, table: str, number: int) -> Row:
+        row = super().ready_made_row(table, number)
         row.record.update(self.authored(table, number % 60 + 1))
         self._fill(table, number, row)
         return row
@@ -43,7 +43,7 @@ class NotesWorld(Application):
         return {"object": _KINDS[table], "created_by": who, "last_edited_by": who}
 
     def _fill(self, table: str, number: int, row: Row) -> None:
-        """Titles, texts and who is whose parent."""
+        """Fill in titles, texts and parents."""
         record = row.record
         match table:
             case "pages":
@@ -72,19 +72,19 @@ class NotesWorld(Application):
 
 
 def keep_one_content(record: Record, kind: str, content: Record) -> None:
-    """A block has the one member that its type names."""
+    """Set a block's type and the member of that name, and remove its empty members."""
     for name in [name for name, value in record.items() if value is None]:
         del record[name]
     record.update({"type": kind, kind: content, "has_children": False, "archived": False, "in_trash": False})
 
 
 def uuid_of(table: str, number: int) -> str:
-    """The same id every time for the n-th record of a table."""
+    """The id of the n-th record of a table, always the same."""
     return str(uuid.UUID(hashlib.sha256(f"{table}/{number}".encode()).hexdigest()[:32], version=4))
 
 
 def rich_text(text: str) -> list[Record]:
-    """Plain text as the application writes it."""
+    """Plain text in the application's format."""
     looks = dict.fromkeys(("bold", "italic", "strikethrough", "underline", "code"), False)
     item = {"type": "text", "text": {"content": text, "link": None}, "plain_text": text, "href": None}
     return [{**item, "annotations": {**looks, "color": "default"}}]
