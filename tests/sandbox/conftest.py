@@ -1,4 +1,4 @@
-"""A sandbox on a free port, raw HTTP to it, and connectors of the engine pointed at it."""
+"""A sandbox on a free port, HTTP clients for it, and connectors of the engine that use it."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -30,14 +30,14 @@ def catalog() -> Catalog:
 
 @pytest.fixture(scope="session")
 async def shared(catalog: Catalog) -> AsyncIterator[URL]:
-    """The address of one sandbox for all tests, whose jobs end soon: to make one takes longer than most tests."""
+    """The URL of one sandbox for all tests, because its start takes longer than most tests; its jobs end soon."""
     async with TestServer(create_sandbox(catalog, seed=7, job_seconds=0.2)) as server:
         yield server.make_url("/").origin()
 
 
 @pytest.fixture
 async def origin(shared: URL) -> URL:
-    """The address of a sandbox as it is at the start."""
+    """The URL of a sandbox in its initial state."""
     async with aiohttp.ClientSession() as http, http.delete(shared / "_sandbox" / "state") as answer:
         assert answer.status == 204
     return shared
@@ -45,14 +45,14 @@ async def origin(shared: URL) -> URL:
 
 @pytest.fixture
 async def http(origin: URL) -> AsyncIterator[aiohttp.ClientSession]:
-    """Raw HTTP to the sandbox: nothing decoded, nothing followed."""
+    """An HTTP client for the sandbox that does not decompress."""
     async with aiohttp.ClientSession(base_url=origin, auto_decompress=False) as session:
         yield session
 
 
 @pytest.fixture
 async def slow_http(catalog: Catalog) -> AsyncIterator[aiohttp.ClientSession]:
-    """Raw HTTP to a sandbox whose jobs take long enough to be looked at on the way."""
+    """An HTTP client for a sandbox whose jobs run long enough to be observed."""
     async with (
         TestServer(create_sandbox(catalog, job_seconds=1.5)) as server,
         aiohttp.ClientSession(base_url=server.make_url("/").origin()) as session,
@@ -62,7 +62,7 @@ async def slow_http(catalog: Catalog) -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.fixture
 async def fault(http: aiohttp.ClientSession) -> Callable[..., object]:
-    """Ask the sandbox for trouble."""
+    """Add a fault to the sandbox: `await fault(status=503)`."""
 
     async def ask(**wanted: object) -> None:
         async with http.post("/_sandbox/faults", json=wanted) as answer:
@@ -73,14 +73,14 @@ async def fault(http: aiohttp.ClientSession) -> Callable[..., object]:
 
 @pytest.fixture
 async def connect(catalog: Catalog, origin: URL) -> AsyncIterator[Connect]:
-    """The engine's connector of a kind, as the gateway would hold it."""
+    """`connect(kind, token)`: the engine's connector of a kind."""
     async with Transport(EgressPolicy.of([origin])) as transport:
 
         def connected(kind: str, token: str = "token") -> UpstreamConnector:
             spec = catalog.kind(kind).spec
             methods = sorted(spec.authentication.values(), key=lambda method: method.scheme != "bearer")
             authorizer = StaticAuthorizer(headers_for(methods[0], dict.fromkeys(methods[0].credentials, token)))
-            # one played from its spec may share paths with another; the others take theirs from the root
+            # A kind without own behaviour may share paths with another one; the others use paths at the root.
             address = origin if kind in APPLICATIONS else origin / "_kinds" / kind
             upstreams, scope = Upstreams(transport, {kind: address}), RateScope(f"{kind}:c-1", kind)
             return upstreams.connector(catalog.kind(kind), example_environment(spec), authorizer, scope)
@@ -137,7 +137,7 @@ health_check: gadgets.list
 
 @pytest.fixture
 async def gadgets(tmp_path: Path) -> AsyncIterator[UpstreamConnector]:
-    """A connector of a kind that the sandbox knows by its spec alone."""
+    """A connector of a kind without own behaviour in the sandbox."""
     (tmp_path / "connector.yaml").write_text(GADGET_MAKER)
     (tmp_path / "gadgets.yaml").write_text(GADGETS)
     catalog = Catalog([load_kind(tmp_path)])

@@ -1,4 +1,4 @@
-"""Batches and exports of CRM records, and duplications of work management, played from their specs."""
+"""Batches and exports of CRM records, and duplications of work management, simulated from their specs."""
 
 
 async def test_batches_create_change_and_read_records_and_report_on_each(connect):
@@ -18,7 +18,7 @@ async def test_batches_create_change_and_read_records_and_report_on_each(connect
     assert [record["properties"]["lastname"] for record in known] == ["Adler", "bo", "cy"]
 
 
-async def test_a_batch_of_more_than_the_application_takes_is_split(connect):
+async def test_a_batch_larger_than_the_application_accepts_is_split(connect):
     inputs = [{"properties": {"email": f"{number}@example.com"}} for number in range(205)]
 
     made = await connect("crm-records").execute("objects", "batch_create", {"objectType": "contacts", "inputs": inputs})

@@ -1,4 +1,4 @@
-"""Bulk queries and writes of the CRM by query: uploaded, closed, followed and read as CSV, by the spec alone."""
+"""Bulk queries and writes of the CRM by query: upload, close, status and CSV results, simulated from the spec."""
 
 import pytest
 
@@ -18,7 +18,7 @@ async def test_a_bulk_query_reads_every_record_page_by_page(crm):
     assert records[0].keys() == {"Id", "Name"}
 
 
-async def test_a_bulk_query_that_is_none_is_refused(crm):
+async def test_an_invalid_bulk_query_is_refused(crm):
     with pytest.raises(UpstreamRejected):
         await crm.execute("bulk_queries", "run", {"query": "SELECT"})
 

@@ -1,4 +1,4 @@
-"""Bulk requests as the sandbox plays them: each call has the answer that it has by itself."""
+"""Bulk requests of the sandbox: each call has the same result as in a request of its own."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.upstream.bulk import bulk_call, group_of, outcomes
 from gateway.upstream.prepared import PreparedCall
 
-#: params that all calls of an operation have, where its example has others
+#: params for all calls of an operation, in place of those of its example
 _SHARED: dict[str, dict[str, Any]] = {"objects.get": {"properties": "name,color"}}
 
 
@@ -24,7 +24,7 @@ def bulk_operations() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("kind", "name"), bulk_operations())
-async def test_a_bulk_request_answers_each_call_as_the_operation_does(connect, kind, name):
+async def test_a_bulk_request_returns_for_each_call_what_the_operation_returns(connect, kind, name):
     connector = connect(kind)
     operation = connector.kind.operation(*name.split("."))
     [id_param] = operation.action.bulk.match

@@ -1,4 +1,4 @@
-"""What every kind of the sandbox does, driven by the engine as the gateway would."""
+"""Behaviour that every kind of the sandbox has, called by the gateway's engine."""
 
 import pytest
 from yarl import URL
@@ -9,7 +9,7 @@ from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()
 KINDS = sorted(CATALOG.kinds)
-#: examples that name a time gone by, or a second record beside the one that examples have
+#: operations whose example cannot succeed: it has a time in the past, or needs a second record
 LEFT_OUT = {
     ("team-chat", "channel_invites", "create"),
     ("team-chat", "reactions", "delete"),
@@ -55,7 +55,7 @@ async def test_the_example_of_every_operation_is_answered(subtests, http, connec
 
 
 @pytest.mark.parametrize(("kind", "entity", "action", "params", "size"), TWO_PAGES)
-async def test_a_list_goes_on_to_its_second_page(connect, kind, entity, action, params, size):
+async def test_a_list_continues_on_its_second_page(connect, kind, entity, action, params, size):
     pages = connect(kind).pages(entity, action, params)
 
     first = (await anext(pages)).records
@@ -67,7 +67,7 @@ async def test_a_list_goes_on_to_its_second_page(connect, kind, entity, action, 
 
 
 @pytest.mark.parametrize(("kind", "entity", "action", "params", "size"), TWO_PAGES)
-async def test_the_last_page_of_a_list_names_no_further_one(connect, kind, entity, action, params, size):
+async def test_the_last_page_of_a_list_names_no_next_page(connect, kind, entity, action, params, size):
     name = "records" if kind == "crm-query" else connect(kind).kind.operation(entity, action).paging.size
     larger = {} if name == "records" else {name: 50}
 
@@ -78,7 +78,7 @@ async def test_the_last_page_of_a_list_names_no_further_one(connect, kind, entit
 
 
 @pytest.mark.parametrize(("kind", "entity", "action", "params", "code"), UNKNOWN)
-async def test_an_unknown_id_is_refused_in_the_kinds_own_words(connect, kind, entity, action, params, code):
+async def test_an_unknown_id_is_refused_with_the_kinds_own_code(connect, kind, entity, action, params, code):
     with pytest.raises(UpstreamNotFound) as refused:
         await connect(kind).execute(entity, action, params)
 
@@ -104,7 +104,7 @@ async def test_a_call_without_credentials_is_refused(connect, http, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_rate_limit_on_request_is_the_kinds_own(connect, fault, kind):
+async def test_an_injected_rate_limit_has_the_kinds_own_code(connect, fault, kind):
     await fault(kind=kind, status=429, headers={"Retry-After": "60"})
 
     with pytest.raises(UpstreamRateLimited) as limited:
@@ -113,7 +113,7 @@ async def test_a_rate_limit_on_request_is_the_kinds_own(connect, fault, kind):
     assert limited.value.retry_after == 60
 
 
-async def test_a_kind_of_ones_own_is_answered_from_its_spec_alone(gadgets):
+async def test_an_unknown_kind_is_simulated_from_its_spec_alone(gadgets):
     pages = [page.decoded() async for page in gadgets.pages("gadgets", "list", {"size": 25})]
     made = (await gadgets.execute("gadgets", "create", {"gadget": {"name": "Lamp"}})).decoded()
     known = (await gadgets.execute("gadgets", "get", {"gadget_id": made["id"]})).decoded()

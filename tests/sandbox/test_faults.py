@@ -1,4 +1,4 @@
-"""Trouble on request, and what the sandbox tells of the calls it got."""
+"""Fault injection, and the sandbox's journal of received requests."""
 
 import time
 
@@ -27,7 +27,7 @@ FILE = "/attachments/token/4/"
         ({"status": 500, "method": "POST"}, False),
     ],
 )
-def test_a_fault_hits_what_it_names(fault, is_hit):
+def test_a_fault_applies_to_the_calls_that_it_names(fault, is_hit):
     faults = Faults()
     faults.add(Fault.model_validate(fault))
 
@@ -52,7 +52,7 @@ async def test_a_fault_ends_after_its_times(http, fault):
     assert statuses == [503, 503, 200]
 
 
-async def test_a_fault_with_a_body_answers_just_that(http, fault):
+async def test_a_fault_with_a_body_answers_with_that_body(http, fault):
     await fault(kind="support-desk", status=200, body="<html>hello", headers={"X-Odd": "yes"})
 
     async with http.get(TICKETS, headers=AUTH) as answer:
@@ -62,7 +62,7 @@ async def test_a_fault_with_a_body_answers_just_that(http, fault):
 
 
 @pytest.mark.parametrize("path", [TICKETS, FILE])
-async def test_headers_alone_go_onto_the_usual_answer(http, fault, path):
+async def test_headers_of_a_fault_are_added_to_the_usual_response(http, fault, path):
     await fault(path_prefix=path, headers={"X-Odd": "yes", "ETag": '"other"'})
 
     async with http.get(path, headers=AUTH) as answer:
@@ -71,7 +71,7 @@ async def test_headers_alone_go_onto_the_usual_answer(http, fault, path):
     assert (answer.status, *told) == (200, "yes", '"other"')
 
 
-async def test_latency_comes_before_the_usual_answer(http, fault):
+async def test_latency_delays_the_usual_response(http, fault):
     await fault(kind="support-desk", latency_ms=150)
 
     began = time.monotonic()
@@ -82,7 +82,7 @@ async def test_latency_comes_before_the_usual_answer(http, fault):
     assert took >= 0.15
 
 
-async def test_a_reset_gives_no_answer(http, fault):
+async def test_a_reset_closes_the_connection_without_a_response(http, fault):
     await fault(kind="support-desk", reset=True)
 
     with pytest.raises(aiohttp.ServerDisconnectedError):
@@ -90,7 +90,7 @@ async def test_a_reset_gives_no_answer(http, fault):
 
 
 @pytest.mark.parametrize("path", [TICKETS, FILE])
-async def test_a_truncated_answer_announces_more_than_it_brings(http, fault, path):
+async def test_a_truncated_response_is_shorter_than_its_content_length(http, fault, path):
     await fault(path_prefix=path, truncate_after_bytes=1000)
 
     async with http.get(path, headers=AUTH) as answer:
@@ -101,7 +101,7 @@ async def test_a_truncated_answer_announces_more_than_it_brings(http, fault, pat
     assert announced > 1000
 
 
-async def test_a_stalled_answer_falls_silent(http, fault):
+async def test_a_stalled_response_stops_before_its_end(http, fault):
     await fault(path_prefix=FILE, stall_after_bytes=1000)
 
     timeout = aiohttp.ClientTimeout(sock_read=0.2)
@@ -131,7 +131,7 @@ async def test_a_range_can_be_ignored(http, fault):
         ({"statu": 500}, "statu"),
     ],
 )
-async def test_a_fault_that_makes_no_sense_is_explained(http, body, said):
+async def test_an_invalid_fault_is_refused_with_a_reason(http, body, said):
     async with http.post("/_sandbox/faults", json=body) as answer:
         told = (await answer.json())["error"]
 
@@ -139,7 +139,7 @@ async def test_a_fault_that_makes_no_sense_is_explained(http, body, said):
     assert said in told
 
 
-async def test_requests_are_remembered_with_their_headers_and_bodies(http):
+async def test_requests_are_recorded_with_their_headers_and_bodies(http):
     async with http.post("/api/v2/tickets.json?x=1", json={"ticket": {"subject": "Hi"}}, headers=AUTH) as answer:
         created = answer.status
 
@@ -166,7 +166,7 @@ async def test_counters_count_by_kind_and_status(http):
     assert counters["open_downloads"] == 0
 
 
-async def test_a_reset_of_the_state_forgets_records_and_faults(http, fault):
+async def test_a_reset_of_the_state_discards_changes_and_faults(http, fault):
     await fault(kind="team-chat", status=500)
     async with http.post(TICKETS, json={"ticket": {"subject": "Hi"}}, headers=AUTH) as answer:
         created = (await answer.json())["ticket"]["id"]

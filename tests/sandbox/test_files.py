@@ -1,4 +1,4 @@
-"""Files of the sandbox over raw HTTP: any size, in ranges, the same bytes every time."""
+"""Files of the sandbox over HTTP: any size, in ranges, always the same bytes."""
 
 import hashlib
 
@@ -16,7 +16,7 @@ PATH = f"/attachments/token/{HUNDRED}/"
 @pytest.mark.parametrize(
     ("number", "size"), [(0, 0), (1, 1 << 20), (64, 64 << 20), (498_483, 498_483), (1_000_000_100, 100)]
 )
-def test_the_number_of_a_file_says_its_size(number, size):
+def test_the_number_of_a_file_determines_its_size(number, size):
     assert files.size_of(number) == size
 
 
@@ -36,12 +36,12 @@ def test_the_number_of_a_file_says_its_size(number, size):
         ("", None),
     ],
 )
-def test_a_range_is_read_as_rfc_9110_says(asked, span):
+def test_a_range_is_read_as_rfc_9110_requires(asked, span):
     assert files.requested_span({"range": asked}, HUNDRED) == span
 
 
 @pytest.mark.parametrize("asked", ["bytes=100-", "bytes=-0", "bytes=200-300"])
-def test_a_range_beyond_the_file_cannot_be_served(asked):
+def test_a_range_beyond_the_file_is_not_satisfiable(asked):
     with pytest.raises(Unsatisfiable):
         files.requested_span({"range": asked}, HUNDRED)
 
@@ -56,7 +56,7 @@ def test_a_range_beyond_the_file_cannot_be_served(asked):
         ("Wed, 01 Oct 2025 12:00:01 GMT", False),
     ],
 )
-def test_a_conditional_range_wants_the_file_as_it_is(condition, is_current):
+def test_a_conditional_range_needs_the_current_file(condition, is_current):
     span = files.requested_span({"range": "bytes=0-0", "if-range": condition}, HUNDRED)
 
     assert span == (Span(0, 1) if is_current else None)
@@ -75,7 +75,7 @@ def test_parts_of_a_file_fit_together():
     assert whole[: 1 << 20] != whole[1 << 20 : 2 << 20]
 
 
-async def test_a_whole_file_comes_with_what_is_known_of_it(http):
+async def test_a_complete_file_has_its_metadata_in_headers(http):
     async with http.get(f"/_sandbox/files/{HUNDRED}") as answer:
         known = await answer.json()
 
@@ -89,7 +89,7 @@ async def test_a_whole_file_comes_with_what_is_known_of_it(http):
     assert hashlib.sha256(body).hexdigest() == known["sha256"]
 
 
-async def test_a_range_is_that_part_of_the_file(http):
+async def test_a_range_request_returns_that_part_of_the_file(http):
     async with http.get(PATH) as answer:
         whole = await answer.read()
 
@@ -100,21 +100,21 @@ async def test_a_range_is_that_part_of_the_file(http):
     assert part == whole[10:20]
 
 
-async def test_an_impossible_range_is_told_the_size(http):
+async def test_an_unsatisfiable_range_is_answered_with_the_size(http):
     async with http.get(PATH, headers={"Range": "bytes=100-"}) as answer:
         told = answer.headers["Content-Range"]
 
     assert (answer.status, told) == (416, "bytes */100")
 
 
-async def test_head_tells_the_size_and_sends_nothing(http):
+async def test_head_returns_the_size_and_no_body(http):
     async with http.head(PATH) as answer:
         body = await answer.read()
 
     assert (answer.status, answer.headers["Content-Length"], body) == (200, "100", b"")
 
 
-async def test_the_record_of_an_attachment_leads_to_its_bytes(connect, http):
+async def test_the_record_of_an_attachment_has_the_url_of_its_file(connect, http):
     record = (await connect("support-desk").execute("attachments", "get", {"attachment_id": 1})).decoded()
 
     async with http.get(URL(record["content_url"]).path_qs) as answer:
@@ -139,7 +139,7 @@ async def test_files_of_the_crm_need_credentials(http, path, size):
     assert (refused, len(body)) == (401, size)
 
 
-async def test_a_signed_address_refuses_credentials(connect, http):
+async def test_a_signed_url_refuses_credentials(connect, http):
     record = (await connect("work-management").execute("attachments", "get", {"attachment_gid": "10100"})).decoded()
     address = URL(record["download_url"])
 
@@ -152,7 +152,7 @@ async def test_a_signed_address_refuses_credentials(connect, http):
     assert statuses == [200, 400, 403]
 
 
-async def test_files_of_articles_have_the_size_their_record_says(connect, http):
+async def test_files_of_articles_have_the_size_of_their_record(connect, http):
     desk = connect("support-desk")
     article = (await desk.execute("articles", "list", {})).decoded()[0]
     listed = (await desk.execute("article_attachments", "list", {"article_id": article["id"]})).decoded()

@@ -1,4 +1,4 @@
-"""What the sandbox sends to a hook when a record changes: shaped and signed as the kind's spec says."""
+"""The notices that the sandbox sends to a hook when a record changes: format and signature follow the kind's spec."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,14 +14,14 @@ from gateway.inbound_webhooks.notice import Notice, changes_of
 from gateway.inbound_webhooks.verification import delivery_digest
 from tests.harness.waiting import PATIENCE
 
-#: as applications show it: the key of one of them is Base64
+#: a secret in the format that applications show: `whsec_` and a key in Base64
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 AUTH = {"Authorization": "Bearer token", "Notion-Version": "2025-09-03"}
 
 
 @dataclass
 class Hook:
-    """What came to a hook, which echoes what handshakes bring unless it `refuses`."""
+    """Receives notices, and answers handshakes as required unless it `refuses`."""
 
     url: str = ""
     refuses: bool = False
@@ -60,7 +60,7 @@ async def registered(http, hook, kind, **shares):
 
 
 async def put_record(http, kind, table):
-    """Make or change the record 77 of a table, as the application's own users would."""
+    """Create or change the record 77 of a table, as users of the application would."""
     async with http.put(f"/_sandbox/records/{kind}/{table}/77", json={}) as answer:
         assert answer.status == 200, await answer.text()
 
@@ -80,7 +80,7 @@ async def put_record(http, kind, table):
         ("sentry", "issues", ("issues", "")),
     ],
 )
-async def test_a_change_is_noticed_as_the_gateway_understands_it(http, hook, catalog, kind, table, change):
+async def test_the_gateway_reads_the_change_from_the_notice(http, hook, catalog, kind, table, change):
     spec = catalog.kind(kind).spec.webhooks
     assert await registered(http, hook, kind) == (204, "")
     if spec.handshake is not None and spec.handshake.style == "challenge":
@@ -98,7 +98,7 @@ async def test_a_change_is_noticed_as_the_gateway_understands_it(http, hook, cat
     assert len({notice.body for notice in notices}) == len(notices)
 
 
-async def test_a_write_through_the_api_is_noticed_once_and_a_read_is_not(http, hook, catalog):
+async def test_a_write_through_the_api_sends_one_notice_and_a_read_none(http, hook, catalog):
     await registered(http, hook, "support-desk")
     spec = catalog.kind("support-desk").spec.webhooks
 
@@ -158,6 +158,6 @@ async def test_a_hook_that_refuses_the_handshake_is_not_registered(http, hook, k
         ("no-kind", {"url": "http://127.0.0.1/"}, "there is no kind"),
     ],
 )
-async def test_a_hook_that_cannot_be_is_refused(http, kind, body, words):
+async def test_an_invalid_hook_is_refused(http, kind, body, words):
     async with http.put(f"/_sandbox/hooks/{kind}", json=body) as answer:
         assert (answer.status, words in await answer.text()) == (400, True)

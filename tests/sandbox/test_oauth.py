@@ -1,4 +1,4 @@
-"""The authorization servers of the sandbox over raw HTTP: consent, exchange, refresh and revocation."""
+"""The authorization servers of the sandbox over HTTP: consent, exchange, refresh and revocation."""
 
 import re
 
@@ -18,7 +18,7 @@ ROTATING = ["support-desk", "team-chat", "workspace-notes"]
 
 
 class Browser:
-    """A person at the consent page, and the client behind them."""
+    """Acts as a person at the consent page, and as the OAuth client."""
 
     def __init__(self, catalog, http, kind):
         self.kind, self.http, self.endpoints = kind, http, catalog.kind(kind).spec.oauth
@@ -28,7 +28,7 @@ class Browser:
         return f"/_kinds/{self.kind}{own}"
 
     async def consent(self, button="allow", **asked):
-        """Where the click leads, as the query of that address."""
+        """Submit a decision; returns the query of the redirect."""
         query = {
             "client_id": "app",
             "redirect_uri": RETURN,
@@ -48,7 +48,7 @@ class Browser:
             return URL(answer.headers["Location"]).query
 
     async def token(self, secret="secret", **body):
-        """Status and answer of the token endpoint, asked in the kind's own way."""
+        """Status and body of a token response; the request has the kind's encoding and client authentication."""
         headers = {}
         if self.endpoints.client_authentication == "basic":
             headers["Authorization"] = aiohttp.encode_basic_auth("app", secret)
@@ -80,7 +80,7 @@ def browser(catalog, http):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_consent_leads_back_with_code_and_state(browser, kind):
+async def test_consent_redirects_with_code_and_state(browser, kind):
     query = await browser(kind).consent()
 
     assert (query["kept"], query["state"]) == ("1", "s-1")
@@ -88,14 +88,14 @@ async def test_consent_leads_back_with_code_and_state(browser, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_the_tokens_of_a_code_open_the_application(browser, connect, kind):
+async def test_the_tokens_of_a_code_are_accepted_by_the_application(browser, connect, kind):
     tokens = await browser(kind).granted()
 
     await connect(kind, token=tokens["access_token"]).check()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_no_leads_back_without_a_code(browser, kind):
+async def test_a_denied_consent_redirects_without_a_code(browser, kind):
     query = await browser(kind).consent("deny")
 
     assert (query["error"], query["state"]) == ("access_denied", "s-1")
@@ -115,7 +115,7 @@ async def test_a_code_works_once(browser, kind):
 @pytest.mark.parametrize(
     "wrong", [{"secret": "bad-secret"}, {"redirect_uri": "http://127.0.0.1:1/other"}, {"code": "code-other"}]
 )
-async def test_a_code_is_bound_to_client_and_address(browser, kind, wrong):
+async def test_a_code_is_bound_to_client_and_redirect_uri(browser, kind, wrong):
     client = browser(kind)
     code = (await client.consent())["code"]
     asked = {"grant_type": "authorization_code", "code": code, "redirect_uri": RETURN, **wrong}
@@ -124,7 +124,7 @@ async def test_a_code_is_bound_to_client_and_address(browser, kind, wrong):
 
 
 @pytest.mark.parametrize("kind", WITH_PKCE)
-async def test_a_challenge_wants_its_verifier(browser, kind):
+async def test_a_challenge_requires_its_verifier(browser, kind):
     client = browser(kind)
     asked = {"code_challenge": s256(VERIFIER), "code_challenge_method": "S256"}
 
@@ -138,7 +138,7 @@ async def test_a_challenge_wants_its_verifier(browser, kind):
 
 
 @pytest.mark.parametrize("kind", ROTATING)
-async def test_a_rotating_kind_ends_the_old_pair(browser, connect, kind):
+async def test_a_rotating_kind_makes_the_old_tokens_invalid(browser, connect, kind):
     client = browser(kind)
     old = await client.granted()
 
@@ -162,7 +162,7 @@ async def test_a_kind_that_does_not_rotate_keeps_its_refresh_token(browser, kind
     assert all(said.get("refresh_token", old["refresh_token"]) == old["refresh_token"] for _, said in again)
 
 
-async def test_tokens_live_as_long_as_the_sandbox_is_told(browser, connect, http):
+async def test_tokens_have_the_lifetime_that_was_set(browser, connect, http):
     await (await http.put("/_sandbox/tokens", json={"kind": "crm-records", "expires_in": 0.000_001})).release()
 
     tokens = await browser("crm-records").granted()
@@ -171,7 +171,7 @@ async def test_tokens_live_as_long_as_the_sandbox_is_told(browser, connect, http
         await connect("crm-records", token=tokens["access_token"]).check()
 
 
-async def test_the_crm_by_query_tells_its_address(browser):
+async def test_the_token_response_of_the_crm_by_query_has_its_instance_url(browser):
     tokens = await browser("crm-query").granted()
 
     assert tokens["instance_url"] == "https://sandbox.my.salesforce.com"
@@ -179,7 +179,7 @@ async def test_the_crm_by_query_tells_its_address(browser):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if shipped_catalog().kind(kind).spec.oauth.revocation_url])
-async def test_a_revoked_token_opens_nothing(browser, connect, http, kind):
+async def test_a_revoked_token_is_refused(browser, connect, http, kind):
     client = browser(kind)
     token = (await client.granted())["access_token"]
 
@@ -194,7 +194,7 @@ async def test_a_revoked_token_opens_nothing(browser, connect, http, kind):
 
 
 @pytest.mark.parametrize("missing", ["client_id", "redirect_uri"])
-async def test_a_request_that_names_no_client_or_address_stays_here(http, missing):
+async def test_a_request_without_client_or_redirect_uri_is_not_redirected(http, missing):
     asked = {"client_id": "app", "redirect_uri": RETURN, missing: ""}
 
     async with http.get("/oauth/authorizations/new", params=asked, allow_redirects=False) as answer:
@@ -204,7 +204,7 @@ async def test_a_request_that_names_no_client_or_address_stays_here(http, missin
 
 
 @pytest.mark.parametrize(("kind", "status"), [("support-desk", 200), ("work-management", 400)])
-async def test_a_client_gets_a_token_for_itself_where_its_kind_grants_so(browser, connect, kind, status):
+async def test_a_client_gets_a_token_for_itself_if_the_kind_supports_it(browser, connect, kind, status):
     answered, tokens = await browser(kind).token(grant_type="client_credentials", scope="read")
 
     assert answered == status

@@ -1,4 +1,4 @@
-"""The small SOQL of the sandbox."""
+"""The SOQL that the sandbox supports."""
 
 import pytest
 
@@ -62,6 +62,6 @@ def test_groups_are_counted_and_summed():
         "SELECT Id FROM Thing SORTED",
     ],
 )
-def test_what_is_no_query_is_malformed(text):
+def test_an_invalid_query_is_malformed(text):
     with pytest.raises(MalformedQuery):
         soql.parse(text)

@@ -1,4 +1,4 @@
-"""A kind that the sandbox knows by its spec alone: credentials and pages as the spec says."""
+"""A kind that the sandbox simulates from its spec alone: credentials, paging, writes and errors."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -32,7 +32,7 @@ Playing = Callable[..., AbstractAsyncContextManager[UpstreamConnector]]
 async def playing(
     list_: dict[str, Any] | None = None, credentials: dict[str, str] | None = None, **spec: Any
 ) -> AsyncIterator[UpstreamConnector]:
-    """A connector of gadget-maker at a sandbox, with another list or other members of connector.yaml."""
+    """A connector of gadget-maker in a sandbox; `list_` and `spec` replace members of its list and connector.yaml."""
     entity = yaml.safe_load(GADGETS)
     entity["actions"]["list"] |= list_ or {}
     document = {**yaml.safe_load(GADGET_MAKER), "entities": {"gadgets": entity}, **spec}
@@ -73,7 +73,7 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("style", STYLES)
-async def test_pages_are_turned_as_the_spec_says(style):
+async def test_lists_have_the_paging_style_of_the_spec(style):
     async with playing({"records": "data.gadgets"}, paging={"next": STYLES[style]}) as connector:
         pages = [page.decoded() async for page in connector.pages("gadgets", "list", {"size": 25})]
 
@@ -90,7 +90,7 @@ async def test_pages_are_turned_as_the_spec_says(style):
         {"scheme": "basic", "username": "{token}", "password": "X"},
     ],
 )
-async def test_credentials_are_wanted_as_the_spec_says(method):
+async def test_credentials_are_required_as_the_spec_describes(method):
     fields = {"token": {"description": "a token", "required": True, "secret": True}}
     authentication = {"key": {"title": "Key", "credentials": fields, **method}}
 
@@ -105,7 +105,7 @@ OBJECT = {"type": "object", "description": "a file"}
 TEXT = {"type": "string"}
 
 
-async def test_writes_are_kept():
+async def test_writes_are_stored():
     async with playing() as connector:
         made = (await connector.execute("gadgets", "create", {"gadget": {"name": "Lamp"}})).decoded()
         known = (await connector.execute("gadgets", "get", {"gadget_id": made["id"]})).decoded()
@@ -174,13 +174,13 @@ PAGED = {"next": {"style": "page", "param": "after", "size": "size", "next": "n"
 
 @asynccontextmanager
 async def tracking(**spec: Any) -> AsyncIterator[UpstreamConnector]:
-    """A connector of a kind with issues below repositories, whose ids are numbers under another name."""
+    """A connector of a kind with issues below repositories, whose ids are numbers in a member other than `id`."""
     entities = {"gadgets": yaml.safe_load(GADGETS), "issues": ENTITY}
     async with playing(entities=entities, **{"paging": PAGED, **spec}) as connector:
         yield connector
 
 
-async def test_records_below_a_path_are_kept_there():
+async def test_records_created_below_a_parent_belong_to_it():
     async with tracking() as connector:
         made = (await connector.execute("issues", "create", {"repo": "a", "title": "Broken"})).decoded()
         mine, others = [
@@ -194,7 +194,7 @@ async def test_records_below_a_path_are_kept_there():
     assert example["number"] == 42
 
 
-async def test_a_verb_of_the_applications_own_changes_the_record_that_it_names():
+async def test_an_own_verb_of_the_application_changes_the_record_that_it_names():
     async with tracking() as connector:
         params = {"name": "a", "issue_number": 42, "snoozed_until": "2030-01-01"}
         await connector.execute("issues", "snooze", params)
@@ -203,7 +203,7 @@ async def test_a_verb_of_the_applications_own_changes_the_record_that_it_names()
     assert after["snoozed_until"] == "2030-01-01"
 
 
-async def test_what_is_deleted_is_not_found():
+async def test_a_deleted_record_is_not_found():
     async with tracking() as connector:
         gone = await connector.execute("issues", "delete", {"repo": "a", "number": 42})
         with pytest.raises(UpstreamNotFound):
@@ -212,14 +212,14 @@ async def test_what_is_deleted_is_not_found():
     assert gone.decoded() is None
 
 
-async def test_a_file_is_downloaded_from_the_address_that_its_record_names():
+async def test_a_file_is_downloaded_from_the_url_in_its_record():
     async with tracking() as connector, connector.download("issues", {"repo": "a", "ref": "main"}) as file:
         size = sum([len(chunk) async for chunk in file])
 
     assert size >= 100_000
 
 
-async def test_the_published_rate_limit_holds_and_shows_in_headers():
+async def test_the_published_rate_limit_is_enforced_and_reported_in_headers():
     allowances = [{"limit": "x-limit", "remaining": "x-remaining", "reset": "x-reset"}]
     async with tracking(rate_limit={"requests": 2, "seconds": 3600, "allowances": allowances}) as connector:
         await connector.execute("gadgets", "list")
@@ -245,7 +245,7 @@ async def test_a_query_that_the_spec_does_not_allow_is_refused():
         {"records": "0.hits"},
     ],
 )
-async def test_records_come_in_the_shape_of_the_spec(list_):
+async def test_responses_have_the_format_of_the_spec(list_):
     async with playing({**list_, "paging": None}) as connector:
         found = (await connector.execute("gadgets", "list")).decoded()
 
@@ -270,7 +270,7 @@ GRAPHQL = {
 }
 
 
-async def test_graphql_documents_are_told_apart():
+async def test_graphql_documents_choose_their_operation():
     common = {"request": "POST /graphql", "effect": "read", "description": "Graph."}
     actions = {name: {**common, **action, "graphql": DOCUMENTS[name]} for name, action in GRAPHQL.items()}
     entity = {**yaml.safe_load(GADGETS), "actions": actions}
@@ -294,7 +294,7 @@ async def test_graphql_documents_are_told_apart():
         ("multipart/form-data", {"filename": "a.txt", "content": "aGVsbG8="}),
     ],
 )
-async def test_bodies_of_every_type_are_understood(content_type, gadget):
+async def test_bodies_of_every_type_are_parsed(content_type, gadget):
     entity = yaml.safe_load(GADGETS)
     entity["actions"]["create"] |= {"content_type": content_type, "params": {"gadget": OBJECT}}
 
@@ -319,7 +319,7 @@ async def test_two_kinds_with_the_same_paths_share_a_sandbox():
 
 
 @pytest.mark.parametrize(("style", "encoding"), [("basic", "form"), ("body", "json")])
-async def test_tokens_are_given_out_as_the_spec_wants_them_asked_for(style, encoding):
+async def test_tokens_are_requested_as_the_spec_describes(style, encoding):
     oauth = {
         "authorization_url": "https://gadgets.example.com/authorize",
         "token_url": "https://gadgets.example.com/token",
@@ -350,7 +350,7 @@ async def test_tokens_are_given_out_as_the_spec_wants_them_asked_for(style, enco
         ({"message": ["error"]}, ["error"]),
     ],
 )
-async def test_a_refusal_has_the_shape_of_the_spec(failure, document):
+async def test_an_error_has_the_format_of_the_spec(failure, document):
     async with playing(failure=failure, credentials={"token": "bad"}) as connector:
         [request] = connector.dry_run("gadgets", "list")
         async with aiohttp.ClientSession() as http, http.get(request["url"], headers={"Authorization": "no"}) as answer:

@@ -1,4 +1,4 @@
-"""The support desk of the sandbox, driven by the engine."""
+"""The support desk of the sandbox, called by the gateway's engine."""
 
 import aiohttp
 import pytest
@@ -13,7 +13,7 @@ def desk(connect):
     return connect("support-desk")
 
 
-async def test_a_list_goes_on_to_its_second_page(desk):
+async def test_a_list_continues_on_its_second_page(desk):
     pages = desk.pages("tickets", "list", {"per_page": 2})
 
     first, second = [await anext(pages) for _ in range(2)]
@@ -24,13 +24,13 @@ async def test_a_list_goes_on_to_its_second_page(desk):
     assert URL(second.meta["previous_page"]).query["page"] == "1"
 
 
-async def test_two_sandboxes_of_one_seed_hold_the_same_records(catalog, desk):
+async def test_two_sandboxes_with_one_seed_have_the_same_records(catalog, desk):
     known = await desk.execute("tickets", "get", {"ticket_id": 7})
 
     assert SupportDesk(catalog.kind("support-desk"), seed=7).store.table("tickets").get(7).record == known.decoded()
 
 
-async def test_what_is_created_is_listed_and_can_be_changed(desk):
+async def test_a_created_record_is_listed_and_can_be_changed(desk):
     created = await desk.execute(
         "tickets", "create", {"ticket": {"subject": "New", "external_id": "x-1", "comment": {"body": "Hello"}}}
     )
@@ -47,7 +47,7 @@ async def test_what_is_created_is_listed_and_can_be_changed(desk):
     assert len(audits) == 2
 
 
-async def test_filters_and_order_are_those_asked_for(desk):
+async def test_lists_are_filtered_and_sorted_as_requested(desk):
     agents = (await desk.execute("users", "list", {"role": "agent", "per_page": 100})).decoded()
     latest = (await desk.execute("tickets", "list", {"sort_by": "updated_at", "sort_order": "desc"})).decoded()
 
@@ -95,7 +95,7 @@ async def test_changes_of_tickets_are_listed_until_the_stream_ends(desk):
     assert [len(page) for page in pages] == [200, 200, 100]
 
 
-async def test_a_job_shows_its_progress_on_the_way(slow_http):
+async def test_a_running_job_reports_its_progress(slow_http):
     ids = ",".join(str(number) for number in range(1, 101))
     headers = {"Authorization": "Bearer token"}
     async with slow_http.put(
@@ -122,14 +122,14 @@ async def test_a_job_shows_its_progress_on_the_way(slow_http):
         ("tickets", "create", {"ticket": {"subject": "x", "group_id": 1}}, UpstreamRejected, "RecordInvalid"),
     ],
 )
-async def test_refusals_carry_the_applications_own_code(desk, entity, action, params, error, code):
+async def test_errors_have_the_applications_own_code(desk, entity, action, params, error, code):
     with pytest.raises(error) as refused:
         await desk.execute(entity, action, params)
 
     assert refused.value.upstream.code == code
 
 
-async def test_basic_credentials_name_the_user_with_token(http):
+async def test_the_user_name_of_basic_credentials_ends_with_token(http):
     statuses = []
     for user in ("ann@example.com/token", "ann@example.com"):
         headers = {"Authorization": aiohttp.encode_basic_auth(user, "secret")}
@@ -140,7 +140,7 @@ async def test_basic_credentials_name_the_user_with_token(http):
 
 
 @pytest.mark.parametrize("ids", [",".join(["1"] * 101), ""])
-async def test_a_batch_that_cannot_be_is_refused(http, ids):
+async def test_an_invalid_batch_is_refused(http, ids):
     async with http.put(
         f"/api/v2/tickets/update_many.json?ids={ids}",
         json={"ticket": {"status": "open"}},
@@ -162,7 +162,7 @@ async def test_jobs_beyond_thirty_are_refused(slow_http):
     assert statuses == [200] * 30 + [429]
 
 
-async def test_a_bad_body_is_invalid_in_the_applications_words(http):
+async def test_an_invalid_body_is_refused_with_the_applications_code(http):
     body, headers = {"ticket": {"subject": "Hi", "status": "closed"}}, {"Authorization": "Bearer token"}
 
     async with http.post("/api/v2/tickets.json", json=body, headers=headers) as answer:
@@ -172,7 +172,7 @@ async def test_a_bad_body_is_invalid_in_the_applications_words(http):
     assert "closed" in said["description"]
 
 
-async def test_a_file_of_an_article_has_any_size_asked_for(desk):
+async def test_a_file_of_an_article_can_have_any_size(desk):
     answer = await desk.execute("article_attachments", "get", {"article_id": 360001, "attachment_id": 64})
 
     assert answer.decoded()["size"] == 64 << 20

@@ -1,4 +1,4 @@
-"""What a synchronizer reads of the sandbox: everything once, then what has changed."""
+"""The lists of the sandbox that a synchronizer reads: all records, then the changes."""
 
 import time
 
@@ -16,7 +16,7 @@ async def read(http, path, **params):
 
 
 @pytest.mark.parametrize(("table", "count"), [("tickets", 500), ("users", 240)])
-async def test_an_export_by_cursor_holds_everything_once(http, table, count):
+async def test_an_export_by_cursor_has_every_record_once(http, table, count):
     path = f"/api/v2/incremental/{table}/cursor.json"
     pages = [await read(http, path, start_time=0, per_page=97)]
     while not pages[-1]["end_of_stream"]:
@@ -27,7 +27,7 @@ async def test_an_export_by_cursor_holds_everything_once(http, table, count):
     assert len(ids) == len(set(ids)) == count
 
 
-async def test_the_last_cursor_of_an_export_finds_what_changes_later(http):
+async def test_the_last_cursor_of_an_export_returns_later_changes(http):
     path = "/api/v2/incremental/tickets/cursor.json"
     whole = await read(http, path, start_time=0)
     ticket = {"ticket": {"subject": "Changed"}}
@@ -48,7 +48,7 @@ async def test_the_last_cursor_of_an_export_finds_what_changes_later(http):
         ("/api/v2/help_center/incremental/articles.json", "articles", 80),
     ],
 )
-async def test_an_export_by_time_holds_everything(http, path, name, count):
+async def test_an_export_by_time_has_every_record(http, path, name, count):
     page = await read(http, path, start_time=0)
     ids = {record["id"] for record in page[name]}
     while not page["end_of_stream"]:
@@ -58,7 +58,7 @@ async def test_an_export_by_time_holds_everything(http, path, name, count):
     assert len(ids) == count
 
 
-async def test_ticket_events_hold_comments_when_asked(http):
+async def test_ticket_events_have_comments_on_request(http):
     page = await read(http, "/api/v2/incremental/ticket_events.json", start_time=0, include="comment_events")
 
     event = page["ticket_events"][0]
@@ -76,7 +76,7 @@ async def test_an_export_from_less_than_a_minute_ago_is_refused(http):
     assert (answer.status, said["error"]) == (400, "StartTimeTooRecent")
 
 
-async def test_the_audits_of_an_account_lead_to_older_ones_and_back_to_those_that_came_since(http):
+async def test_audits_of_an_account_continue_with_older_and_with_newer_ones(http):
     path = "/api/v2/ticket_audits.json"
     pages = [await read(http, path, limit=700)]
     while pages[-1]["before_cursor"]:
@@ -96,7 +96,7 @@ async def test_the_audits_of_an_account_lead_to_older_ones_and_back_to_those_tha
     assert [audit["ticket_id"] for audit in since["audits"]] == [3]
 
 
-async def test_a_list_of_the_desk_takes_cursors_too(http):
+async def test_a_list_of_the_desk_accepts_cursors_too(http):
     first = await read(http, "/api/v2/groups.json", **{"page[size]": 7})
     second = await read(http, "/api/v2/groups.json", **{"page[size]": 7, "page[after]": first["meta"]["after_cursor"]})
 
@@ -125,7 +125,7 @@ async def test_records_of_the_crm_are_found_by_their_last_change(connect):
     assert times[0] == bound
 
 
-async def test_deleted_records_show_in_query_all_only(http):
+async def test_deleted_records_are_only_in_query_all(http):
     query = {"q": "SELECT Id, IsDeleted, SystemModstamp FROM Lead WHERE SystemModstamp >= 2025-01-01T00:00:00Z"}
 
     living = await read(http, "/services/data/v59.0/query", **query)
@@ -135,7 +135,7 @@ async def test_deleted_records_show_in_query_all_only(http):
     assert living["totalSize"] < everything["totalSize"] == 320
 
 
-async def test_a_smaller_batch_is_turned_by_its_locator(http):
+async def test_a_smaller_batch_continues_by_its_locator(http):
     query = {"q": "SELECT Id FROM Lead"}
     headers = {**AUTH, "Sforce-Query-Options": "batchSize=200"}
     async with http.get("/services/data/v59.0/query", params=query, headers=headers) as answer:
@@ -157,7 +157,7 @@ async def test_pages_are_found_by_their_last_edit(connect):
     assert edits == sorted(edits, reverse=True)
 
 
-async def test_messages_after_a_time_are_those_after_it(connect):
+async def test_messages_are_filtered_by_time(connect):
     chat = connect("team-chat")
     messages = (await chat.execute("channel_messages", "list", {"channel": "C00000001"})).decoded()
     bound = messages[3]["ts"]
@@ -192,7 +192,7 @@ async def test_incidents_are_found_by_their_last_change(http):
     assert len(found["incidents"]) == len(everything["incidents"]) - 50 == 200
 
 
-async def test_what_an_incident_application_leaves_out_unasked_is_in_its_lists(http, connect):
+async def test_lists_include_incidents_and_users_that_the_application_omits_by_default(http, connect):
     incidents = connect("incident-management")
 
     modes = {each["mode"] for each in (await incidents.execute("incidents", "list", {"page_size": 250})).decoded()}
@@ -204,7 +204,7 @@ async def test_what_an_incident_application_leaves_out_unasked_is_in_its_lists(h
     assert len((await read(http, "/v2/users", page_size=100))["users"]) == 57
 
 
-async def test_a_record_may_be_changed_made_and_removed_as_by_the_applications_own_users(http, connect):
+async def test_a_record_can_be_changed_created_and_removed_as_by_users_of_the_application(http, connect):
     crm, address = connect("incident-management"), "/_sandbox/records/incident-management/incidents/new"
 
     async with http.put(address, json={"name": "Made"}) as made:
@@ -219,7 +219,7 @@ async def test_a_record_may_be_changed_made_and_removed_as_by_the_applications_o
         await crm.execute("incidents", "get", {"id": "new"})
 
 
-async def test_the_id_of_a_record_that_is_made_is_of_the_tables_type(http, connect):
+async def test_the_id_of_a_created_record_has_the_tables_type(http, connect):
     async with http.put("/_sandbox/records/support-desk/tickets/987654", json={"subject": "Made"}) as made:
         assert made.status == 200
 
@@ -228,7 +228,7 @@ async def test_the_id_of_a_record_that_is_made_is_of_the_tables_type(http, conne
     assert (ticket["id"], ticket["subject"]) == (987654, "Made")
 
 
-async def test_a_record_holds_the_list_that_is_read_in_it(connect):
+async def test_a_record_has_the_list_that_the_synchronizer_reads_in_it(connect):
     mailbox = connect("gmail")
     threads = (await mailbox.execute("threads", "list", {"maxResults": 1})).decoded()
 
@@ -238,7 +238,7 @@ async def test_a_record_holds_the_list_that_is_read_in_it(connect):
     assert {"id", "threadId", "labelIds"} <= thread["messages"][0].keys()
 
 
-async def test_a_query_that_names_an_object_of_the_records_selects_none_away(connect):
+async def test_a_query_member_with_the_name_of_an_object_filters_no_records(connect):
     found = await connect("jira").execute("issues", "api_search", {"jql": "key = A-1", "fields": "summary"})
 
     assert found.decoded()

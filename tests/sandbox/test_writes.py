@@ -1,4 +1,4 @@
-"""Writes stick: what one call changes, the next one sees."""
+"""Writes to the sandbox: later calls return the changes."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from gateway.errors import UpstreamNotFound, UpstreamRejected
 TEXT = [{"type": "text", "text": {"content": "Hello"}}]
 
 
-async def test_a_page_is_made_with_its_blocks_and_can_be_archived(connect):
+async def test_a_page_is_created_with_its_blocks_and_can_be_archived(connect):
     notes = connect("workspace-notes")
     parent = (await notes.execute("pages", "list", {"page_size": 1})).decoded()[0]["id"]
     page = (
@@ -83,7 +83,7 @@ async def test_a_message_is_posted_edited_answered_and_deleted(connect):
         await chat.execute("threads", "list", {"channel": channel, "ts": ts})
 
 
-async def test_a_channel_is_made_renamed_and_archived(connect):
+async def test_a_channel_is_created_renamed_and_archived(connect):
     chat = connect("team-chat")
     channel = (await chat.execute("channels", "create", {"name": "fresh"})).decoded()["id"]
     await chat.execute("channels", "update", {"channel": channel, "name": "renamed"})
@@ -97,12 +97,12 @@ async def test_a_channel_is_made_renamed_and_archived(connect):
         await chat.execute("messages", "create", {"channel": channel, "text": "Late"})
 
 
-async def test_the_name_of_a_channel_is_taken_once(connect):
+async def test_the_name_of_a_channel_is_unique(connect):
     with pytest.raises(UpstreamRejected, match="name_taken"):
         await connect("team-chat").execute("channels", "create", {"name": "general"})
 
 
-async def test_reading_methods_take_forms_and_no_json(http):
+async def test_methods_that_read_accept_forms_and_ignore_json(http):
     headers, told = {"Authorization": "Bearer token"}, []
     for body in ({"data": {"channel": "C00000001"}}, {"json": {"channel": "C00000001"}}):
         async with http.post("/api/conversations.info", headers=headers, **body) as answer:
@@ -111,7 +111,7 @@ async def test_reading_methods_take_forms_and_no_json(http):
     assert told == [True, False]
 
 
-async def test_a_task_is_made_moved_tagged_and_deleted(connect):
+async def test_a_task_is_created_moved_tagged_and_deleted(connect):
     work = connect("work-management")
     workspace, _ = (await work.execute("workspaces", "list", {})).decoded()
     project = (await work.execute("projects", "list", {"limit": 1})).decoded()[0]
@@ -133,7 +133,7 @@ async def test_a_task_is_made_moved_tagged_and_deleted(connect):
         await work.execute("tasks", "get", {"task_gid": task})
 
 
-async def test_lists_of_work_are_compact_unless_more_is_asked_for(connect):
+async def test_lists_of_work_are_compact_by_default(connect):
     work = connect("work-management")
     project = (await work.execute("projects", "list", {"limit": 1})).decoded()[0]["gid"]
 
@@ -144,7 +144,7 @@ async def test_lists_of_work_are_compact_unless_more_is_asked_for(connect):
     assert set(chosen.decoded()[0]) == {"gid", "due_on", "assignee"}
 
 
-async def test_tasks_of_nothing_in_particular_are_refused(http):
+async def test_a_list_of_tasks_without_a_filter_is_refused(http):
     async with http.get("/api/1.0/tasks", headers={"Authorization": "Bearer token"}) as answer:
         said = await answer.json()
 
@@ -152,7 +152,7 @@ async def test_tasks_of_nothing_in_particular_are_refused(http):
     assert "project" in said["errors"][0]["message"]
 
 
-async def test_relations_of_tasks_agree_both_ways(connect):
+async def test_relations_of_tasks_are_consistent_in_both_directions(connect):
     work = connect("work-management")
     project = (await work.execute("projects", "list", {"limit": 1})).decoded()[0]["gid"]
     tasks = (await work.execute("project_tasks", "list", {"project_gid": project})).decoded()
@@ -164,7 +164,7 @@ async def test_relations_of_tasks_agree_both_ways(connect):
     assert [task["gid"] for task in subtasks] == [tasks[6]["gid"]]
 
 
-async def test_a_report_runs_for_a_while_and_comes_to_its_end(slow_http):
+async def test_a_report_runs_and_ends(slow_http):
     reports, headers = "/services/data/v59.0/analytics/reports", {"Authorization": "Bearer token"}
     async with slow_http.get(reports, headers=headers) as answer:
         path = f"{(await answer.json())[0]['url']}/instances"
@@ -179,7 +179,7 @@ async def test_a_report_runs_for_a_while_and_comes_to_its_end(slow_http):
     assert list(dict.fromkeys(seen)) == ["New", "Running", "Success"]
 
 
-async def test_what_a_mutation_deletes_is_not_found(connect):
+async def test_a_record_deleted_by_a_mutation_is_not_found(connect):
     tracker = connect("linear")
 
     made = (await tracker.execute("issues", "create", {"teamId": "t", "title": "Login fails"})).decoded()
@@ -202,7 +202,7 @@ async def test_a_mutation_changes_the_record_that_its_global_id_names(connect):
         await shop.execute("products", "update", {"product": {**product, "id": "gid://shopify/Product/1"}})
 
 
-async def test_records_that_a_number_finds_have_ids_of_their_own(connect):
+async def test_records_found_by_a_number_have_different_ids(connect):
     issues = (await connect("gitlab").execute("issues", "list", {"project_id": "acme/shop"})).decoded()
 
     assert len({issue["id"] for issue in issues}) == len({issue["iid"] for issue in issues}) == len(issues)
