@@ -57,6 +57,10 @@ _NOTHING = frozenset({b"null", b"false", b"[]", b"{}", b'""'})
 DEFAULT_RETRY_AFTER = 30
 #: characters of an application's message that an error repeats
 _MESSAGE_CHARACTERS = 500
+#: headers in which applications name a request
+_REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-zendesk-request-id", "x-hubspot-correlation-id")
+#: characters of an application's own id of a request
+_MAX_ID = 200
 #: bytes of a failure that is parsed completely, and of a member of a larger one
 _MAX_PARSED_BODY, _MAX_PARSED_MEMBER = 1 << 20, 64 << 10
 
@@ -246,7 +250,7 @@ def failure(
         return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
     code, safe = _first_text(document, spec.code), _masked(document, secrets)
     safe_code, message = _first_text(safe, spec.code), _first_text(safe, spec.message)
-    request_id = _first_text(safe, spec.request_id) or secrets.masked(response.headers.get("x-request-id", ""))
+    request_id = _first_text(safe, spec.request_id) or secrets.masked(request_id_of(response.headers) or "")
     fault = UpstreamFault(
         status=response.status,
         code=safe_code,
@@ -257,6 +261,14 @@ def failure(
     cls = _class_by_code(spec, code) or _class_by_status(response.status)
     wait = refusals.wait_of(spec, document, code, response.status)
     return _error_of(spec, cls, fault, wait, response.headers)
+
+
+def request_id_of(headers: Mapping[str, str]) -> str | None:
+    """The application's own id of a request, cut to its limit."""
+    for name in _REQUEST_ID_HEADERS:
+        if name in headers:
+            return headers[name][:_MAX_ID]
+    return None
 
 
 def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:

@@ -140,6 +140,11 @@ def test_what_the_application_said_is_kept(body, said):
     assert (error.upstream.code, error.upstream.message, error.upstream.request_id) == said
 
 
+@pytest.mark.parametrize("header", ["request-id", "x-zendesk-request-id", "x-hubspot-correlation-id"])
+def test_an_error_has_the_request_id_of_the_request_log(header):
+    assert failure(SPEECH, UpstreamResponse(400, {header: "r-1"}, b"{}")).upstream.request_id == "r-1"
+
+
 def test_a_long_message_is_cut():
     error = failure(SPEECH, UpstreamResponse(400, {}, b'{"errors": ["' + b"x" * 10_000 + b'"]}'))
 
