@@ -28,7 +28,7 @@ from gateway.uploads.store import Upload, UploadStore
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile, with_file
-from gateway.upstream.upload_session import SessionUpload, open_session, whole
+from gateway.upstream.upload_session import SessionUpload, completed, open_session
 
 #: the audit name of a request whose upload does not exist
 _OPERATION = "upload"
@@ -161,7 +161,7 @@ class Uploads:
         call = resumed.session.call
 
         async def work() -> OperationResult:
-            return whole(await send())
+            return completed(await send())
 
         entry.what, is_end = str(call.operation), True
         describe(entry, resumed.connector, call)

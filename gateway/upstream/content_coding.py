@@ -77,7 +77,7 @@ def decoder_of(content_encoding: str) -> Identity | Inflation:
         case "deflate":
             return Inflation("deflate")
         case _:
-            raise UpstreamInvalidResponse("the application's answer has a content coding that was not asked for")
+            raise UpstreamInvalidResponse("the application's answer has a content coding that was not requested")
 
 
 def _steps(inflating: "zlib._Decompress", data: bytes) -> Iterator[bytes]:

@@ -142,7 +142,7 @@ class _Opening:
         if described.url is None:
             raise UpstreamNotFound(
                 f"{self.call.operation}: the application has no address for this file; "
-                "it may lie with another service, or have been removed"
+                "another service may store it, or it was removed"
             )
         url = self._checked(described.url)
         return _Target(url, is_trusted=not self.how.presigned and url.origin() in self.session.own_origins)
@@ -150,7 +150,7 @@ class _Opening:
     def _next_target(self, target: _Target, location: str | None) -> _Target:
         """The target of a redirect; after one redirect to another host no credentials are sent any more."""
         if not location:
-            raise UpstreamInvalidResponse("the file's address redirects to nowhere")
+            raise UpstreamInvalidResponse("the file's address redirects without a Location")
         url = self._checked(_joined(target.url, location))
         is_trusted = target.is_trusted and url.origin() in self.session.own_origins
         return _Target(url, is_trusted, target.headers if is_trusted else {})

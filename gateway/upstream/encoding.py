@@ -66,7 +66,7 @@ def header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, s
     for name, header in ((placement.name, placement.wire) for placement in operation.placements):
         text = lines.get(header, "")
         if not (text.isascii() and text.isprintable()):
-            message = f"{operation}: {name} is {text!r}; a header holds printable ASCII only"
+            message = f"{operation}: {name} is {text!r}; a header may contain only printable ASCII"
             raise InvalidParams(faults=[FieldError(f"/params/{name}", name, "pattern", message)])
     return lines
 

@@ -63,7 +63,9 @@ def base_address(
     try:
         address = URL((server or spec.server_for(environment)).format_map(environment), encoded=True)
     except KeyError as missing:
-        raise ConnectorNotReady(f"the connector has no {missing.args[0]} yet; it comes with the first token") from None
+        raise ConnectorNotReady(
+            f"the connector has no {missing.args[0]} yet; the first token response has it"
+        ) from None
     return str(relocated(address, override)).rstrip("/")
 
 

@@ -111,7 +111,7 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     try:
         raw, meta = _record_and_meta(response, path or (), operation.paging)
     except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as broken:
-        raise UpstreamInvalidResponse(f"{operation}: the application's answer is not the JSON it promises") from broken
+        raise UpstreamInvalidResponse(f"{operation}: the application's answer is not valid JSON") from broken
     begin = None if raw is None else _first_byte(raw)
     is_query = action.graphql is not None and action.effect is Effect.READ
     # GraphQL answers null for a missing record, and null for what would be below it.
@@ -126,7 +126,7 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     elif raw is None and operation.spec.omits_empty_lists and not _is_list(response.body):
         return OperationResult(_NO_RECORDS, meta)
     elif raw is None or begin != _ARRAY_BEGIN:
-        raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records")
+        raise UpstreamInvalidResponse(f"{operation}: the application's answer has no list of records")
     if action.unwrap:
         raw = _unwrapped(operation, raw)
     return OperationResult(raw, meta)

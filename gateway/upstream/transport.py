@@ -370,7 +370,7 @@ def _translated(error: Exception, host: str, *, was_sent: bool = True) -> Except
         case aiohttp.ClientConnectorError():
             return NotSent(_unreachable(error, host))
         case TimeoutError() if not was_sent or isinstance(error, aiohttp.ConnectionTimeoutError):
-            return NotSent(UpstreamTimeout(f"{host} cannot be reached: no connection in time"))
+            return NotSent(UpstreamTimeout(f"{host} cannot be reached: the connection timed out"))
         case TimeoutError():
             return UpstreamTimeout("the application did not answer in time")
         case aiohttp.ClientPayloadError():
@@ -396,8 +396,8 @@ def _cause(error: aiohttp.ClientConnectorError) -> str:
         case aiohttp.ClientConnectorCertificateError():
             return "its TLS certificate is not valid"
         case aiohttp.ClientSSLError():
-            return "it speaks no TLS that we take"
+            return "the TLS handshake failed"
         case _ if isinstance(error.os_error, ConnectionRefusedError):
             return "the connection is refused"
         case _:
-            return "the host cannot be reached"
+            return "the connection failed"

@@ -112,7 +112,9 @@ class SessionUpload:
             if isinstance(answer, OperationResult) or answer == end:
                 return answer
             if not start <= answer < end:
-                raise UpstreamInvalidResponse(f"the application has {answer} bytes of the file and was sent {end}")
+                raise UpstreamInvalidResponse(
+                    f"the application reports {answer} bytes of the file, but it must have {start} to {end}"
+                )
             number = 1 if answer > reached else number + 1
             reached = answer
             wait = retries.delay(Effect.READ, retries.Attempt(number, error, was_sent=True), _LONGEST_WAIT)
@@ -164,15 +166,15 @@ async def send_whole(session: UpstreamSession, call: PreparedCall, file: SourceF
     """Upload a file by a session that is not kept; if the response to its end is lost, its outcome is unknown."""
     upload = await open_session(session, call, file)
     try:
-        return whole(await upload.send(file, 0))
+        return completed(await upload.send(file, 0))
     except UpstreamError as error:
         raise (retries.answer_lost(Effect.WRITE, error) if file.is_read else error) from error
 
 
-def whole(answer: int | OperationResult) -> OperationResult:
+def completed(answer: int | OperationResult) -> OperationResult:
     """The result of a complete upload; raises UpstreamInvalidResponse if the application reports only stored bytes."""
     if isinstance(answer, int):
-        raise UpstreamInvalidResponse("the application has all bytes of the file and does not say what became of them")
+        raise UpstreamInvalidResponse("the application has received the complete file, but its response has no result")
     return answer
 
 

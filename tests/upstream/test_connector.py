@@ -193,7 +193,7 @@ async def test_a_write_that_finds_no_connection_in_time_was_certainly_not_sent()
                 await connector.run(prepare(connector.kind.operation("things", "act"), {}), run_context)
 
     assert not unsent.value.is_outcome_unknown
-    assert "no connection in time" in unsent.value.detail
+    assert "the connection timed out" in unsent.value.detail
     assert run_context.noted == ["marked", "not done"]
 
 

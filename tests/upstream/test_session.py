@@ -169,14 +169,14 @@ CERTIFICATE = ssl.SSLCertVerificationError("expired")
             UpstreamError,
             "the connection is refused",
         ),
-        (aiohttp.ClientConnectorError(KEY, OSError(113, "no route")), UpstreamError, "the host cannot be reached"),
+        (aiohttp.ClientConnectorError(KEY, OSError(113, "no route")), UpstreamError, "the connection failed"),
         (
             aiohttp.ClientConnectorCertificateError(KEY, CERTIFICATE),
             UpstreamError,
             "its TLS certificate is not valid",
         ),
-        (aiohttp.ClientConnectorSSLError(KEY, OSError(1, "tls")), UpstreamError, "it speaks no TLS that we take"),
-        (aiohttp.ConnectionTimeoutError(), UpstreamTimeout, "no connection in time"),
+        (aiohttp.ClientConnectorSSLError(KEY, OSError(1, "tls")), UpstreamError, "the TLS handshake failed"),
+        (aiohttp.ConnectionTimeoutError(), UpstreamTimeout, "the connection timed out"),
     ],
 )
 async def test_what_cannot_be_reached_is_told_with_host_and_cause(web, upstreams, failure, error, cause):

@@ -249,7 +249,7 @@ async def test_bytes_that_the_application_does_not_have_are_not_left_out(connect
     begun = await opened(connector, len(CONTENT))
     application.trouble = [308]
 
-    with pytest.raises(UpstreamInvalidResponse, match="has 0 bytes of the file and was sent"):
+    with pytest.raises(UpstreamInvalidResponse, match="reports 0 bytes of the file, but it must have"):
         await begun.send(file_of(CONTENT[UNIT:]), UNIT)
 
 

@@ -57,9 +57,8 @@ def judged_file(reply: FileResponse, size: int | None, chunks: AsyncIterator[byt
 def _compare(total: int | None, size: int | None) -> None:
     if total is None or size is None or total == size:
         return
-    if total < size:
-        raise UpstreamTruncated(f"the application sends {total} bytes of a file that has {size} by its record")
-    raise UpstreamInvalidResponse(f"the application sends {total} bytes for a file that has {size} by its record")
+    error = UpstreamTruncated if total < size else UpstreamInvalidResponse
+    raise error(f"the application sends {total} bytes, but the file's record says {size}")
 
 
 async def _cut_to_size(

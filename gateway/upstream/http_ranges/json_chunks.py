@@ -107,7 +107,7 @@ def _written(body: bytes, form: str) -> tuple[str, int]:
     try:
         text = decoder.decode(body)
     except UnicodeDecodeError as error:
-        message = f"the file is not text in UTF-8; ask for it with {_FORMAT}={BASE64}"
+        message = f"the file is not text in UTF-8; request it with {_FORMAT}={BASE64}"
         raise _invalid(_FORMAT, "encoding", message) from error
     held_back = len(decoder.getstate()[0])
     if held_back and held_back == len(body):

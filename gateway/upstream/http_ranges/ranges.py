@@ -126,7 +126,7 @@ def resolve_in_part(ranges: Sequence[ByteRange], content_range: ContentRange, pa
         if requested is not None and part.start <= requested.start <= part.end
     ]
     if not fitting:
-        raise UpstreamInvalidResponse("the application sent other bytes of the file than the request named")
+        raise UpstreamInvalidResponse("the application sent other bytes of the file than the requested ones")
     # One part for several ranges is the application's choice (§15.3.7.2), and its headers say which part it is.
     return fitting[0] if len(ranges) == 1 else part
 

@@ -82,7 +82,7 @@ def relayed_reply(
         case 416 if byte_ranges:
             _judge_refusal(byte_ranges, range_request, stated, size)
             return None
-    raise UpstreamInvalidResponse(f"the application answered a download with status {status}, which was not asked for")
+    raise UpstreamInvalidResponse(f"the application answered a download with the unexpected status {status}")
 
 
 def stored_reply(range_request: RangeRequest, size: int, file_headers: Mapping[str, str]) -> StoredResponse:
@@ -141,9 +141,9 @@ def _reply_from_part(
         return FileResponse(206, ranged_headers | length, stated, length=stated.length)
     content_range = stated.content_range
     if content_range is None or content_range.bytes is None or stated.is_in_parts:
-        raise UpstreamInvalidResponse("the application sent a part of the file without saying which")
+        raise UpstreamInvalidResponse("the application sent a part of the file without a valid Content-Range")
     if stated.length not in (None, content_range.bytes.length):
-        raise UpstreamInvalidResponse("the application sent a part of another length than it says")
+        raise UpstreamInvalidResponse("the length of the part that the application sent differs from its Content-Range")
     relayed = ranges.resolve_in_part(byte_ranges, content_range, content_range.bytes)
     skip = relayed.start - content_range.bytes.start
     part_headers = ranges.part_headers(relayed, content_range.total)
@@ -158,7 +158,7 @@ def _judge_refusal(
         return
     total = stated.content_range.total if stated.content_range is not None else size
     if total is None:
-        raise RangeNotSatisfiable("the application has none of the bytes asked for")
+        raise RangeNotSatisfiable("the application has none of the requested bytes")
     ranges.resolve(byte_ranges, total)
 
 
@@ -177,7 +177,7 @@ def _refuse_part_as_complete(stated: StatedBody, complete: int | None) -> None:
         or content_range.total != content_range.bytes.length
         or complete not in (None, content_range.total)
     ):
-        raise UpstreamInvalidResponse("the application sent a part of the file as if it were the whole")
+        raise UpstreamInvalidResponse("the application sent only a part of the file, with the status of a complete one")
 
 
 def _takes_ranges(headers: Mapping[str, str]) -> bool:

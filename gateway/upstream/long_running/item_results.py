@@ -72,7 +72,7 @@ def item_lines(how: ItemResults, items: Sequence[Any], answers: Iterable[Any], r
         reported |= dict.fromkeys(found, entry)
         if entry.error and entry.is_object and not found and not entry.names_item:
             # It is not known which item it is about, so an item without an entry does not count as done.
-            reason = reason or f"the application names no item for its error: {entry.error}"
+            reason = reason or f"the application's error does not name an item: {entry.error}"
     return [_line(how, item, reported.get(index), reason) for index, item in enumerate(items)]
 
 

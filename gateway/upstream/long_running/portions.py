@@ -205,14 +205,14 @@ class Portions:
 
 
 def portions_of(operation: Operation, params: Params) -> list[Portion]:
-    """The portions that the input is split into; raises InvalidParams if the split param holds no item."""
+    """The portions that the input is split into; raises InvalidParams if the split param has no items."""
     how = operation.action.long_running
     if how is None or how.split is None:
         return [Portion(params)]
     split, value = how.split, params.get(how.split.param)
     items = texts_of(value) if isinstance(value, str) else list(value or ())
     if not items:
-        message = f"{operation}: {split.param} holds no item; send at least one"
+        message = f"{operation}: {split.param} has no items; send at least one"
         raise InvalidParams(faults=[FieldError(f"/params/{split.param}", split.param, "minItems", message)])
     trace = how.results.items.trace if how.results.items else None
     return [

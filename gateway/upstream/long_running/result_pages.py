@@ -50,7 +50,7 @@ async def listed(operation: Operation, answer: OperationResult) -> AsyncIterator
     try:
         yield msgspec.json.decode(records or b"", type=list[msgspec.Raw]), None
     except msgspec.MsgspecError as error:
-        raise UpstreamInvalidResponse(f"{operation}: the application's answer holds no list of records") from error
+        raise UpstreamInvalidResponse(f"{operation}: the application's answer has no list of records") from error
 
 
 async def _page(run: OperationRun, request: ResultRequest, params: Params) -> tuple[Sequence[Any], Params | None]:

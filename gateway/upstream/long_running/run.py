@@ -174,7 +174,9 @@ class LongRun:
             return
         run_id = value_at(answer.decoded(), how.start.id)
         if not run_id:
-            raise UpstreamInvalidResponse(f"{operation}: the application started it without naming its id")
+            raise UpstreamInvalidResponse(
+                f"{operation}: the application started the operation, but its response has no id"
+            )
         upstream_segment(operation, run_id)
         if how.upload is not None:
             await self._run.ask(operation.follow_up(how.upload), {**params, RUN_ID: str(run_id)})
@@ -241,7 +243,7 @@ class LongRun:
         if reason is not None and self._how.results.items is None:
             await self._give_up(number)
             words = (await self._run.session.secrets()).masked(reason)
-            error = UpstreamError(f"{operation}: the application could not run it: {words}")
+            error = UpstreamError(f"{operation}: the operation failed in the application: {words}")
             error.retryable = False
             raise error
         await self._finish(number, answer, reason)

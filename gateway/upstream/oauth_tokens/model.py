@@ -87,7 +87,7 @@ def app_in(credentials: Mapping[str, str]) -> App:
     """The app that the credentials name in `client_id`; raises InvalidCredentials if they name none."""
     client_id = credentials.get("client_id")
     if not client_id:
-        message = "client_id is missing: renewing an access token takes the OAuth app that it was given to"
+        message = "client_id is missing: only the OAuth app that an access token was issued to can renew it"
         fault = FieldError("/credentials/client_id", "client_id", "required", message)
         raise InvalidCredentials(message, faults=[fault])
     return App(client_id, SecretStr(credentials.get("client_secret", "")), is_own=True)

@@ -213,7 +213,7 @@ async def test_a_report_that_the_application_gives_up_is_an_error(upstream, conn
     upstream.answers({"id": "0LGxx"})
     upstream.answers({"attributes": {"status": "Error"}})
 
-    with pytest.raises(UpstreamError, match="could not run it: Error"):
+    with pytest.raises(UpstreamError, match="the operation failed in the application: Error"):
         await connect("crm-query", CREDENTIALS, instance_url=INSTANCE).execute("reports", "get", {"id": ID})
 
 

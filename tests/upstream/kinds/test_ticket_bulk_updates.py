@@ -334,7 +334,7 @@ async def test_a_batch_that_can_be_followed_no_more_ends_the_run_when_the_others
 async def test_a_batch_without_a_job_to_follow_ends_the_run(upstream, desk, body):
     upstream.refuses(1, body, 200)
 
-    with pytest.raises(UpstreamInvalidResponse, match="without naming"):
+    with pytest.raises(UpstreamInvalidResponse, match="its response has no id"):
         await desk.execute("ticket_bulk_updates", "create", {"ids": "1", "ticket": CHANGE})
 
 
@@ -383,7 +383,7 @@ def test_ids_are_taken_in_order_and_once(text, ids):
 
 @pytest.mark.parametrize("text", ["", " , "])
 def test_a_text_without_an_id_is_refused(text):
-    with pytest.raises(InvalidParams, match="holds no item"):
+    with pytest.raises(InvalidParams, match="has no items"):
         portions_of(OPERATION, {"ids": text, "ticket": CHANGE})
 
 

@@ -16,7 +16,7 @@ TRACED = ItemResults.model_validate(
         "error": ["message"],
     }
 )
-UNNAMED = "the application names no item for its error: Locked"
+UNNAMED = "the application's error does not name an item: Locked"
 
 
 def refused(item_id: Any, error: str) -> dict[str, Any]:

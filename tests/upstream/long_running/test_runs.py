@@ -161,7 +161,7 @@ async def test_an_operation_that_the_application_gives_up_ends_with_its_message(
     async with factory() as (application, connector):
         application.fails = True
         row = Row(Killer())
-        with pytest.raises(UpstreamError, match="could not run it: Not today") as failed:
+        with pytest.raises(UpstreamError, match="the operation failed in the application: Not today") as failed:
             await connector.run(prepare(connector.kind.operation("things", action), PARAMS[action]), row)
 
     assert not failed.value.retryable
