@@ -26,12 +26,13 @@ class NoticeSignature(Model):
 
 
 class NoticeTimestamp(Model):
-    """When a notice was signed; older ones are refused."""
+    """The time at which a notice was signed; older notices are refused."""
 
-    #: where it lies: a JsonPath of the body, or `$header.name`
+    #: the place of the time: a JsonPath of the body, or `$header.name`
     path: MetaPath
-    #: the separator of the items of a header that holds more, and the prefix of the item with the time
+    #: the separator of the header's items, if it has several
     separator: str | None = None
+    #: the prefix of the item with the time
     prefix: str = ""
     format: Literal["unix", "unix_ms", "iso8601"] = "unix"
     #: seconds that it may differ from the gateway's time
@@ -41,8 +42,8 @@ class NoticeTimestamp(Model):
 class NoticeHandshake(Model):
     """How the application verifies that the URL belongs to the caller."""
 
-    #: `challenge`: a signed request whose `path` is answered as `challenge`. `secret`: an unsigned request brings the
-    #: secret that later ones are signed with, in `path`; a secret of a header is sent back in it
+    #: `challenge`: a signed request; the response has the value at `path` as `challenge`. `secret`: an unsigned request
+    #: has the secret that signs later ones at `path`; a secret in a header is sent back in that header
     style: Literal["challenge", "secret"]
     #: a JsonPath of the body, or `$header.name`
     path: MetaPath
@@ -53,9 +54,9 @@ class NoticeRule(Model):
 
     #: types of changes, `*` for any text; `""` is a change without a type
     types: tuple[str, ...]
-    #: the entities whose next synchronization it brings forward
+    #: the entities whose next synchronization is brought forward
     entities: tuple[Identifier, ...]
-    #: where a change holds the id of its record: `get` reads that record, and its entity is not synchronized
+    #: the path of the record's id in a change: `get` reads that record, and the entity is not synchronized
     record_id: JsonPath = ()
 
 
@@ -64,7 +65,7 @@ class NoticeSpec(Model):
 
     signature: NoticeSignature
     timestamp: NoticeTimestamp | None = None
-    #: the signed id of a delivery: a JsonPath of the body, or `$header.name`; the digest of what is signed by default
+    #: the signed id of a delivery: a JsonPath of the body, or `$header.name`; by default the digest of the signed text
     delivery_id: MetaPath = ()
     handshake: NoticeHandshake | None = None
     #: the list of changes in the body; `$` is the body, which may be one change

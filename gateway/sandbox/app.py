@@ -1,4 +1,4 @@
-"""The sandbox as one aiohttp application: every kind on one port, told apart by path."""
+"""The sandbox as one aiohttp application: all kinds on one port, at different paths."""
 
 import asyncio
 import re

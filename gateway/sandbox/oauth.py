@@ -73,7 +73,7 @@ class AuthorizationServer:
         if not params.get("client_id") or not _is_address(params.get("redirect_uri", "")):
             return Reply(_page("Bad request", "<p>client_id and redirect_uri are needed.</p>"), 400, {}, "text/html")
         if call.body.get("decision") != "allow":
-            return self._redirect(params, {"error": "access_denied", "error_description": "the user said no"})
+            return self._redirect(params, {"error": "access_denied", "error_description": "the user denied access"})
         challenge = params.get("code_challenge", "")
         if challenge and params.get("code_challenge_method") != "S256":
             return self._redirect(params, {"error": "invalid_request", "error_description": "only S256 is understood"})

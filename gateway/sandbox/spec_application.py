@@ -213,7 +213,7 @@ class SpecApplication(Application):
         return {name: value for name, value in members.items() if name not in constant}
 
     def one(self, operation: Operation, row: Row, call: Call) -> Reply:
-        """The answer that holds one record; for a mutation with `fields` of its own what it returns."""
+        """The response with one record; a mutation with its own `fields` returns these."""
         if operation.action.graphql is None or not operation.action.fields:
             return super().one(operation, row, call)
         record = self.shown(operation, row, call)

@@ -205,7 +205,7 @@ def _description(operation: SourceOperation) -> str:
 
 
 def _name(mapped: list[Mapped], facts: PathFacts, findings: list[Finding]) -> int:
-    """Set unique names of entities and actions: the shortest path keeps the short name. Returns the longer names."""
+    """Set unique names of entities and actions: the shortest path keeps the short name. Returns how many are longer."""
     by_path: dict[str, list[Mapped]] = defaultdict(list)
     for each in mapped:
         each.action = _action(each, facts)

@@ -111,7 +111,7 @@ async def test_a_user_who_says_no_makes_no_connector(api, apps, browser):
 
     flow = (await api.get(f"{OAUTH}/flows/{started['flow_id']}")).json()
     assert status == 303
-    assert _query(location) == {"tab": "1", "error": "access_denied", "error_description": "the user said no"}
+    assert _query(location) == {"tab": "1", "error": "access_denied", "error_description": "the user denied access"}
     assert (flow["status"], flow["error"]) == ("failed", "access_denied")
     assert "connector_id" not in flow
 

@@ -230,7 +230,7 @@ MISTAKES = [
         "for lists and objects in the query",
     ),
     (SHIPMENTS, "{type: string, maxLength: 40,", "{type: string, style: forms,", 28, "`style` must be one of form"),
-    (SHIPMENTS, "    shop_id: {", "    shop_id: {as: address.shop, ", 37, "lies within address, which address is"),
+    (SHIPMENTS, "    shop_id: {", "    shop_id: {as: address.shop, ", 37, "is a member of address, which address sets"),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {in: text, ", 37, "is in no text"),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {text: '{nothing}', ", 37, "nothing is not among the params"),
     (

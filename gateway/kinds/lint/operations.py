@@ -122,7 +122,7 @@ def _body(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         parts = placement.wire.split(".")
         for above in (".".join(parts[:end]) for end in range(1, len(parts))):
             if above in outer and not isinstance(action.constant_body.get(above), dict):
-                yield ("params", placement.name, "as"), f"lies within {above}, which {outer[above]} is already"
+                yield ("params", placement.name, "as"), f"is a member of {above}, which {outer[above]} sets already"
 
 
 def _files(operation: Operation, in_body: Sequence[Placement]) -> Iterator[PlacedError]:
