@@ -33,6 +33,7 @@ from gateway.kinds.members import JsonPath, MetaPath
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
 from gateway.upstream import refusals
 from gateway.upstream.redaction import Secrets
+from gateway.upstream.sent_requests import request_id_of
 
 #: a link of a Link header with its attributes, and one attribute (RFC 8288 §3)
 _LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
@@ -57,10 +58,6 @@ _NOTHING = frozenset({b"null", b"false", b"[]", b"{}", b'""'})
 DEFAULT_RETRY_AFTER = 30
 #: characters of an application's message that an error repeats
 _MESSAGE_CHARACTERS = 500
-#: headers in which applications name a request
-_REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-zendesk-request-id", "x-hubspot-correlation-id")
-#: characters of an application's own id of a request
-_MAX_ID = 200
 #: bytes of a failure that is parsed completely, and of a member of a larger one
 _MAX_PARSED_BODY, _MAX_PARSED_MEMBER = 1 << 20, 64 << 10
 
@@ -261,14 +258,6 @@ def failure(
     cls = _class_by_code(spec, code) or _class_by_status(response.status)
     wait = refusals.wait_of(spec, document, code, response.status)
     return _error_of(spec, cls, fault, wait, response.headers)
-
-
-def request_id_of(headers: Mapping[str, str]) -> str | None:
-    """The application's own id of a request, cut to its limit."""
-    for name in _REQUEST_ID_HEADERS:
-        if name in headers:
-            return headers[name][:_MAX_ID]
-    return None
 
 
 def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:

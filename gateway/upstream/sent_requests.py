@@ -10,12 +10,15 @@ from gateway.aio.clock import CLOCK
 from gateway.telemetry import tracing
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest
-from gateway.upstream.responses import request_id_of
 
 #: characters of a path
 _MAX_PATH = 500
+#: characters of an application's own id of a request
+_MAX_ID = 200
 #: the error code of a request whose caller was canceled or whose process stopped
 INTERRUPTED = "interrupted"
+#: headers in which applications name a request
+_REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-zendesk-request-id", "x-hubspot-correlation-id")
 
 
 class SentRequest(msgspec.Struct, omit_defaults=True):
@@ -82,3 +85,11 @@ def note(
         context.get("job_id"),
     )
     observe(sent)
+
+
+def request_id_of(headers: Mapping[str, str]) -> str | None:
+    """The application's own id of a request, cut to its limit."""
+    for name in _REQUEST_ID_HEADERS:
+        if name in headers:
+            return headers[name][:_MAX_ID]
+    return None

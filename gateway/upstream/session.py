@@ -34,8 +34,9 @@ from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.redaction import Secrets
 from gateway.upstream.requests import UpstreamRequest, base_address, with_query_credentials
-from gateway.upstream.responses import OperationResult, UpstreamResponse, request_id_of
+from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.run_context import RunContext
+from gateway.upstream.sent_requests import request_id_of
 from gateway.upstream.transport import LONGEST_STREAM, NotSent, Transport, UpstreamStream
 from gateway.upstream.upload import SourceFile, streamed
 

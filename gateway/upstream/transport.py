@@ -56,6 +56,10 @@ class NotSent(Exception):
     def __init__(self, error: GatewayError) -> None:
         self.error = error
 
+    @property
+    def code(self) -> str:
+        return self.error.code
+
 
 class _Sending:
     """Whether the first byte of a request was sent."""
@@ -225,10 +229,7 @@ class Transport:
                     self.under_way -= 1
                 permit.headers = response.headers
             outcome = str(response.status)
-        except NotSent as unsent:
-            outcome = unsent.error.code
-            raise
-        except UpstreamError as lost:
+        except (NotSent, UpstreamError) as lost:
             outcome = lost.code
             raise
         finally:
@@ -298,10 +299,7 @@ class Transport:
             except TimeoutError as error:
                 code = UpstreamTimeout.code
                 raise _translated(error, request.url.host or "") from error
-            except NotSent as unsent:
-                code = unsent.error.code
-                raise
-            except UpstreamError as lost:
+            except (NotSent, UpstreamError) as lost:
                 code = lost.code
                 raise
             finally:
