@@ -127,18 +127,20 @@ def errors_as_exit_codes() -> Iterator[None]:
 def complain(line: str) -> None:
     """Print an error line on stderr; red on a terminal."""
     if sys.stderr.isatty():
-        _print_styled(line, "bold red", prefix="Error: ")
+        _print(("Error: ", "bold red"), line)
     else:
         print(f"Error: {line}", file=sys.stderr)
 
 
 def note(line: str) -> None:
     """Print a remark on stderr, so that stdout holds results only."""
-    _print_styled(printable(line), "dim")
+    _print((printable(line), "dim"))
 
 
-def _print_styled(line: str, style: str, prefix: str = "") -> None:
-    from rich.console import Console  # a third of the start of a command, and most end without
+def _print(*parts: str | tuple[str, str]) -> None:
+    """Print texts, each alone or with its style, on stderr."""
+    # The import takes a third of the start of a command, and few commands print with styles.
+    from rich.console import Console
     from rich.text import Text
 
-    Console(stderr=True, soft_wrap=True).print(Text.assemble((prefix, style), line) if prefix else Text(line, style))
+    Console(stderr=True, soft_wrap=True).print(Text.assemble(*parts))

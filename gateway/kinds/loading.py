@@ -78,7 +78,7 @@ def _shipped_kind(folder: Path) -> Kind:
 
 
 class _EntityFiles(Mapping[str, Entity]):
-    """The entities of a shipped kind by id. Each file is read at first use: a start would read hundreds of files."""
+    """The entities of a shipped kind by id. Each file is read at first use, so that a start does not read hundreds."""
 
     def __init__(self, folder: Path) -> None:
         self._files = {path.stem: path for path in entity_files(folder)}

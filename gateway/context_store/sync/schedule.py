@@ -53,8 +53,8 @@ CLAIM = f"""
 """
 RELEASE = "UPDATE context_entities SET held_by = NULL WHERE id = $1 AND held_by = $2"
 RUN_SOON = "UPDATE context_entities SET next_sync_at = now() WHERE id = $1"
-# Connectors made before their kind could be searched, or by a process that died right after.
 ACTIVE_KINDS = "SELECT DISTINCT kind FROM connectors WHERE deleted_at IS NULL AND status = 'active'"
+# Connectors made before their kind could be searched, or by a process that died right after.
 UNREGISTERED = """
     SELECT c.id, c.organization_id, c.kind FROM connectors AS c
     LEFT JOIN (SELECT connector_id, count(*) AS entities FROM context_entities GROUP BY connector_id) AS registered

@@ -136,8 +136,9 @@ class Synchronization:
         if not self.is_automatic:
             return 0
         async with self.database.system() as connection:
-            served = self.catalog.kinds.keys() & await schedule.active_kinds(connection)
-            expected = {name: len(sources.synchronized(self.catalog.kind(name))) for name in served}
+            # The spec files of other kinds are not read.
+            active = self.catalog.kinds.keys() & await schedule.active_kinds(connection)
+            expected = {name: len(sources.synchronized(self.catalog.kinds[name])) for name in active}
             lacking = await schedule.unregistered(connection, expected, _MAX) if expected else []
         for connector_id, organization_id, kind_name in lacking:
             kind = self.catalog.kind(kind_name)
