@@ -38,9 +38,15 @@ async def shared(catalog: Catalog) -> AsyncIterator[URL]:
 @pytest.fixture
 async def origin(shared: URL) -> URL:
     """The URL of a sandbox in its initial state."""
-    async with aiohttp.ClientSession() as http, http.delete(shared / "_sandbox" / "state") as answer:
-        assert answer.status == 204
+    async with aiohttp.ClientSession(base_url=shared) as http:
+        await reset(http)
     return shared
+
+
+async def reset(http: aiohttp.ClientSession) -> None:
+    """Return the sandbox to its initial state."""
+    async with http.delete("/_sandbox/state") as answer:
+        assert answer.status == 204
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from yarl import URL
 from gateway.contract.kinds import Effect
 from gateway.errors import ReauthorizationRequired, UpstreamNotFound, UpstreamRateLimited
 from tests.harness.catalog import shipped_catalog
+from tests.sandbox.conftest import reset
 
 CATALOG = shipped_catalog()
 KINDS = sorted(CATALOG.kinds)
@@ -50,8 +51,7 @@ async def test_the_example_of_every_operation_is_answered(subtests, http, connec
 
             assert answer.result
         if operation.action.effect is not Effect.READ:
-            async with http.delete("/_sandbox/state") as reset:
-                assert reset.status == 204
+            await reset(http)
 
 
 @pytest.mark.parametrize(("kind", "entity", "action", "params", "size"), TWO_PAGES)

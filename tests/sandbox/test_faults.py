@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.sandbox.faults import Fault, Faults
+from tests.sandbox.conftest import reset
 
 AUTH = {"Authorization": "Bearer token"}
 TICKETS = "/api/v2/tickets.json"
@@ -171,7 +172,7 @@ async def test_a_reset_of_the_state_discards_changes_and_faults(http, fault):
     async with http.post(TICKETS, json={"ticket": {"subject": "Hi"}}, headers=AUTH) as answer:
         created = (await answer.json())["ticket"]["id"]
 
-    await (await http.delete("/_sandbox/state")).release()
+    await reset(http)
 
     async with http.get(f"/api/v2/tickets/{created}.json", headers=AUTH) as answer:
         known = answer.status

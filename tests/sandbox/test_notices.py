@@ -13,6 +13,7 @@ from aiohttp.test_utils import TestServer
 from gateway.inbound_webhooks.notice import Notice, changes_of
 from gateway.inbound_webhooks.verification import delivery_digest
 from tests.harness.waiting import PATIENCE
+from tests.sandbox.conftest import reset
 
 #: a secret in the format that applications show: `whsec_` and a key in Base64
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -129,8 +130,7 @@ async def test_notices_are_lost_and_sent_twice_on_request(http, hook):
 async def test_without_a_hook_and_after_a_reset_nothing_is_sent(http, hook):
     await put_record(http, "support-desk", "tickets")
     await registered(http, hook, "support-desk")
-    async with http.delete("/_sandbox/state"):
-        pass
+    await reset(http)
     await put_record(http, "support-desk", "tickets")
     await registered(http, hook, "support-desk")
     await put_record(http, "support-desk", "users")
