@@ -91,7 +91,7 @@ class _Up:
         self._keys = None if self._options.has_external_keys else ensure_keys(self._data_dir, data_exists=has_data)
 
     def _claim_ready_file(self) -> None:
-        """Remove the ready file of an earlier run now, and that of this run at its end."""
+        """Remove the ready file of an earlier run, and register the removal of this run's file."""
         if self._options.ready_file is None:
             return
         if not self._options.ready_file.parent.is_dir():

@@ -88,7 +88,7 @@ class _Exchange:
         self._streams = _EVENTS in request.headers.get("Accept", "")
 
     async def answered(self) -> web.StreamResponse:
-        """The response; a stream is sent to its end. Raises ConnectionError if the client closed the connection."""
+        """The response; a stream was sent completely. Raises ConnectionError if the client disconnects."""
         try:
             await self._follow()
             document, error = self._outcome()

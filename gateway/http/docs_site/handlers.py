@@ -33,7 +33,7 @@ async def docs(request: web.Request) -> web.Response:
 
 
 async def show_document(request: web.Request) -> web.Response:
-    """GET /docs/{page}: a document; a path with a slash at its end redirects to the path without it."""
+    """GET /docs/{page}: a document; a path with a trailing slash redirects to the path without one."""
     path = request.match_info["page"]
     if path.endswith("/") or not path:
         return web.Response(status=308, headers={"Location": f"/docs/{path.strip('/')}".rstrip("/")})

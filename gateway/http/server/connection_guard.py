@@ -111,7 +111,7 @@ class _GuardedProtocol(RequestHandler):
         super().connection_lost(exc)
 
     def close(self) -> None:
-        """Close once no request is in progress and none can be on its way.
+        """Close the connection once no request is in progress or in transit.
 
         The sender cannot know that the server stops. So a connection that is new or was used just now is kept for one
         more request, whose response tells the sender to close it (RFC 9112 §9.5, §9.6).

@@ -126,7 +126,7 @@ class CrmRecords(Application):
         return special
 
     def files(self) -> list[Route]:
-        """The files of exports need no credentials: whoever has the URL may read them."""
+        """The files of exports; their URLs need no credentials."""
         return [Route("GET", _EXPORTED, lambda call: FileReply(files.number_for(5000), "export.csv"), is_open=True)]
 
     # Long operations

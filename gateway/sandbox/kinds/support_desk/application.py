@@ -183,7 +183,7 @@ class SupportDesk(Application):
         }
 
     def files(self) -> list[Route]:
-        """The files need no credentials: whoever has the URL may read them."""
+        """The files of attachments; their URLs need no credentials."""
         return [
             Route("GET", "/attachments/token/{number}/", attachments.content, is_open=True),
             Route("GET", "/hc/article_attachments/{number}", attachments.content, is_open=True),
