@@ -67,7 +67,7 @@ _END = f"""
 """
 # An inline call without a write in flight leaves no trace: deleting its row deletes its idempotency key too.
 _DELETE_LOST_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING id"
-# `sending_since` stays: if the outcome is never learned, the job says so. The previous worker may resume its lease.
+# `in_flight_since` stays: if the response is never found, the job reports it. The previous worker may resume its lease.
 _REQUEUE_LOST = f"""
     UPDATE jobs
     SET status = 'queued', worker_losses = worker_losses + 1, lease_until = NULL,

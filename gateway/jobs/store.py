@@ -38,8 +38,6 @@ from gateway.jobs.model import (
 from gateway.jobs.sealing import NO_SEALING, JobSealing, part_field
 from gateway.jobs.tasks import TASKS, sql_names
 
-# A connection that is bound already needs no round trip.
-
 # Sent again, because the answer to its commit was lost, it finds what it inserted.
 _INSERT = f"""
     INSERT INTO jobs ({INSERTED_COLUMNS}) SELECT * FROM {NEW_JOBS}
