@@ -10,6 +10,7 @@ from yarl import URL
 from gateway.errors import InvalidParams
 
 RESULTS = "gateway://results/"
+_MAX_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class ResultAddress:
             raise InvalidParams(f"{uri!r} is not a URI; write {RESULTS}ID") from error
         if (url.scheme, url.host) != ("gateway", "results"):
             raise InvalidParams(f"{uri!r} is not the address of a result; write {RESULTS}ID")
-        return cls(url.path.strip("/"), _number(url.query, "offset") or 0, _number(url.query, "limit"))
+        return cls(url.path.strip("/"), _number(url.query, "offset", 0) or 0, _number(url.query, "limit", 1))
 
 
 def resource_uri(result_id: str, offset: int | None = None, limit: int | None = None) -> str:
@@ -43,9 +44,12 @@ def read_hint(label: str, result_id: str, **arguments: Any) -> str:
     return f"{label}: read {msgspec.json.encode({'operation': resource_uri(result_id), **arguments}).decode()}"
 
 
-def _number(query: Mapping[str, str], name: str) -> int | None:
+def _number(query: Mapping[str, str], name: str, minimum: int) -> int | None:
     if name not in query:
         return None
-    if not (query[name].isascii() and query[name].isdigit()):
-        raise InvalidParams(f"{name} is {query[name]!r}; it must be an integer of at least 0")
-    return int(query[name])
+    text = query[name]
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS and int(text) >= minimum):
+        raise InvalidParams(
+            f"{name} is {text!r}; it must be an integer of at least {minimum}, with up to {_MAX_DIGITS} digits"
+        )
+    return int(text)

@@ -15,7 +15,8 @@ _RESULT = {"type": "string", "description": "gateway://results/…"}
 _PARAMS = {"type": "object"}
 _STEPS = '{id, operation, params}; {"$from": "id.path"} takes an earlier result'
 _FIELDS = {"type": "array", "items": _TEXT, "description": "keep only these"}
-_COUNT = {"type": "integer", "minimum": 0}
+_OFFSET = {"type": "integer", "minimum": 0}
+_LIMIT = {"type": "integer", "minimum": 1}
 _MAX_BYTES = {"type": "integer", "minimum": LEAST_BYTES, "maximum": MAX_BYTES}
 
 INSTRUCTIONS = (
@@ -50,8 +51,8 @@ INPUTS: Mapping[str, Mapping[str, Any]] = {
         "fields": _FIELDS,
         "max_bytes": _MAX_BYTES,
         "all_pages": {"type": "boolean"},
-        "offset": _COUNT,
-        "limit": _COUNT,
+        "offset": _OFFSET,
+        "limit": _LIMIT,
     },
     "write": {
         "operation": _OPERATION,
@@ -76,8 +77,8 @@ RESULT_INPUT: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "operation": _RESULT,
-        "offset": _COUNT,
-        "limit": _COUNT,
+        "offset": _OFFSET,
+        "limit": _LIMIT,
         "fields": _FIELDS,
         "max_bytes": _MAX_BYTES,
     },

@@ -1,7 +1,6 @@
 """Reads ranges of stored results and files, of limited size."""
 
 from collections.abc import AsyncIterator, Callable
-from itertools import islice
 
 from gateway.agents.tools.backend import Part
 from gateway.upstream.http_ranges.ranges import Slice
@@ -22,7 +21,7 @@ async def part_of_records(lines: AsyncIterator[str], offset: int, limit: int | N
     position, is_last = 0, True
     async for part in lines:
         rows = part.splitlines()
-        rows_of_part += islice(rows, max(offset - position, 0), max(offset + count - position, 0))
+        rows_of_part += rows[max(offset - position, 0) : max(offset + count - position, 0)]
         position += len(rows)
         if position > offset + count:
             is_last = False

@@ -7,7 +7,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from gateway.agents.tools.descriptions import ANNOTATIONS, DESCRIPTIONS, INPUTS
+from gateway.agents.tools.descriptions import ANNOTATIONS, DESCRIPTIONS, INPUTS, RESULT_INPUT
 from gateway.agents.tools.general_tools import GeneralTools
 from gateway.errors import InvalidParams
 from gateway.kinds.actions import SEARCH_ACTION
@@ -28,6 +28,14 @@ def test_the_six_tools_have_at_most_eight_hundred_tokens():
 
 def test_every_tool_has_a_schema_a_description_and_annotations():
     assert INPUTS.keys() == DESCRIPTIONS.keys() == ANNOTATIONS.keys()
+
+
+@pytest.mark.parametrize("properties", [INPUTS["read"], RESULT_INPUT["properties"]])
+def test_a_part_of_a_result_has_at_least_one_record(properties):
+    schema = {"type": "object", "properties": properties}
+
+    assert jsonschema_rs.is_valid(schema, {"offset": 0, "limit": 1})
+    assert not jsonschema_rs.is_valid(schema, {"offset": 0, "limit": 0})
 
 
 def test_every_search_is_described_in_at_most_five_hundred_tokens():

@@ -58,6 +58,10 @@ async def test_the_last_part_has_no_hint():
     assert await read(Stored(ROWS), offset=8) == {"offset": 8, "result": ROWS[8:]}
 
 
+async def test_an_offset_after_the_last_record_is_an_empty_last_part():
+    assert await read(Stored(ROWS), offset=10**30) == {"offset": 10**30, "result": []}
+
+
 async def test_selected_fields_are_not_shortened():
     part = await read(Stored([{"id": 1, "body": "b" * 5000}] * 2), fields=["body"], max_bytes=500)
 
@@ -99,7 +103,12 @@ async def test_a_file_is_text_or_base64(content, media_type, member, expected):
 
 @pytest.mark.parametrize(
     ("uri", "words"),
-    [("gateway://kinds/r", "not the address of a result"), ("gateway://results/r?limit=-1", "at least 0")],
+    [
+        ("gateway://kinds/r", "not the address of a result"),
+        ("gateway://results/r?offset=-1", "at least 0"),
+        ("gateway://results/r?limit=0", "at least 1"),
+        ("gateway://results/r?limit=" + "9" * 5000, "up to 15 digits"),
+    ],
 )
 def test_a_uri_that_is_not_of_a_result_is_refused(uri, words):
     with pytest.raises(InvalidParams, match=words):
