@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from tests.harness.databases import created_database, url_of
-from tests.harness.processes import GATEWAY, Program, bare_environment, free_port
+from tests.harness.processes import Gateway, bare_environment, free_port
 from tests.harness.waiting import eventually
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -83,7 +83,7 @@ async def settings(
 async def running(service: str, settings: dict[str, str]) -> AsyncIterator[None]:
     """A service's own command, with a port of its own for its metrics."""
     environment = {**settings, "GATEWAY_METRICS_BIND": f"127.0.0.1:{free_port()}"}
-    program = Program(*GATEWAY, *SERVICES[service]["command"], environment=environment)
+    program = Gateway(*SERVICES[service]["command"], environment=environment)
     await program.start()
     try:
         yield
@@ -102,7 +102,7 @@ async def _healthy(settings: dict[str, str]) -> bool:
 
 
 async def test_the_front_end_becomes_healthy_when_a_worker_is_there(settings: dict[str, str]) -> None:
-    migrate = Program(*GATEWAY, *SERVICES["migrate"]["command"], environment=settings)
+    migrate = Gateway(*SERVICES["migrate"]["command"], environment=settings)
     await migrate.start()
     assert await migrate.ended() == 0
 

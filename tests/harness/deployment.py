@@ -11,7 +11,7 @@ import msgspec
 
 from tests.harness.caller import Api
 from tests.harness.clients import NewClient, new_client_in
-from tests.harness.processes import GATEWAY, KEYS, Program, bare_environment, free_port, upstreams_at
+from tests.harness.processes import KEYS, Gateway, Program, bare_environment, free_port, upstreams_at
 from tests.harness.sandbox import received_requests, sandbox
 
 
@@ -69,7 +69,7 @@ class Deployment:
     def _program(self, role: str, ready: str, command: tuple[str, ...], settings: Mapping[str, str]) -> Program:
         self._programs += 1
         log = self._directory / f"{role}-{self._programs}.log"
-        return Program(*GATEWAY, *command, environment={**self.environment, **settings}, log=log, ready=ready)
+        return Gateway(*command, environment={**self.environment, **settings}, log=log, ready=ready)
 
     async def stop(self, program: Program) -> int:
         """As an orchestrator does: SIGTERM, then its end; the exit code."""

@@ -7,15 +7,14 @@ from typing import Any
 
 import aiohttp
 
-from tests.harness.processes import GATEWAY, Program, bare_environment, free_port
+from tests.harness.processes import Gateway, bare_environment, free_port
 
 
 @asynccontextmanager
 async def sandbox(directory: Path) -> AsyncIterator[str]:
     """The URL of `gateway sandbox`, which runs for as long as the block lasts."""
     port = free_port()
-    program = Program(
-        *GATEWAY,
+    program = Gateway(
         *("sandbox", "--bind", f"127.0.0.1:{port}"),
         environment=bare_environment(),
         log=directory / "sandbox.log",
