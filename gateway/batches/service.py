@@ -14,7 +14,7 @@ from gateway.batches.model import BatchJob
 from gateway.batches.run import BatchRun
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.batches import BatchCall, ReceivedOperation
-from gateway.errors import GatewayError, IdempotencyMismatch
+from gateway.errors import GatewayError
 from gateway.identity.model import Caller
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import NewJob, StoredJob
@@ -68,10 +68,8 @@ class Batches:
             accepted = await self._acceptance.accept(new, idempotency, needs_connector=True)
             if not accepted.is_new:
                 await self._discard(key)
-            if accepted.is_mismatch:
-                raise IdempotencyMismatch(
-                    f"the Idempotency-Key {call.idempotency_key!r} came with another request before; use a new key"
-                )
+            if accepted.mismatch is not None:
+                raise accepted.mismatch
             entry.outcome = "accepted"
         return accepted
 

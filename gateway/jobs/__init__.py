@@ -1,1 +1,1 @@
-"""Jobs: work that outlives the call that asked for it. The truth is in PostgreSQL, Redis only wakes workers."""
+"""Jobs: work that outlives the request that created it. PostgreSQL stores it; Redis only wakes workers."""

@@ -1,6 +1,6 @@
-"""Jobs of callers: accepted while their organization has room in the queue, and workers notified.
+"""Accepts jobs of callers while their organization has room in the queue, and notifies workers.
 
-The queued jobs of an organization are looked up once a second, and counted in between.
+The queued jobs of an organization are counted once a second; in between, accepted jobs are added.
 """
 
 import time
@@ -14,12 +14,14 @@ from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.telemetry.metrics import REFUSED
 
-#: seconds for which a count is good, and that a refused caller is asked to wait
-_FRESH, _RETRY_AFTER = 1.0, 5
-#: organizations that are remembered
+#: seconds until the queued jobs are counted again
+_FRESH = 1.0
+#: seconds in the `Retry-After` of a refusal
+_RETRY_AFTER = 5
+#: organizations whose count is cached
 _REMEMBERED = 10_000
 
-# No further than the quota: a deep queue costs no more than a full one. Background jobs do not count.
+# Counts up to the quota only, so that a long queue costs no more than a full one. Background jobs do not count.
 _QUEUED = """
     SELECT count(*) FROM
         (SELECT FROM jobs WHERE organization_id = $1 AND status = 'queued' AND NOT is_background LIMIT $2) AS queued
@@ -43,7 +45,7 @@ class JobAcceptance:
         self._rooms: dict[UUID, _Room] = {}
 
     async def ensure_room(self, new: NewJob, key: IdempotencyKey | None = None) -> None:
-        """Take room for the job; raises RateLimited. A key that was used needs no room."""
+        """Take room for the job; raises RateLimited. A request whose key was used before needs no room."""
         try:
             await self.require_room(new.organization_id)
         except RateLimited:

@@ -1,4 +1,4 @@
-"""Jobs as a caller sees them: those of its organization, and of its workspaces if it is limited to some."""
+"""The jobs that a caller may see: those of its organization, and of its workspaces if it is limited to some."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,16 +18,16 @@ from gateway.jobs.waiters import JobWaiters
 
 @dataclass(frozen=True)
 class JobResult:
-    """A stored result: what stands around the records, and the records as lines of JSON, a part at a time."""
+    """A stored result: the document around the records, and the records as JSON lines, one part at a time."""
 
     head: Mapping[str, Any]
     lines: AsyncIterator[str]
-    #: whether the job ended before it was done, so that the result holds only what was done until then
+    #: whether the job ended early, so that the result contains only what was done until then
     is_partial: bool
 
 
 class JobAccess:
-    """Look-ups of jobs. What the caller may not see answers as if it did not exist (NotFound)."""
+    """Look-ups of jobs; raises NotFound for jobs that the caller may not see, as for those that do not exist."""
 
     def __init__(self, store: JobStore, waiters: JobWaiters, identity: IdentityStore) -> None:
         self._store = store

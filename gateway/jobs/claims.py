@@ -1,7 +1,7 @@
-"""Claiming: which queued jobs a worker gets next, fair between organizations and between the connectors of each.
+"""Claims: which queued jobs a worker gets next, fair between organizations and between the connectors of each.
 
-Every connector has a queue of its own in PostgreSQL. What it cannot run now stays there and holds no worker's slot:
-more jobs than its application takes at a time, and all of them while its rate scope is used up.
+Every connector has its own queue in PostgreSQL. Jobs that exceed the application's concurrency limit stay there, and so
+do all jobs while the application's rate limit is reached, so that they take no slot of a worker.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,7 +15,7 @@ from gateway.jobs.sealing import NO_SEALING, JobSealing
 from gateway.jobs.tasks import TASKS
 from gateway.telemetry.metrics import QUEUE_WAIT
 
-#: queues that one claim reads, from a random one on
+#: queues that one claim reads, starting at a random one
 _QUEUES = 50
 
 _TAKE = f"""
@@ -25,9 +25,8 @@ _TAKE = f"""
     FROM chosen WHERE jobs.id = chosen.id AND jobs.status = 'queued'
     RETURNING {COLUMNS}
 """
-# Those go first that have the least running: of an organization's queues, and then of the organizations. Only what is
-# chosen is locked, so that claims at the same time find something as well. Of a connector on hold only those may go
-# whose own time has come.
+# Queues with the fewest running jobs come first, then organizations with the fewest. Only chosen rows are locked, so
+# that concurrent claims find other jobs. While a connector is on hold, only jobs that have waited for it are claimed.
 _CLAIM = f"""
     WITH running AS (
         SELECT organization_id, queue, count(*) AS everywhere, count(*) FILTER (WHERE worker = $1) AS here
@@ -57,7 +56,7 @@ _CLAIM = f"""
     )
     {_TAKE}
 """
-# A job that lost two workers may have caused it: it runs beside few such jobs, and after one more loss beside none.
+# A job that lost two workers may be the cause: it runs in a small group of such jobs, and after one more loss alone.
 _CLAIM_POISON_CANDIDATES = f"""
     WITH chosen AS (
         SELECT id FROM jobs
@@ -70,16 +69,16 @@ _CLAIM_POISON_CANDIDATES = f"""
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Jobs that a worker may run at a time of one organization and of one connector, and all workers by kind."""
+    """Maximum jobs that a worker runs concurrently for one organization and for one connector."""
 
     organization: int
     connector: int
-    #: by kind, the concurrent jobs that its application accepts from one connector
+    #: kind → concurrent jobs that the application accepts from one connector, on all workers together
     concurrency: Mapping[str, int] = field(default_factory=dict)
 
 
 class Claims:
-    """Claims of queued jobs, by compare-and-set; a claimed job is its worker's to run.
+    """Claims queued jobs by compare-and-set.
 
     `tasks`: names of the tasks that the worker knows. Jobs of other tasks stay in the queue, so that during a rolling
     upgrade an old worker leaves them to new ones.

@@ -1,7 +1,7 @@
-"""Signed links by which a person opens one stored file without a token.
+"""Signed links with which a person opens one stored file without a token.
 
-A link ends an hour after it was made, with the job's result, when the client that it was made for is disabled or loses
-the organization or the workspace, and when the key list gets a new first key.
+A link expires after an hour, or earlier with the job's result. It is refused once its client is disabled or has lost
+the organization or the workspace, and once the key list has another first key.
 """
 
 import base64
@@ -26,9 +26,9 @@ from gateway.jobs.tasks import has_file
 
 #: the route that serves links
 PATH = "/files/{job_id}"
-#: seconds after which a link ends
+#: seconds until a link expires
 SECONDS = 3600
-#: organization, client, and the second at which the link ends
+#: organization, client, and the Unix time at which the link expires
 _CLAIMS = Struct(">16s16sQ")
 #: bytes of HMAC-SHA-256
 _DIGEST = 32
@@ -36,7 +36,7 @@ _DIGEST = 32
 
 @dataclass(frozen=True, slots=True)
 class FileLink:
-    """A link to the file of a job. Its holder may read the file."""
+    """A link to the file of a job: whoever has it may read the file."""
 
     #: path and query, without the address of the gateway
     path: str
@@ -45,7 +45,7 @@ class FileLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkedFile:
-    """A stored file that a link opened, and the caller for whom the link was made."""
+    """The stored file of a link, and the caller for whom the link was made."""
 
     caller: Caller
     job: JobSummary
@@ -108,4 +108,4 @@ class FileLinks:
 
 
 def _invalid() -> Forbidden:
-    return Forbidden("the link is not valid or has expired; ask for another link")
+    return Forbidden("the link is not valid or has expired; request another one")

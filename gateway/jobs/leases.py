@@ -1,7 +1,7 @@
-"""Running jobs in PostgreSQL: claimed by compare-and-set, kept by heartbeats, every later write behind a fence.
+"""The leases of running jobs in PostgreSQL: a claim takes one by compare-and-set, and heartbeats renew it.
 
-A claim raises the job's fence; a write that carries an older one matches nothing, so a process that was frozen or
-given up changes nothing any more. Time is the database's clock only.
+A claim raises the job's fence. A write with an older fence matches no row, so that a process that was frozen or marked
+lost changes nothing. All times are the database's.
 """
 
 import json
@@ -17,14 +17,14 @@ from gateway.jobs.model import StoredJob
 from gateway.jobs.sealing import NO_SEALING, JobSealing, part_field
 from gateway.telemetry.metrics import JOBS_ENDED
 
-#: seconds that a claim holds without a heartbeat
+#: seconds that a lease lasts without a heartbeat
 LEASE = 10
-#: seconds that a statement may take which writes or reads a part of a result
+#: timeout in seconds of a statement that writes or reads a part of a result
 LARGE_TIMEOUT = 60.0
-#: longest pause in seconds between claims of a connector's jobs, whatever its application asks for
+#: maximum seconds for which a connector's jobs are not claimed, even if its application asks for more
 _LONGEST_HOLD = 300
 
-# Rows are always locked in one order, so that statements about several jobs never wait for each other in a circle.
+# Rows are always locked in the order of their ids, so that statements on several jobs do not deadlock.
 _HELD = """
     held AS (
         SELECT jobs.id FROM jobs JOIN given ON jobs.id = given.id AND jobs.fence = given.fence
@@ -45,7 +45,7 @@ _HEARTBEAT = f"""
     FROM held WHERE jobs.id = held.id
     RETURNING jobs.id, jobs.fence, jobs.cancel_requested
 """
-# Its worker is alive, so this was not a crash. A job whose worker falls silent again and again still counts as one.
+# The worker is alive, so it did not crash. From the eleventh attempt on, losses count all the same.
 _RESTORE = """
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), lost AS (
         SELECT jobs.id FROM jobs JOIN given ON jobs.id = given.id AND jobs.fence >= given.fence
@@ -54,8 +54,8 @@ _RESTORE = """
     )
     UPDATE jobs SET worker_losses = worker_losses - 1 FROM lost WHERE jobs.id = lost.id
 """
-# The note also renews the lease, so that its writer knows how long the lease lasts. Nothing more is sent for a job
-# that is to be canceled.
+# The statement also renews the lease, so that the caller knows how long it lasts. If cancellation was requested, the
+# job is not marked, because nothing more is sent for it.
 _MARK_IN_FLIGHT = f"""
     WITH given AS (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS given (id, fence)), {_HELD}
     UPDATE jobs
@@ -64,12 +64,12 @@ _MARK_IN_FLIGHT = f"""
     FROM held WHERE jobs.id = held.id
     RETURNING jobs.id, jobs.cancel_requested
 """
-# A request of an earlier attempt whose answer was lost still counts as sent.
+# If the response to an earlier attempt's request was lost, the request still counts as sent.
 _CLEAR_IN_FLIGHT = """
     UPDATE jobs SET in_flight_since = $3 WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING id
 """
-# Repeating the statement after a lost answer stores each part once, because parts have numbers. Lost workers count
-# against a job only if it made no progress between the losses.
+# Parts have numbers, so that a repetition after a lost response stores each part once. A job that makes progress
+# starts again with no lost workers.
 _CHECKPOINT = """
     WITH saved AS (
         UPDATE jobs
@@ -117,10 +117,11 @@ _FINISH = f"""
     FROM given JOIN held ON held.id = given.id WHERE jobs.id = given.id
     RETURNING jobs.id
 """
-#: whether a job can end canceled with nothing done: else it is taken up once more, by who can say what was.
+#: whether nothing of a job was done, so that it can be canceled at once. Otherwise a worker runs it once more, to
+#: follow the work in progress and report what was done.
 NOTHING_DONE = "(effect = 'read' OR in_flight_since IS NULL AND state = '{}')"
 _ENDS_CANCELED = f"cancel_requested AND {NOTHING_DONE}"
-# Canceled meanwhile, it ends instead of waiting. What was sent and not answered stays noted.
+# A canceled job does not wait: it ends, or is queued again if something may have been done. `in_flight_since` stays.
 _DEFER = f"""
     UPDATE jobs
     SET status = CASE WHEN {_ENDS_CANCELED} THEN 'canceled' WHEN cancel_requested THEN 'queued' ELSE 'waiting' END,
@@ -139,7 +140,7 @@ _HOLD = """
     SET held_until = CASE WHEN hold.held_until > now() THEN LEAST(hold.held_until, EXCLUDED.held_until)
                           ELSE EXCLUDED.held_until END
 """
-# A requeued job counts as never claimed.
+# The attempt does not count.
 _REQUEUE = f"""
     UPDATE jobs
     SET status = CASE WHEN {_ENDS_CANCELED} THEN 'canceled' ELSE 'queued' END,
@@ -149,7 +150,7 @@ _REQUEUE = f"""
     WHERE id = $1 AND fence = $2 AND status = 'running' AND NOT is_inline
     RETURNING status
 """
-# With the row goes the key that stands for it, so that the same request can be made again.
+# Deleting the row also deletes its idempotency key, so that the request can be sent again.
 _RELEASE = "DELETE FROM jobs WHERE id = $1 AND fence = $2 AND status = 'running' AND is_inline RETURNING id"
 
 
@@ -163,17 +164,17 @@ class JobOutcome:
     message: str | None = None
     progress: int | None = None
     total: int | None = None
-    #: the last part of the result, where it is not stored yet
+    #: the last part of the result, if it is not stored yet
     part: int | None = None
     lines: str | None = None
 
 
-#: a claim of a job: its id and its fence
+#: the id and fence of a claimed job
 LeaseKey: TypeAlias = tuple[UUID, int]
 
 
 class LostLease(Exception):
-    """Another process holds the job now, or the job has ended: stop, and write nothing more."""
+    """Another process holds the job, or the job has ended: the run must stop and write nothing more."""
 
 
 class Leases:
@@ -187,18 +188,18 @@ class Leases:
         self._finishing: Batcher[tuple[StoredJob, JobOutcome], bool] = Batcher(self._finish_all)
 
     async def heartbeat(self, worker: str, held: Sequence[LeaseKey]) -> dict[LeaseKey, bool]:
-        """Extend these leases; returns those still held, each with whether a caller wants its job canceled."""
+        """Renew these leases; returns those still held, each with whether its job's cancellation was requested."""
         async with self._database.system() as connection:
             rows = await connection.fetch(_HEARTBEAT, *_columns(held), worker)
         return {(row["id"], row["fence"]): row["cancel_requested"] for row in rows}
 
     async def restore(self, lost: Sequence[LeaseKey]) -> None:
-        """Uncount the loss of these jobs: their worker was marked lost, but is alive."""
+        """Take back one worker loss of each of these jobs: their worker was marked lost, but is alive."""
         async with self._database.system() as connection:
             await connection.execute(_RESTORE, *_columns(lost))
 
     async def mark_in_flight(self, job: StoredJob) -> bool:
-        """Commit that the first byte of a write is about to go out, unless a caller wants it canceled: False."""
+        """Commit that a write is about to be sent; false if it must not be, because the job is to be canceled."""
         is_canceled = await self._marking(job)
         if is_canceled is None:
             raise LostLease
@@ -211,13 +212,13 @@ class Leases:
         return [canceled.get(job.id) for job in jobs]
 
     async def clear_in_flight(self, job: StoredJob) -> None:
-        """Commit that what was about to be sent was certainly not done."""
+        """Commit that the application certainly did not do what was about to be sent."""
         await self._fenced(_CLEAR_IN_FLIGHT, job, job.in_flight_since)
 
     async def checkpoint(
         self, job: StoredJob, state: Mapping[str, Any], parts: Mapping[int, str], *, is_answered: bool = True
     ) -> None:
-        """Commit the state that a later attempt needs and these parts of the result together; twice is as once."""
+        """Commit the state for a later attempt together with parts of the result; it may be repeated."""
         sealed_state = self._sealing.seal_document(job, "state", state)
         sealed = [self._sealing.seal(job, part_field(part), lines) for part, lines in parts.items()]
         await self._fenced(_CHECKPOINT, job, sealed_state, list(parts), sealed, is_answered, timeout=LARGE_TIMEOUT)
@@ -228,11 +229,11 @@ class Leases:
         await self._fenced(_STORE_PART, job, part, sealed, timeout=LARGE_TIMEOUT)
 
     async def progress(self, job: StoredJob, done: int, total: int | None, message: str) -> bool:
-        """Note the progress; whether a caller wants the job canceled."""
+        """Store the progress; returns whether the job's cancellation was requested."""
         return bool(await self._fenced(_PROGRESS, job, done, total, _without_nul(message), done > job.progress))
 
     async def finish(self, job: StoredJob, outcome: JobOutcome) -> None:
-        """The one write that ends a job."""
+        """End the job: the only statement that does."""
         if not await self._finishing((job, outcome)):
             raise LostLease
         JOBS_ENDED.add(job.task, outcome.status)
@@ -259,16 +260,16 @@ class Leases:
         )
 
     async def defer(self, job: StoredJob, seconds: float, reason: str) -> None:
-        """Let the job wait until the application accepts requests again."""
+        """Let the job wait for `seconds`, because the application refused it for now."""
         await self._fenced(_DEFER, job, seconds, _without_nul(reason), self._retention)
 
     async def hold(self, connector_id: UUID, seconds: float) -> None:
-        """Let no new job of a connector be claimed for so long: its rate scope is used up."""
+        """Let no new job of the connector be claimed for `seconds`, because its rate limit is reached."""
         async with self._database.system() as connection:
             await connection.execute(_HOLD, connector_id, min(seconds, _LONGEST_HOLD))
 
     async def requeue(self, job: StoredJob) -> bool:
-        """Give up a job that may be run again, for another worker; whether one is needed."""
+        """Requeue the job for another worker; returns whether it is queued (false if it was canceled)."""
         return bool(await self._fenced(_REQUEUE, job, self._retention) == JobStatus.QUEUED)
 
     async def release(self, job: StoredJob) -> None:

@@ -1,4 +1,4 @@
-"""Maintenance: ends or requeues the jobs of killed processes. Every worker runs it, one at a time reaps."""
+"""Ends or requeues the jobs of killed processes. Every worker runs the rounds, but only one at a time reaps."""
 
 import json
 import logging
@@ -20,30 +20,31 @@ log = logging.getLogger(__name__)
 
 #: seconds between rounds
 INTERVAL = 2.0
-#: losses of its worker in a row, without progress in between, after which a job ends `worker_crashed`. One loss is not
-#: evidence against a job. After two it is claimed in a small group, after three as the only such job of its worker.
+#: consecutive worker losses, without progress in between, after which a job ends `worker_crashed`. One loss is no
+#: evidence against a job. After two it is claimed in a small group of such jobs, after three as the only one.
 MAX_LOSSES = 4
-#: the same where other jobs ran on the lost worker, because each of them may be the cause
+#: the same if other jobs ran on the lost worker, because each of them may be the cause
 MAX_LOSSES_AMONG_OTHERS = 6
-#: seconds after which a worker without a heartbeat counts as gone
+#: seconds without a heartbeat after which a worker does not count as live
 _WORKER_TIMEOUT = 15
-#: between two rounds, by the database's clock, of a process that was frozen for so long that leases may have run out;
-#: and the rounds for which their holders get to say that they are there again
-_FREEZE, _ROUNDS_AFTER_FREEZE = timedelta(seconds=0.7 * LEASE), 2
-#: any number; all gateways agree on it
+#: a longer time between two rounds, by the database's clock, means that this process was frozen
+_FREEZE = timedelta(seconds=0.7 * LEASE)
+#: rounds after a freeze during which workers may renew their leases
+_ROUNDS_AFTER_FREEZE = 2
+#: the number of the advisory lock: any number that all gateways agree on
 _LOCK = 0x73776570
 
 _TRY_LOCK = "SELECT now() AS now, pg_try_advisory_xact_lock($1) AS is_ours"
-# While PostgreSQL was unavailable all leases ran out: their holders get time to renew them.
+# While PostgreSQL was unavailable, all leases expired: their holders get time to renew them.
 _JUST_STARTED = "SELECT pg_postmaster_start_time() > now() - make_interval(secs => $1)"
-# A process listens for notifications in a session of its name: while that lasts the process has not ended, whatever its
-# pid says here. Copies of a virtual machine have the same pids, and only one of them has the process.
+# Each process listens for notifications in a session with its name as `application_name`. While the session lasts, the
+# process has not ended, even if its pid is free here: copies of a virtual machine have the same names and pids.
 _WITHOUT_SESSION = """
     SELECT DISTINCT worker FROM jobs
     WHERE status = 'running' AND worker IS NOT NULL
       AND right(worker, 63) NOT IN (SELECT application_name FROM pg_stat_activity WHERE application_name IS NOT NULL)
 """
-# Held by a process that has certainly ended, or, where leases may be judged, not renewed in time.
+# The process has certainly ended or, if leases may be judged, the lease has expired.
 _LOST = "status = 'running' AND (worker = ANY($1::text[]) OR $2 AND lease_until < now())"
 _LOST_TOO_MANY = f"""
     (worker_losses + 1 >= {MAX_LOSSES_AMONG_OTHERS} OR worker_losses + 1 >= {MAX_LOSSES} AND NOT EXISTS (
@@ -52,7 +53,8 @@ _LOST_TOO_MANY = f"""
 """
 _ENDS = "finished_at = now(), expires_at = now() + make_interval(secs => $6), lease_until = NULL, worker = NULL"
 
-# Jobs that are not run again: writes whose answer was lost, inline ones included, and jobs that lost too many workers.
+# Jobs that are not run again: writes whose response was lost, inline ones included, and jobs that lost too many
+# workers.
 _NOT_RUN_AGAIN = f"""
     SELECT {COLUMNS} FROM jobs
     WHERE {_LOST} AND effect <> 'read' AND in_flight_since IS NOT NULL AND (effect = 'write' OR is_inline)
@@ -82,12 +84,12 @@ _REQUEUE_DUE = """
 """
 _LOST_WORKER = WorkerCrashed("the worker was lost while it ran the job")
 _HEARTBEAT = "INSERT INTO workers (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = now()"
-# It has drained: a lease that it could not give back, because PostgreSQL was unavailable, no longer counts.
+# The worker has drained: leases that it could not release, because PostgreSQL was unavailable, end now.
 _DEREGISTER = """
     WITH gone AS (DELETE FROM workers WHERE id = $1)
     UPDATE jobs SET lease_until = now() WHERE worker = $1 AND status = 'running'
 """
-_A_WORKER_IS_THERE = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_WORKER_TIMEOUT} seconds')"
+_HAS_LIVE_WORKER = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - interval '{_WORKER_TIMEOUT} seconds')"
 
 
 class Maintenance:
@@ -105,7 +107,10 @@ class Maintenance:
         self._reaped_at: datetime | None = None
 
     async def reap(self) -> int:
-        """End, requeue and delete what is overdue; how many jobs became due. Nothing while another worker reaps."""
+        """End, requeue or delete the jobs of lost workers; returns the number of jobs now queued.
+
+        Does nothing while another worker reaps.
+        """
         try:
             async with self._database.system() as connection, connection.transaction():
                 locked = await connection.fetchrow(_TRY_LOCK, _LOCK)
@@ -123,7 +128,7 @@ class Maintenance:
         self._rounds_to_skip = round(self._timeout / INTERVAL)
 
     def _notice_freeze(self, now: datetime) -> None:
-        """Skip rounds after a freeze of this process: others may have frozen too and need time to renew leases."""
+        """Skip rounds after a freeze of this process: others may have frozen too, and need time to renew leases."""
         if self._reaped_at is not None and now - self._reaped_at > _FREEZE:
             self._rounds_to_skip = max(self._rounds_to_skip, _ROUNDS_AFTER_FREEZE + 1)
         self._reaped_at = now
@@ -133,7 +138,7 @@ class Maintenance:
         return not self._rounds_to_skip and not await connection.fetchval(_JUST_STARTED, self._timeout)
 
     async def _lost(self, connection: Connection, *lost: Any) -> int:
-        """End or requeue the jobs that lost their worker, by the arguments of `_LOST`; returns the number requeued."""
+        """End or requeue the jobs of lost workers; `lost` are the arguments of `_LOST`. Returns the number requeued."""
         await self._end_lost(connection, *lost)
         for row in await connection.fetch(_DELETE_LOST_INLINE, *lost):
             log.warning(
@@ -171,13 +176,13 @@ class Maintenance:
         async with self._database.system() as connection:
             await connection.execute(_DEREGISTER, worker)
 
-    async def is_a_worker_there(self) -> bool:
-        """Whether any worker sent a heartbeat lately."""
+    async def has_live_worker(self) -> bool:
+        """Whether any worker sent a heartbeat recently."""
         async with self._database.system() as connection:
-            return bool(await connection.fetchval(_A_WORKER_IS_THERE))
+            return bool(await connection.fetchval(_HAS_LIVE_WORKER))
 
 
 async def _announce_write(connection: Connection, connector_id: UUID | None) -> None:
-    """Clear every process's cache of the connector, because its lost worker could not announce the write."""
+    """Clear every process's cached responses of the connector: the lost worker could not announce its write."""
     if connector_id is not None:
         await connection.execute(NOTIFY, f"{WRITTEN}:{connector_id}")

@@ -1,4 +1,4 @@
-"""A job and its row: the members of `NewJob`, `JobSummary` and `StoredJob` are the columns written and read."""
+"""A job and its row: the members of `NewJob`, `JobSummary` and `StoredJob` are the inserted and selected columns."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -37,17 +37,17 @@ class NewJob(msgspec.Struct, frozen=True):
     selection: Mapping[str, Any] = msgspec.field(default_factory=dict)
     effect: Effect = Effect.READ
     is_inline: bool = False
-    #: a background job: jobs that a caller waits for come first
+    #: whether no caller waits for it, so that other jobs come first
     is_background: bool = False
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     request_id: str | None = None
     #: the webhook that receives the job's final event, for a job with a `callback_url`
     callback: UUID | None = None
-    #: how to look up what a write whose answer was lost may have made
+    #: how to look up what the write may have made if its response is lost
     find_by: str | None = None
-    #: of a caller that can only follow redirects, perhaps for longer than its token lives
+    #: SHA-256 of the token of a caller that follows redirects to the result, possibly after the token expires
     token_hash: bytes | None = None
-    #: the wrapped data key of what was sealed for the job before it is accepted; None makes one
+    #: the wrapped data key, if texts were sealed for the job before it is accepted; None creates one
     key_id: str | None = None
     wrapped_key: bytes | None = None
     #: the trace of the call that created it
@@ -55,7 +55,7 @@ class NewJob(msgspec.Struct, frozen=True):
 
 
 class JobSummary(msgspec.Struct, frozen=True):
-    """A job without its params and its result, which may be large."""
+    """A job without params, state and result, which may be large."""
 
     id: UUID
     organization_id: UUID
@@ -79,7 +79,7 @@ class JobSummary(msgspec.Struct, frozen=True):
     progress: int
     message: str | None
     error: dict[str, Any] | None
-    #: whether a result is there, whole or in part
+    #: whether a result is stored, whole or in part
     is_stored: bool
     attempt: int
     worker_losses: int
@@ -92,7 +92,7 @@ class JobSummary(msgspec.Struct, frozen=True):
     finished_at: datetime | None
     next_attempt_at: datetime | None
     expires_at: datetime | None
-    #: of its data key, where its texts are sealed
+    #: id of the encryption key that wraps its data key; None if its texts are not sealed
     key_id: str | None
     wrapped_key: bytes | None
 
@@ -102,22 +102,22 @@ class JobSummary(msgspec.Struct, frozen=True):
 
     @property
     def has_result(self) -> bool:
-        """Whether there is something to read: the whole result, or the part that was done before it ended."""
+        """Whether it has ended with a result, or with the part that was done before it ended."""
         return self.is_done and self.is_stored
 
     @property
     def is_poison_candidate(self) -> bool:
-        """Whether workers were lost while they ran this job, perhaps because of it; one loss is not evidence."""
+        """Whether several workers were lost while they ran this job, perhaps because of it."""
         return self.worker_losses >= 2
 
     @property
     def must_run_alone(self) -> bool:
-        """Whether it lost a worker among few poison candidates, so that it is to run as the only one."""
+        """Whether it lost a worker in a small group of poison candidates too, so that it must run as the only one."""
         return self.worker_losses >= 3
 
 
 class StoredJob(JobSummary, frozen=True):
-    """A job with its params and state, which a run needs."""
+    """A job with params and state, as its run needs it."""
 
     params: dict[str, Any]
     selection: dict[str, Any]
@@ -125,9 +125,9 @@ class StoredJob(JobSummary, frozen=True):
     state: dict[str, Any]
 
 
-#: columns that are read otherwise than by their name
+#: columns that are selected by an expression
 _READ_AS = {"labels": "jobs.labels::text AS labels", "is_stored": "jobs.result IS NOT NULL AS is_stored"}
-#: the PostgreSQL types of what is accepted
+#: the PostgreSQL types of a `NewJob`'s members
 _TYPES = {
     UUID: "uuid",
     str: "text",
@@ -140,29 +140,29 @@ _TYPES = {
 
 
 def _selected(struct: type[msgspec.Struct]) -> str:
-    """The columns of a Struct's members, which have the same names."""
+    """The columns of a Struct, which have the names of its members."""
     return ", ".join(_READ_AS.get(name, f"jobs.{name}") for name in struct.__struct_fields__)
 
 
 def _type_of(annotation: Any) -> str:
-    """The PostgreSQL type of a member, which may be null."""
+    """The PostgreSQL type of a member, optional or not."""
     return next(_TYPES[each] for each in (annotation, *get_args(annotation)) if each in _TYPES)
 
 
 # Without the members that may be large: params, selection, state and result.
 SUMMARY_COLUMNS = _selected(JobSummary)
 COLUMNS = _selected(StoredJob)
-#: column → its type, of what is accepted: the members of a `NewJob`
+#: inserted column → its type
 _INSERTED = {name: _type_of(hint) for name, hint in get_type_hints(NewJob).items()}
 INSERTED_COLUMNS = ", ".join(_INSERTED)
-#: jobs as arrays of their columns, in the order of `INSERTED_COLUMNS`
+#: new jobs as one array for each column, in the order of `INSERTED_COLUMNS`
 NEW_JOBS = f"unnest({', '.join(f'${number}::{type_}[]' for number, type_ in enumerate(_INSERTED.values(), 1))})"
 #: the number of the first argument after those of `NEW_JOBS`
 NEXT_ARGUMENT = len(_INSERTED) + 1
 
 
 def inserted_columns(new: Sequence[NewJob], sealing: JobSealing) -> list[list[Any]]:
-    """Jobs that are accepted now as the arguments of `NEW_JOBS`: an array for each column."""
+    """New jobs as the arguments of `NEW_JOBS`: an array for each column."""
     return [list(column) for column in zip(*(_inserted_row(each, sealing) for each in new), strict=True)]
 
 
@@ -182,7 +182,7 @@ def summary_of(row: Any) -> JobSummary:
 
 
 def job_of(row: Any, sealing: JobSealing) -> StoredJob:
-    """The job in a row of `COLUMNS`, opened."""
+    """The job in a row of `COLUMNS`, decrypted."""
     members = _members(row)
     key = JobKey(members["organization_id"], members["id"], members["key_id"], members["wrapped_key"])
     for name in ("params", "state"):
@@ -192,7 +192,7 @@ def job_of(row: Any, sealing: JobSealing) -> StoredJob:
 
 
 def accepted_job(row: Any, new: NewJob) -> StoredJob:
-    """The job in a row of `SUMMARY_COLUMNS` that was just written, with what it was written of."""
+    """The job in a row of `SUMMARY_COLUMNS` that was just inserted for `new`."""
     return StoredJob(**_members(row), params=dict(new.params), selection=dict(new.selection), state={})
 
 
@@ -234,7 +234,7 @@ class JobFilter:
     statuses: Sequence[str] | None = None
     connector_id: UUID | None = None
     workspace_name: str | None = None
-    #: names of the only workspaces; None is all
+    #: names of the workspaces that the caller may see; None for all
     workspaces: Collection[str] | None = None
     entity: str | None = None
     created_after: datetime | None = None

@@ -1,7 +1,7 @@
 """The outcome of a job whose run did not succeed, and whether its idempotency key is released: pure.
 
-`failed` says that nothing was done, or that the application refused it. `canceled` says that nothing was done, or what
-was. If something may have been done, the job ends `unknown`, with the known facts and whether a repetition is safe.
+`failed`: nothing was done, or the application refused it. `canceled`: nothing was done, or the document says what was.
+`unknown`: something may have been done; the document has the known facts and whether a repetition is safe.
 """
 
 from collections.abc import Mapping
@@ -40,8 +40,8 @@ def classify_outcome(
 ) -> JobOutcome:
     """How the job ends.
 
-    `sent_at` is when a request was marked as about to be sent whose answer is not stored, `is_sent` whether its first
-    byte certainly went out, and `state` what the run saved last.
+    `sent_at`: when a request was marked as about to be sent whose response is not stored. `is_sent`: whether its first
+    byte was certainly sent. `state`: the last saved state of the run.
     """
     effects = Effects.of(job.state if state is None else state)
     sentence = _sentence(error, effects)
@@ -61,7 +61,7 @@ def classify_outcome(
 
 
 def _sentence(error: GatewayError, effects: Effects) -> str:
-    """Why the job ended and, where some of it was done, how much."""
+    """Why the job ended and, if some of it was done, how much."""
     if not effects.known:
         return error.detail
     if isinstance(error, JobCanceled):
@@ -70,10 +70,10 @@ def _sentence(error: GatewayError, effects: Effects) -> str:
 
 
 def _may_have_been_done(job: StoredJob, error: GatewayError, sent_at: datetime | None, effects: Effects) -> bool:
-    """Whether the application may have done some of it, beyond what a cancellation tells.
+    """Whether the application may have done more of it than the outcome of a cancellation says.
 
-    What the application refused did not happen; any other error says nothing about it. Where an earlier attempt's
-    answer was lost, what a later one was told does not matter.
+    The application did not do what it refused; any other error leaves it open. If the response to an earlier attempt
+    was lost, the answer to a later attempt does not change that.
     """
     if job.effect is Effect.READ:
         return False
@@ -87,9 +87,9 @@ def _may_have_been_done(job: StoredJob, error: GatewayError, sent_at: datetime |
 
 
 def known_facts(job: StoredJob, sent_at: datetime | None, effects: Effects, *, is_sent: bool) -> dict[str, Any]:
-    """The facts known about the write, and how to look it up.
+    """The known facts of the write, and how to look it up.
 
-    A killed process leaves only the mark that it wrote before the first byte was sent: the request was sent "maybe".
+    A killed process leaves only the mark from before the first byte, so the request was sent "maybe".
     """
     facts = {
         "request_id": job.request_id,
@@ -102,35 +102,35 @@ def known_facts(job: StoredJob, sent_at: datetime | None, effects: Effects, *, i
 
 
 def _partial(effects: Effects) -> dict[str, Any] | None:
-    """The head of a result that is not whole, where some of it is saved."""
+    """The head of a partial result; None if nothing of it is stored."""
     if not effects.known or effects.result is None:
         return None
     return {"result": dict(effects.result), "collected": effects.collected, "meta": None}
 
 
 def is_requeued(job: StoredJob, error: GatewayError, sent_at: datetime | None) -> bool:
-    """Whether the job waits and is run again instead of ending: what it sent can be sent again, if it sent anything."""
+    """Whether the job waits and runs again instead of ending: it sent nothing, or what it sent can be repeated."""
     if job.is_inline or not isinstance(error, UpstreamRateLimited | Unavailable):
         return False
     return sent_at is None or job.effect is not Effect.WRITE
 
 
-def must_go_on(job: StoredJob, state: Mapping[str, Any]) -> bool:
-    """Whether a canceled job is run all the same: to follow what the application works at, or to say what was done."""
+def must_continue(job: StoredJob, state: Mapping[str, Any]) -> bool:
+    """Whether a canceled job still runs, to follow work in progress at the application or to report what was done."""
     effects = Effects.of(state)
     return job.effect is not Effect.READ and (effects.is_open or effects.needs_closing)
 
 
 def releases_key(error: GatewayError) -> bool:
-    """Whether an inline call with this end changed nothing, so that its idempotency key may be used again.
+    """Whether an inline call that ends with this error changed nothing, so that its idempotency key can be used again.
 
-    An answer of the application is kept and replayed; a refusal that passes is not.
+    A final answer of the application is stored and replayed; a temporary refusal is not.
     """
     return error.retryable or isinstance(error, ReauthorizationRequired | InternalError)
 
 
 def with_outcome(error: GatewayError, outcome: JobOutcome) -> GatewayError:
-    """The error for the caller who waits, with what the job's outcome says."""
+    """The error for a caller that waits, with the facts of an unknown outcome."""
     if outcome.status is not JobStatus.UNKNOWN or outcome.error is None:
         return error
     return errors.with_unknown_outcome(error, outcome.error["known"], safe_to_retry=outcome.error["safe_to_retry"])

@@ -4,7 +4,7 @@ from gateway.db.pool import Database
 from gateway.db.pruning import prune
 from gateway.jobs.tasks import SYNCHRONIZE
 
-# The row stays for a day, so that its caller learns that the result has expired and not that there was none.
+# The row stays for a day, so that the error says that the result has expired and not that there is no such job.
 _EXPIRED_RESULTS = """
     WITH expired AS (
         SELECT id FROM jobs WHERE expires_at < now() AND (result IS NOT NULL OR parts > 0)
@@ -21,7 +21,7 @@ _OLD_JOBS = """
     )
     DELETE FROM jobs USING old WHERE jobs.id = old.id
 """
-# Scheduled synchronizations are many and have no caller: they are kept for an hour.
+# Scheduled synchronizations are frequent and have no caller: they stay for an hour.
 _OLD_SCHEDULED_JOBS = f"""
     WITH old AS (
         SELECT id FROM jobs
@@ -30,7 +30,7 @@ _OLD_SCHEDULED_JOBS = f"""
     )
     DELETE FROM jobs USING old WHERE jobs.id = old.id
 """
-# A request that was interrupted left operations without a job. Those of a job go when its result has expired.
+# An interrupted request leaves operations without a job. The operations of a job are deleted when its result expires.
 _BATCH_INPUTS = """
     WITH unused AS (
         SELECT job_id, first_index FROM batch_inputs
@@ -50,7 +50,7 @@ _EXPIRED_KEYS = """
     WHERE (keys.organization_id, keys.client_id, keys.connector_id, keys.key)
         = (expired.organization_id, expired.client_id, expired.connector_id, expired.key)
 """
-# Kept for a while: a caller that follows redirects to its job's result comes with the token that it began with.
+# Expired tokens stay for two hours: a caller that follows redirects to its result sends the token that it began with.
 _EXPIRED_TOKENS = """
     WITH expired AS (
         SELECT hash FROM tokens WHERE expires_at < now() - interval '2 hours'
@@ -58,7 +58,7 @@ _EXPIRED_TOKENS = """
     )
     DELETE FROM tokens USING expired WHERE tokens.hash = expired.hash
 """
-_GONE_WORKERS = """
+_LOST_WORKERS = """
     WITH gone AS (
         SELECT id FROM workers WHERE seen_at < now() - interval '1 hour' LIMIT $1 FOR UPDATE SKIP LOCKED
     )
@@ -81,12 +81,12 @@ _STATEMENTS = (
     _BATCH_INPUTS,
     _EXPIRED_KEYS,
     _EXPIRED_TOKENS,
-    _GONE_WORKERS,
+    _LOST_WORKERS,
     _ENDED_HOLDS,
     _ENDED_PAUSES,
 )
 
 
 async def prune_jobs(database: Database) -> int:
-    """Delete everything whose time is over; rows in all."""
+    """Delete all expired rows; returns their number."""
     return sum([await prune(database, statement) for statement in _STATEMENTS])

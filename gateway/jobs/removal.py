@@ -1,6 +1,6 @@
-"""The jobs of a deleted connector: stopped, then emptied of everything that came from the application or its caller.
+"""Ends the jobs of a deleted connector, then deletes everything in them that came from the application or the caller.
 
-Rows stay until they expire, so that a caller who waits for a job receives its final state.
+The rows stay until they expire, so that a caller that waits for a job receives its final state.
 """
 
 import json
@@ -14,10 +14,10 @@ from gateway.jobs.outcome import classify_outcome
 from gateway.jobs.sealing import NO_SEALING, JobSealing
 from gateway.jobs.tasks import TASKS, sql_names
 
-#: jobs in one statement, which has to be done within a statement's time
+#: jobs of one statement, which must finish within the statement timeout
 _BATCH = 200
 
-# The jobs that carry the deletion out are left alone.
+# Not the jobs that perform the deletion.
 _OF_CONNECTOR = f"""
     organization_id = $1 AND connector_id = $2
     AND task NOT IN ({sql_names(task for task in TASKS.values() if not task.deletes_with_connector)})
@@ -36,8 +36,10 @@ _CANCEL = f"""
         ORDER BY id LIMIT {_BATCH} FOR UPDATE)
 """
 _RUNNING = f"SELECT count(*) FROM jobs WHERE {_OF_CONNECTOR} AND status = 'running'"
-_RUN_ON = f"SELECT {COLUMNS} FROM jobs WHERE {_OF_CONNECTOR} AND status = 'running' ORDER BY id FOR NO KEY UPDATE"
-# The fence is raised, so that a worker that still runs the job cannot write any more.
+_SELECT_RUNNING = (
+    f"SELECT {COLUMNS} FROM jobs WHERE {_OF_CONNECTOR} AND status = 'running' ORDER BY id FOR NO KEY UPDATE"
+)
+# A higher fence refuses every later write of a worker that still runs the job.
 _END = """
     UPDATE jobs
     SET status = $3, error = $4, message = $5, fence = fence + 1, lease_until = NULL, worker = NULL,
@@ -63,7 +65,7 @@ _DELETE_KEYS = "DELETE FROM idempotency_keys WHERE organization_id = $1 AND job_
 
 
 class JobRemoval:
-    """Cancels and empties the jobs of a deleted connector; `retention` is the seconds that their rows stay."""
+    """Cancels and empties the jobs of a deleted connector; their rows expire after `retention` seconds."""
 
     def __init__(self, database: Database, retention: int, sealing: JobSealing = NO_SEALING) -> None:
         self._database = database
@@ -71,20 +73,20 @@ class JobRemoval:
         self._sealing = sealing
 
     async def cancel(self, organization_id: UUID, connector_id: UUID) -> None:
-        """End queued jobs, and ask running jobs to stop."""
+        """End queued and waiting jobs, and request the cancellation of running ones."""
         async with self._database.tenant(organization_id) as connection:
             while await _rows(connection, _CANCEL, organization_id, connector_id, self._retention):
                 pass
 
     async def running(self, organization_id: UUID, connector_id: UUID) -> int:
-        """How many of its jobs run."""
+        """The number of running jobs."""
         async with self._database.tenant(organization_id) as connection:
             return int(await connection.fetchval(_RUNNING, organization_id, connector_id))
 
     async def end_running(self, organization_id: UUID, connector_id: UUID) -> None:
-        """End jobs that did not stop when asked; their processes write nothing more."""
+        """End jobs that did not stop when canceled; later writes of their workers are refused."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
-            for row in await connection.fetch(_RUN_ON, organization_id, connector_id):
+            for row in await connection.fetch(_SELECT_RUNNING, organization_id, connector_id):
                 job = job_of(row, self._sealing)
                 outcome = classify_outcome(job, _DELETED, job.in_flight_since)
                 error = outcome.error and json.dumps(outcome.error)
@@ -93,18 +95,18 @@ class JobRemoval:
                 )
 
     async def after(self, organization_id: UUID, connector_id: UUID, job_id: UUID) -> list[tuple[UUID, int]]:
-        """Ids and fences of the next of its jobs in the order of their ids, some at a time."""
+        """Ids and fences of the next batch of its jobs, in the order of ids, after `job_id`."""
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_BATCH_AFTER, organization_id, connector_id, job_id)
         return [(row["id"], row["fence"]) for row in rows]
 
     async def empty(self, organization_id: UUID, job_ids: Sequence[UUID]) -> None:
-        """Drop their params, answers, events and idempotency keys."""
+        """Delete params, results, events and idempotency keys of these jobs."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             for statement in (_EMPTY, _DELETE_PARTS, _DELETE_INPUTS, _DELETE_EVENTS, _DELETE_KEYS):
                 await connection.execute(statement, organization_id, job_ids)
 
 
 async def _rows(connection: Connection, statement: str, *arguments: object) -> int:
-    """How many rows a statement changed."""
+    """Execute a statement; returns the number of changed rows."""
     return int(str(await connection.execute(statement, *arguments)).rpartition(" ")[2])

@@ -1,4 +1,4 @@
-"""A job's result: a small head in its row, the records beside it a line each, put together again as they are read."""
+"""A job's result: a small head in the job's row, and the records in parts of JSON lines. Reading puts them together."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
@@ -12,16 +12,16 @@ from gateway.errors import GatewayError, JobCanceled, ResultExpired
 from gateway.jobs.model import OPERATION_TASK, JobSummary, url_of
 from gateway.upstream.responses import ROOT, OperationResult
 
-#: records and bytes of one stored part; one record may be larger
+#: maximum records and bytes of one stored part; a single larger record is one part
 _PART, _PART_BYTES = 1000, 1 << 20
-#: bytes of a document that stands in its job's row
-_SMALL = 64 << 10
-#: one document that is too large for its row
+#: maximum bytes of a document in the head
+_MAX_IN_HEAD = 64 << 10
+#: the value of `collected` for a document that is too large for the head
 DOCUMENT = "."
 
 
 def head_of(answer: OperationResult) -> dict[str, Any]:
-    """The members of an answer that the row stores; the records of a list have a table of their own."""
+    """The members of an answer that the job's row stores; the records of a list are stored in another table."""
     if answer.collected is not None:
         return {"result": answer.decoded(), "collected": answer.collected, "meta": answer.meta}
     if _is_list(answer):
@@ -36,14 +36,14 @@ def _page(answer: OperationResult) -> dict[str, Any]:
 
 
 def answer_of(head: Mapping[str, Any], result: msgspec.Raw) -> OperationResult:
-    """The answer whose head is stored, around its result."""
+    """The answer of a stored head and its result."""
     return OperationResult(
         result, head["meta"], is_page="next" in head, next=head.get("next"), incomplete=head.get("incomplete")
     )
 
 
 def parts_of(answer: OperationResult) -> Iterator[str]:
-    """The records that are not stored yet, in parts of lines; a large document is one of them."""
+    """The records that are not stored yet, in parts of JSON lines; a large document is one part."""
     if answer.collected is not None:
         return
     if not _is_list(answer):
@@ -62,7 +62,7 @@ def parts_of(answer: OperationResult) -> Iterator[str]:
 
 
 def _is_large(answer: OperationResult) -> bool:
-    return len(bytes(answer.result)) > _SMALL
+    return len(bytes(answer.result)) > _MAX_IN_HEAD
 
 
 def _is_list(answer: OperationResult) -> bool:
@@ -70,7 +70,7 @@ def _is_list(answer: OperationResult) -> bool:
 
 
 def line_of(record: msgspec.Raw) -> str:
-    """The record on one line, however the application laid it out."""
+    """The record on one line."""
     text = bytes(record)
     return (msgspec.json.format(text, indent=-1) if b"\n" in text or b"\r" in text else text).decode() + "\n"
 
@@ -100,7 +100,7 @@ def error_of(job: JobSummary) -> GatewayError:
 
 
 def partial_result(job: JobSummary, head: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The head of what was done before a job ended otherwise than it should; None where nothing is there to read."""
+    """The head of the partial result of a job that did not succeed; None if there is none or it has expired."""
     is_partial = job.is_done and job.status is not JobStatus.SUCCEEDED
     return head if is_partial and not _is_expired(job) else None
 
@@ -110,7 +110,7 @@ def _is_expired(job: JobSummary) -> bool:
 
 
 def completed(head: Mapping[str, Any], job: JobSummary, base_url: str) -> Mapping[str, Any]:
-    """The head with what only the job knows: a bulk update ends with the record of its job."""
+    """The head with the job's members, for a bulk update, whose result is the record of its job."""
     if head["collected"] in (None, ROOT, DOCUMENT) or job.task != OPERATION_TASK:
         return head
     status = {} if job.status is JobStatus.SUCCEEDED else {"status": job.status.value}
@@ -118,12 +118,12 @@ def completed(head: Mapping[str, Any], job: JobSummary, base_url: str) -> Mappin
 
 
 def stored_parts(job: JobSummary, head: Mapping[str, Any]) -> int:
-    """How many parts a succeeded job's result has; there may be more of an attempt that did not finish."""
+    """The number of parts of a succeeded job's result; an earlier attempt may have stored more."""
     return int(head.get("parts", job.parts))
 
 
 async def document(head: Mapping[str, Any], lines: AsyncIterator[str]) -> AsyncIterator[bytes]:
-    """The result as JSON, in chunks, whatever its size."""
+    """The result as JSON, in chunks."""
     collected = head["collected"]
     if collected is None:
         yield msgspec.json.encode(head["result"])

@@ -1,4 +1,4 @@
-"""The context of a job's run: what the run notes in the job's row as it goes, each note with the fence."""
+"""The context of a job's run, which writes to the job's row while the work goes on."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,45 +15,45 @@ from gateway.jobs.leases import LEASE, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNDONE, StoredJob
 from gateway.upstream.responses import OperationResult
 
-#: seconds between progress notes of one job
+#: minimum seconds between two writes of a job's progress
 _PROGRESS_INTERVAL = 0.5
 
 
 class JobRunContext:
-    """A job's row as the context of its run: what it notes as it goes, each note with the fence."""
+    """Stores requests in flight, state, parts of the result and progress; every method may raise LostLease."""
 
     def __init__(self, leases: Leases, job: StoredJob) -> None:
         self._leases = leases
         self._job = job
         self.state: Mapping[str, Any] = job.state
-        #: when a request went out whose answer is not stored yet, be it by an earlier attempt
+        #: when the first request was sent whose response is not stored yet, by this attempt or an earlier one
         self.sent_at: datetime | None = job.in_flight_since
-        #: whether this process knows that a byte of it went out; a mark by another process does not say so
+        #: whether this process knows that a byte of it was sent; a mark by another process does not say that
         self.is_sent = False
-        #: requests whose answers are in no saved state; a run may send several side by side
+        #: requests whose responses are in no saved state; a run may send several concurrently
         self._in_flight = 0
-        #: notes about them are stored one after the other, in order
+        #: keeps the writes about them in order
         self._write_lock = asyncio.Lock()
         self._parts = job.parts
         self._reported_at = float("-inf")
         self._stored: tuple[int, int | None] = (job.progress, job.total)
-        #: done, total and the message of the latest report, which the row may not have yet
+        #: progress, total and message of the latest report, which may not be stored yet
         self.reported: tuple[int, int | None, str | None] = (*self._stored, None)
-        #: whether this attempt has saved anything: a job that continues may wait again however old it is
+        #: whether this attempt has saved a state: such a job may wait again, however old it is
         self.has_saved = False
-        #: whether a caller wants the job canceled
+        #: whether a caller has requested the job's cancellation
         self.is_canceled = job.cancel_requested
-        #: set when the run is to send nothing more: the job is canceled, or its worker shuts down
+        #: set when the run must send nothing more, because the job is canceled or the worker shuts down
         self.stopping = asyncio.Event()
 
     def stop(self, *, is_canceled: bool = False) -> None:
-        """Ask the run to send nothing more; runs that do not watch `stopping` continue."""
+        """Set `stopping`; a run that does not watch it continues."""
         self.is_canceled = self.is_canceled or is_canceled
         self.stopping.set()
 
     @property
     def may_be_repeated(self) -> bool:
-        """Whether the work since the last saved state can be done again without harm."""
+        """Whether the work since the last saved state can safely be repeated."""
         return self.sent_at is None or self._job.effect is not Effect.WRITE
 
     async def mark_in_flight(self) -> None:
@@ -63,7 +63,7 @@ class JobRunContext:
                 raise JobCanceled(CANCELED_UNDONE)
             self._in_flight += 1
             self.sent_at = self.sent_at or CLOCK.now()
-        # A process that was frozen in between must not send: others may have taken its job for lost.
+        # If the process was frozen in between, it must not send: the job may have been marked lost.
         if steady() - asked_at > LEASE / 2:
             raise LostLease
 
@@ -87,9 +87,9 @@ class JobRunContext:
         await self.save(state, {part or self._parts + 1: lines} if lines else {}, answers=answers)
 
     async def save(self, state: Mapping[str, Any], parts: Mapping[int, str], *, answers: int = 0) -> None:
-        """Keep this state for a later attempt and these numbered parts of the result, JSON lines each, or neither."""
+        """Commit the state for a later attempt together with parts of the result: number → JSON lines."""
         async with self._write_lock:
-            is_answered = self._in_flight <= answers  # reads have answers too, and are not marked
+            is_answered = self._in_flight <= answers  # reads are answered too, but not marked
             await retry_until_available(
                 lambda: self._leases.checkpoint(self._job, state, parts, is_answered=is_answered)
             )

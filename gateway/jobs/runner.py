@@ -1,8 +1,8 @@
-"""Running jobs of this process: claimed, run under a lease, ended by one write.
+"""Runs the jobs of this process, each under a lease and ended by one write.
 
-Workers run jobs from the queue, front ends those that they accepted for a caller who waits. A lease is held by job id
-and fence. A job that this process claims again, because it was frozen for longer than its lease, is another lease: what
-the first still does is refused by the fence and ends without touching the second.
+Workers run jobs from the queue; front ends run those that they accepted for a caller that waits. If the process was
+frozen for longer than a lease and claims the same job again, this is a second lease: the fence refuses the writes of
+the first one.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from gateway.errors import (
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome, LeaseKey, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNSTARTED, StoredJob
-from gateway.jobs.outcome import classify_outcome, is_requeued, must_go_on, releases_key, with_outcome
+from gateway.jobs.outcome import classify_outcome, is_requeued, must_continue, releases_key, with_outcome
 from gateway.jobs.run_context import JobRunContext, Work
 from gateway.telemetry import tracing
 from gateway.telemetry.metrics import LEASES_LOST
@@ -42,20 +42,21 @@ log = logging.getLogger(__name__)
 
 #: seconds between heartbeats; a third of the lease
 HEARTBEAT = 3.0
-#: seconds that one attempt may take, and a job with all its waiting
-_LONGEST = 6 * 3600.0
-_OLDEST = timedelta(days=1)
+#: maximum seconds of one attempt
+_MAX_ATTEMPT = 6 * 3600.0
+#: age after which a job does not wait any longer for an application or PostgreSQL
+_MAX_AGE = timedelta(days=1)
 #: seconds until the retry of a job whose run found PostgreSQL unavailable
 _RETRY_AFTER_UNAVAILABLE = 1.0
-#: characters of a result that go into the statement that ends the job
-_SMALL = 64 << 10
+#: maximum characters of a result that the statement stores that ends the job
+_STORED_WITH_END = 64 << 10
 
 #: the outcome of a run
 Outcome: TypeAlias = OperationResult | GatewayError
 
 
 class Runner:
-    """The jobs that this process runs; `heartbeat` is the seconds between heartbeats."""
+    """Runs the jobs of this process; `heartbeat` is the seconds between heartbeats."""
 
     def __init__(self, leases: Leases, worker: str, *, heartbeat: float = HEARTBEAT) -> None:
         self._leases = leases
@@ -69,22 +70,22 @@ class Runner:
 
     @asynccontextmanager
     async def renewing_leases(self) -> AsyncIterator["Runner"]:
-        """Heartbeats go out for as long as the block lasts."""
+        """Send heartbeats for the duration of the block."""
         async with running(every(self._heartbeat, self.beat, name="heartbeat")):
             yield self
 
     def start(self, job: StoredJob, work: Work, on_end: Callable[[], None] = lambda: None) -> None:
-        """Run a claimed job until it finishes or the process shuts down; then another worker continues it."""
+        """Run a claimed job until it ends or the process shuts down; then another worker continues it."""
         self._hold(job, work).task.add_done_callback(lambda _: on_end())
 
     async def run(self, job: StoredJob, work: Work) -> OperationResult:
-        """Run a job for the caller who waits: its answer once that is stored; raises the job's error.
+        """Run a job for a caller that waits, and return its result once that is stored; raises the job's error.
 
-        Raises Unavailable when it cannot be stored for now; it will be, as soon as PostgreSQL is back. If its
-        caller disconnects, the job continues.
+        Raises Unavailable while PostgreSQL is unavailable; the result is stored as soon as it is back. If the caller
+        disconnects, the job continues.
         """
         lease = self._hold(job, work)
-        ends: list[asyncio.Future[Any]] = [lease.task, lease.database_away]
+        ends: list[asyncio.Future[Any]] = [lease.task, lease.database_unavailable]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         outcome = lease.task.result() if lease.task.done() and not lease.task.cancelled() else None
         if isinstance(outcome, OperationResult):
@@ -94,7 +95,7 @@ class Runner:
         raise Unavailable("the outcome cannot be stored now; send the same request with the same key", retry_after=2)
 
     def adopt(self, job: StoredJob, reading: "asyncio.Future[OperationResult]") -> None:
-        """Take over a read that is running and has outlasted its caller's timeout."""
+        """Continue a read as a job, because it took longer than its caller's timeout."""
 
         async def read_on(_job: StoredJob, _run_context: JobRunContext) -> OperationResult:
             return await reading
@@ -108,7 +109,7 @@ class Runner:
         return lease
 
     async def beat(self) -> None:
-        """Extend all leases, and apply cancellations and lost leases; raises Unavailable."""
+        """Renew all leases, and stop canceled jobs and those whose lease is lost; raises Unavailable."""
         keys = list(self._held)
         if not keys:
             return
@@ -116,20 +117,20 @@ class Runner:
         for key in keys:
             if alive.get(key) and key in self._held:
                 self._held[key].cancel()
-        # A lease that has just ended may be missing from the heartbeat's answer; it has its outcome already.
+        # A lease that has just ended may be missing in the response; its outcome is stored already.
         lost = [key for key in keys if key not in alive and key in self._held and self._held[key].lose()]
         if lost:
             await self._leases.restore(lost)
 
     def on_notify(self, job_id: str) -> None:
-        """A caller wants a job canceled."""
-        asked_id = UUID(job_id)
+        """Handle a notification: the job's cancellation was requested."""
+        canceled_id = UUID(job_id)
         for lease in list(self._held.values()):
-            if lease.job.id == asked_id:
+            if lease.job.id == canceled_id:
                 lease.cancel()
 
     async def drain(self, grace: float) -> list[StoredJob]:
-        """Let jobs finish within `grace` seconds, then requeue those that sent nothing; returns these."""
+        """Let jobs finish within `grace` seconds, then stop the others; returns those that are queued again."""
         for lease in self._held.values():
             lease.run_context.stop()
         if self._held:
@@ -139,24 +140,24 @@ class Runner:
             lease.task.cancel()
         if left:
             await asyncio.wait([lease.task for lease in left])
-        is_needed = await asyncio.gather(*(lease.requeue() for lease in left))
-        return [lease.job for lease, is_it in zip(left, is_needed, strict=True) if is_it]
+        are_queued = await asyncio.gather(*(lease.requeue() for lease in left))
+        return [lease.job for lease, is_queued in zip(left, are_queued, strict=True) if is_queued]
 
 
 class Lease:
-    """The run of a claimed job; it starts at once in the running event loop."""
+    """The run of a claimed job, which starts at once in the running event loop."""
 
     def __init__(self, leases: Leases, job: StoredJob, work: Work) -> None:
         self.job = job
         self.key: LeaseKey = (job.id, job.fence)
         self.run_context = JobRunContext(leases, job)
         #: done once PostgreSQL is unavailable, so that the outcome cannot be stored yet
-        self.database_away: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.database_unavailable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._leases = leases
         self._is_canceled = False
-        #: whether the work is over and its outcome is being written: now only the fence decides who writes it
+        #: whether the work has ended and its outcome is being stored: from now on only the fence decides
         self._is_finishing = False
-        #: the outcome once it is written; None if this worker has lost the lease
+        #: the outcome once it is stored; None if this worker has lost the lease
         self.task: asyncio.Task[Outcome | None] = asyncio.create_task(self._run(work), name=f"job {job.id}")
 
     def cancel(self) -> None:
@@ -167,7 +168,7 @@ class Lease:
             self.task.cancel()
 
     def lose(self) -> bool:
-        """Stop: another worker holds the job, or it has ended. False while this lease stores the final state."""
+        """Stop, because another worker holds the job or it has ended; false while this lease stores the outcome."""
         return not self._is_finishing and self.task.cancel()
 
     async def _run(self, work: Work) -> Outcome | None:
@@ -177,32 +178,32 @@ class Lease:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
                 outcome = await self._outcome(work)
             self._is_finishing = True
-            # A repetition does no harm: the fence, or the final state in the row, refuses the second write.
-            return await retry_until_available(lambda: self._write(outcome), self._on_away)
+            # A repetition is safe: the fence or the final state of the row refuses the second write.
+            return await retry_until_available(lambda: self._write(outcome), self._on_unavailable)
         except LostLease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
             with contextlib.suppress(Unavailable):
                 await self._leases.restore([self.key])
-            return None if self.run_context.may_be_repeated else self._too_late()
+            return None if self.run_context.may_be_repeated else self._lost_write()
         except Unavailable:
             log.error("PostgreSQL was unavailable for too long; the result is dropped", extra={"job_id": str(job.id)})
             return None
 
-    def _on_away(self) -> None:
-        if not self.database_away.done():
-            self.database_away.set_result(None)
+    def _on_unavailable(self) -> None:
+        if not self.database_unavailable.done():
+            self.database_unavailable.set_result(None)
 
     async def _outcome(self, work: Work) -> Outcome:
-        if self.job.cancel_requested and not must_go_on(self.job, self.run_context.state):
+        if self.job.cancel_requested and not must_continue(self.job, self.run_context.state):
             return JobCanceled(CANCELED_UNSTARTED if self.job.attempt == 1 else "canceled before it ran again")
         try:
-            async with asyncio.timeout(_LONGEST):
+            async with asyncio.timeout(_MAX_ATTEMPT):
                 return await work(self.job, self.run_context)
         except GatewayError as error:
             return error
         except TimeoutError:
-            return UpstreamTimeout(f"the job was not done within {_LONGEST / 3600:.0f} hours")
+            return UpstreamTimeout(f"the job was not done within {_MAX_ATTEMPT / 3600:.0f} hours")
         except asyncio.CancelledError:
             if self._is_canceled:
                 return JobCanceled("canceled while it ran")
@@ -210,16 +211,16 @@ class Lease:
         except LostLease:
             raise
         except Exception:
-            log.exception("a job failed by a bug", extra={"job_id": str(self.job.id)})
+            log.exception("a job failed because of a bug", extra={"job_id": str(self.job.id)})
             return InternalError()
 
     async def _write(self, outcome: Outcome) -> Outcome:
-        """The one write that ends the job, defers it, or deletes an inline one; what a caller who waits gets."""
+        """End the job, let it wait, or delete an inline one; returns the answer for a caller that waits."""
         job, run_context = self.job, self.run_context
         if isinstance(outcome, OperationResult):
             await self._leases.finish(job, await self._success(outcome))
             return outcome
-        may_wait = run_context.has_saved or CLOCK.now() - job.created_at < _OLDEST
+        may_wait = run_context.has_saved or CLOCK.now() - job.created_at < _MAX_AGE
         if may_wait and is_requeued(job, outcome, run_context.sent_at):
             await self._leases.defer(job, float(outcome.retry_after or _RETRY_AFTER_UNAVAILABLE), outcome.detail)
             await self._hold_connector(outcome)
@@ -231,8 +232,8 @@ class Lease:
             await self._leases.finish(job, job_outcome)
         return with_outcome(outcome, job_outcome)
 
-    def _too_late(self) -> GatewayError:
-        lost = OutcomeUnknown("the answer to a write came too late", extra={"outcome": "unknown"})
+    def _lost_write(self) -> GatewayError:
+        lost = OutcomeUnknown("the response to a write came after the lease was lost", extra={"outcome": "unknown"})
         return with_outcome(lost, self._classified(lost))
 
     def _classified(self, error: GatewayError) -> JobOutcome:
@@ -261,7 +262,7 @@ class Lease:
             if lines is not None:
                 await self._leases.store_part(self.job, number, lines)
             number, lines = number + 1, part
-        if lines is not None and len(lines) > _SMALL:
+        if lines is not None and len(lines) > _STORED_WITH_END:
             await self._leases.store_part(self.job, number, lines)
             lines = None
         if result.collected is None:
@@ -278,19 +279,19 @@ class Lease:
         )
 
     async def requeue(self) -> bool:
-        """End a stopped run: requeue it if nothing was sent; returns whether another worker is needed."""
+        """Requeue a stopped job if it can be repeated, or else end it; returns whether it is queued."""
         try:
             if self.run_context.may_be_repeated:
                 return not self.job.is_inline and await self._leases.requeue(self.job)
-            lost = InternalError("the process was stopped while the write was under way; look it up")
+            lost = InternalError("the process was stopped during the write; look it up")
             await self._leases.finish(self.job, self._classified(lost))
         except (LostLease, Unavailable):
-            log.warning("left a job to its lease", extra={"job_id": str(self.job.id)})
+            log.warning("a stopped job is not requeued until its lease expires", extra={"job_id": str(self.job.id)})
         return False
 
 
 def _add_job_context(job: StoredJob) -> None:
-    """Logs and traces of this run name the job, the request that asked for it, and its trace."""
+    """Add the job, the request that created it and its trace to the logs and traces of this run."""
     tracing.add_log_fields(job_id=str(job.id), **({"request_id": job.request_id} if job.request_id else {}))
     if job.traceparent is not None:
         tracing.continue_trace({"traceparent": job.traceparent})

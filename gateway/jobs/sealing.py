@@ -1,7 +1,7 @@
 """Sealing jobs: params, state and results are encrypted like credentials, with a data key for each job.
 
-A sealed text begins with a word that no JSON begins with, so that unsealed rows, of before or of a gateway that does
-not seal, are read beside sealed ones.
+A sealed text begins with a prefix that no JSON has, so that rows from before sealing was switched on, or after it was
+switched off, can be read too.
 """
 
 import binascii
@@ -25,7 +25,7 @@ _REMEMBERED = 2000
 
 
 class HasKey(Protocol):
-    """A job, or its `JobKey`: whose texts they are, and the wrapped data key that opens them; None if not sealed."""
+    """A job or its `JobKey`: the owner of the texts and their wrapped data key, None if they are not sealed."""
 
     @property
     def organization_id(self) -> UUID: ...
@@ -39,7 +39,7 @@ class HasKey(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JobKey:
-    """The data key of a job that is not there yet."""
+    """The wrapped data key of a job that is not inserted yet."""
 
     organization_id: UUID
     #: of the job
@@ -54,12 +54,12 @@ def binding(organization_id: UUID, job_id: UUID) -> Binding:
 
 
 def part_field(part: int) -> str:
-    """The field of one part of a result: parts cannot be swapped either."""
+    """The field name of one part of a result, so that parts cannot be swapped."""
     return f"part {part}"
 
 
 class JobSealing:
-    """Seals new jobs with a vault, where that is wished, and opens whatever is sealed."""
+    """Seals new jobs if `is_on`, and opens sealed texts."""
 
     def __init__(self, vault: Vault | None = None, *, is_on: bool = True) -> None:
         self._vault = vault
@@ -67,7 +67,7 @@ class JobSealing:
         self._ciphers: OrderedDict[bytes, AESGCM] = OrderedDict()
 
     def new_key(self, organization_id: UUID, job_id: UUID) -> JobKey:
-        """A data key for a job that is accepted now."""
+        """A data key for a new job."""
         if self._vault is None or not self._is_on:
             return JobKey(organization_id, job_id, None, None)
         wrapped, data_key = self._vault.new_data_key(binding(organization_id, job_id))
@@ -75,7 +75,7 @@ class JobSealing:
         return JobKey(organization_id, job_id, wrapped.key_id, wrapped.wrapped_key)
 
     def seal(self, key: HasKey, field: str, text: str) -> str:
-        """The text, readable only as this field of this job; as it is where the job has no key."""
+        """The text encrypted for this field of this job; unchanged if the job has no key."""
         if key.wrapped_key is None or text == _EMPTY:
             return text
         sealed = encrypt(self._cipher(key), text.encode(), _associated_data(key, field))
@@ -86,7 +86,7 @@ class JobSealing:
         return self.seal(key, field, json.dumps(dict(document)))
 
     def open(self, key: HasKey, field: str, text: str) -> str:
-        """The text again; what was altered or swapped does not open (InternalError)."""
+        """The decrypted text; raises InternalError if it was altered or belongs to another field or job."""
         if not text.startswith(_SEALED):
             return text
         sealed = binascii.a2b_base64(text[len(_SEALED) :])
@@ -113,5 +113,5 @@ def _associated_data(key: HasKey, field: str) -> bytes:
     return binding(key.organization_id, key.id).associated_data(field, with_context=False)
 
 
-#: for a process without a vault: it seals nothing, and opens nothing that is sealed
+#: for a process without a vault: seals nothing, and raises InternalError for sealed texts
 NO_SEALING = JobSealing()

@@ -1,4 +1,4 @@
-"""Jobs in PostgreSQL as callers see them: accepted in one transaction, read, listed, canceled."""
+"""Jobs in PostgreSQL as callers use them: accepted in one transaction, read, listed and canceled."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.db.pool import Connection, Database
 from gateway.db.where import Where
-from gateway.errors import GatewayError, NotFound, ResultExpired, Unavailable, with_unknown_outcome
+from gateway.errors import GatewayError, IdempotencyMismatch, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
 from gateway.jobs.model import (
     CANCELED_UNDONE,
@@ -38,19 +38,19 @@ from gateway.jobs.model import (
 from gateway.jobs.sealing import NO_SEALING, JobSealing, part_field
 from gateway.jobs.tasks import TASKS, sql_names
 
-# Sent again, because the answer to its commit was lost, it finds what it inserted.
+# If it is repeated after a lost commit response, existing rows are left unchanged.
 _INSERT = f"""
     INSERT INTO jobs ({INSERTED_COLUMNS}) SELECT * FROM {NEW_JOBS}
     ON CONFLICT (id) DO NOTHING RETURNING {SUMMARY_COLUMNS}
 """
 _ACCEPTED = f"SELECT {COLUMNS} FROM jobs WHERE id = ANY ($1::uuid[])"
-# Inserted as running: held by the process that accepted it.
+# The job is inserted as running, with the accepting process as its worker.
 _INSERT_CLAIMED = f"""
     INSERT INTO jobs ({INSERTED_COLUMNS}, status, worker, lease_until, fence, attempt, started_at)
     SELECT *, 'running', ${NEXT_ARGUMENT}::text, now() + interval '{LEASE} seconds', 1, 1, now() FROM {NEW_JOBS}
     RETURNING {SUMMARY_COLUMNS}
 """
-# The first to come reserves the key, and who comes at the same time waits here; a key past its time is as good as none.
+# The first request reserves the key; concurrent ones wait here. An expired key is replaced.
 _RESERVE_KEY = """
     INSERT INTO idempotency_keys (organization_id, client_id, connector_id, key, fingerprint, job_id, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7))
@@ -70,18 +70,18 @@ _IS_USED = """
         WHERE organization_id = $1 AND client_id = $2 AND connector_id = $3 AND key = $4 AND expires_at > now()
     )
 """
-# Waiting and streaming callers read the job here; once the organization is disabled, they find none.
+# Callers that wait or stream read the job here repeatedly: once the organization is disabled, they find none.
 _GET = f"""
     SELECT {SUMMARY_COLUMNS} FROM jobs
     WHERE organization_id = $1 AND id = $2 AND NOT is_inline
       AND EXISTS (SELECT FROM organizations WHERE organizations.id = $1 AND disabled_at IS NULL)
 """
 _NEWEST = f"SELECT {SUMMARY_COLUMNS} FROM jobs WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT {{limit}}"
-# The newest of each status, from an index in their order, then the newest of those. The statuses are in the text, so
-# that PostgreSQL knows which are rare.
+# The newest jobs of each status, from an index in their order, then the newest of those. The statuses are literals, so
+# that PostgreSQL's planner knows which are rare.
 _NEWEST_OF_ALL = "SELECT * FROM ({each}) AS jobs ORDER BY created_at DESC, id DESC LIMIT {limit}"
-# Queued and waiting work of which nothing was done ends at once; running work is notified. What may have been done is
-# taken up by a worker, which follows what is under way and says what was. What is deleted stays deleted.
+# A queued or waiting job of which nothing was done ends at once; a running job is notified. A worker resumes a job of
+# which something may have been done, and reports what was done. Deletions cannot be canceled.
 _ENDS = f"(status IN ('queued', 'waiting') AND {NOTHING_DONE})"
 _CANCEL = f"""
     UPDATE jobs
@@ -115,7 +115,7 @@ _STATES = """
            data::json ->> 'message' AS message, at
     FROM job_events WHERE organization_id = $1 AND job_id = $2 AND event = 'status' ORDER BY number DESC LIMIT $3
 """
-# The token may have ended since, but must not have been revoked: then its row is gone.
+# The token may have expired since. If it was revoked, its row is deleted.
 _FOLLOWED_BY = """
     SELECT jobs.client_id, organization_id FROM jobs
     JOIN tokens ON tokens.hash = jobs.token_hash AND tokens.client_id = jobs.client_id
@@ -123,41 +123,43 @@ _FOLLOWED_BY = """
     WHERE jobs.id = $1 AND token_hash = $2 AND jobs.created_at > now() - make_interval(secs => $3)
 """
 
-# Holds off the deletion of the connector until the job is there, where the deletion finds it.
+# Blocks the deletion of the connector until the job is committed, so that the deletion finds it.
 _LOCK_CONNECTOR = """
     SELECT id FROM connectors WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL FOR SHARE
 """
 
-#: parts of a result fetched at a time; more, while they are so small that fewer bytes come than this
-_PARTS_AT_A_TIME, _MOST_PARTS = 4, 1000
-_BYTES_AT_A_TIME = 256 << 10
+#: parts of a result fetched at first
+_FIRST_PARTS = 4
+#: while a fetch returns fewer bytes than this, the next one is for twice as many parts, up to a maximum
+_FEW_BYTES, _MAX_PARTS = 256 << 10, 1000
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """A caller's promise that requests with this key are one request."""
+    """An `Idempotency-Key`: requests with the same key are one request."""
 
     key: str
     #: SHA-256 of the request
     fingerprint: bytes
-    #: seconds that it is remembered
+    #: seconds until it expires
     seconds: int
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedJob:
-    """The job of a request: a new one, or the one that its key already stands for."""
+    """The job of a request: a new one, or the one that was accepted with the same key."""
 
     job: StoredJob
     is_new: bool
-    #: whether the key came with another request before
-    is_mismatch: bool = False
+    #: the error, if the key was used for a different request before
+    mismatch: IdempotencyMismatch | None = None
 
 
 class JobStore:
-    """Accepts, reads and cancels jobs for callers; `retention` is the seconds that a finished job's result is kept.
+    """Accepts, reads and cancels jobs for callers.
 
-    `timeout`: seconds to accept a job, including retries after a lost connection; a caller is refused within two.
+    `retention`: seconds that the result of a finished job is stored. `timeout`: seconds to accept a job, including
+    retries after a lost connection.
     """
 
     def __init__(
@@ -177,10 +179,10 @@ class JobStore:
         *,
         needs_connector: bool = False,
     ) -> AcceptedJob:
-        """Job and key in one transaction; a key seen before brings its job back instead.
+        """Commit job and key in one transaction; if the key was used before, return its job instead.
 
-        With `claimed_by` the job is born running, held by the process that accepted it. With `needs_connector` it
-        raises NotFound where the connector was deleted meanwhile: a deletion that begins later finds the job.
+        With `claimed_by` the job is inserted as running, with this process as its worker. With `needs_connector` it
+        raises NotFound if the connector was deleted meanwhile; a deletion that begins later finds the job.
         """
         if key is None and claimed_by is None:
             return AcceptedJob(await self._accepted(new), is_new=True)
@@ -193,34 +195,34 @@ class JobStore:
                 if key is None or await self._reserve_key(connection, new, key):
                     return AcceptedJob(await self._inserted(connection, new, claimed_by), is_new=True)
                 row = await connection.fetchrow(_FIND_BY_KEY, *_owner(new, key))
-            # None: the key was given back between the two statements, so it is free.
+            # No row: the key was released between the two statements.
             if row is not None:
                 members = dict(row)
-                return AcceptedJob(
-                    is_mismatch=members.pop("fingerprint") != key.fingerprint,
-                    job=job_of(members, self._sealing),
-                    is_new=False,
-                )
+                is_same = members.pop("fingerprint") == key.fingerprint
+                return AcceptedJob(job_of(members, self._sealing), False, None if is_same else _mismatch(key))
 
     async def is_used(self, new: NewJob, key: IdempotencyKey) -> bool:
-        """Whether the key was used before: `accept` would bring its job back."""
+        """Whether the key was used before, so that `accept` would return its job."""
         async with self._database.tenant(new.organization_id) as connection:
             return bool(await connection.fetchval(_IS_USED, *_owner(new, key)))
 
     async def _accepted(self, new: NewJob) -> StoredJob:
-        """Accept again where PostgreSQL went away before it confirmed the job: only this call knows the job's id."""
+        """Insert the job; repeat it if the connection was lost before the commit was confirmed.
+
+        Nothing else can: only this call knows the job's id.
+        """
         deadline = asyncio.get_running_loop().time() + self._timeout
         try:
             return await self._accepting(new)
         except Unavailable as unavailable:
             if not unavailable.was_sent:
                 raise
-            away = unavailable
+            lost = unavailable
         try:
             async with asyncio.timeout_at(deadline):
                 return await retry_until_available(lambda: self._accepting(new))
         except (Unavailable, TimeoutError):
-            raise _perhaps_accepted(new, away) from away
+            raise _perhaps_accepted(new, lost) from lost
 
     async def _inserted(self, connection: Connection, new: NewJob, claimed_by: str | None) -> StoredJob:
         columns = inserted_columns([new], self._sealing)
@@ -229,7 +231,7 @@ class JobStore:
         return accepted_job(await connection.fetchrow(_INSERT_CLAIMED, *columns, claimed_by), new)
 
     async def accept_within(self, connection: Connection, new: NewJob) -> StoredJob:
-        """Accept in the caller's own transaction, together with what the job is about."""
+        """Accept a job within the caller's transaction."""
         return await self._inserted(connection, new, None)
 
     async def _reserve_key(self, connection: Connection, new: NewJob, key: IdempotencyKey) -> bool:
@@ -241,7 +243,7 @@ class JobStore:
             return await self.accept_all_within(connection, new)
 
     async def accept_all_within(self, connection: Connection, new: Sequence[NewJob]) -> Sequence[StoredJob]:
-        """Accept in the caller's own transaction; a job whose id is known stays as it is."""
+        """Accept jobs within the caller's transaction; a job that exists already is left unchanged."""
         if not new:
             return []
         rows = {row["id"]: row for row in await connection.fetch(_INSERT, *inserted_columns(new, self._sealing))}
@@ -261,7 +263,7 @@ class JobStore:
     async def find(
         self, organization_id: UUID, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
     ) -> Sequence[JobSummary]:
-        """The newest first."""
+        """Jobs that match, newest first."""
         where = Where()
         where.add("organization_id = {} AND NOT is_inline", organization_id)
         where.add("connector_id = {}", filter_.connector_id)
@@ -277,7 +279,7 @@ class JobStore:
         return [summary_of(row) for row in rows]
 
     async def request_cancel(self, organization_id: UUID, job_id: UUID) -> JobSummary | None:
-        """The job, canceled or asked to stop; None when it has ended."""
+        """The job, canceled or with its cancellation requested; None if it has ended or cannot be canceled."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_CANCEL, organization_id, job_id, self._retention)
         return None if row is None else summary_of(row)
@@ -291,7 +293,7 @@ class JobStore:
         return job_of(row, self._sealing)
 
     async def queued(self, organization_id: UUID, connector_id: UUID, task: str, limit: int) -> Sequence[StoredJob]:
-        """Jobs of a connector that have not begun, the oldest first."""
+        """Queued jobs of a connector and a task, oldest first."""
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_QUEUED, organization_id, connector_id, task, limit)
         return [job_of(row, self._sealing) for row in rows]
@@ -303,11 +305,11 @@ class JobStore:
         return None if text is None else json.loads(self._sealing.open(job, "result", text))
 
     async def lines(self, job: JobSummary, parts: int) -> AsyncIterator[str]:
-        """The stored records, a part of lines at a time, however many there are; raises ResultExpired.
+        """The stored records as JSON lines, one part at a time; raises ResultExpired.
 
-        No connection is held between parts, so that a slow reader takes none away from others.
+        No connection is held between parts, so that a slow reader does not occupy one.
         """
-        last, limit = 0, _PARTS_AT_A_TIME
+        last, limit = 0, _FIRST_PARTS
         while last < parts:
             async with self._database.tenant(job.organization_id) as connection:
                 rows = await connection.fetch(
@@ -318,11 +320,11 @@ class JobStore:
             for row in rows:
                 yield self._sealing.open(job, part_field(row["part"]), row["lines"])
             last = rows[-1]["part"]
-            is_little = sum(len(row["lines"]) for row in rows) < _BYTES_AT_A_TIME
-            limit = min(2 * limit, _MOST_PARTS) if is_little else _PARTS_AT_A_TIME
+            has_few_bytes = sum(len(row["lines"]) for row in rows) < _FEW_BYTES
+            limit = min(2 * limit, _MAX_PARTS) if has_few_bytes else _FIRST_PARTS
 
     async def events(self, job: JobSummary, after: int, limit: int = 500) -> list[JobChange]:
-        """The changes after that number, oldest first, up to the state in which the job was read."""
+        """The changes after that number, oldest first, up to the version of `job`."""
         async with self._database.tenant(job.organization_id) as connection:
             rows = await connection.fetch(_EVENTS, job.organization_id, job.id, after, job.version, limit)
         return [JobChange(**row) for row in rows]
@@ -334,7 +336,7 @@ class JobStore:
         return [JobStep(JobStatus(row["status"]), row["attempt"], row["message"], row["at"]) for row in reversed(rows)]
 
     async def follower(self, job_id: UUID, token_hash: bytes, seconds: int) -> tuple[UUID, UUID] | None:
-        """Client and organization that this job was accepted for under that token, less than `seconds` ago."""
+        """Client and organization of the job, if it was accepted with that token less than `seconds` ago."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_FOLLOWED_BY, job_id, token_hash, seconds)
         return None if row is None else (row["client_id"], row["organization_id"])
@@ -350,11 +352,15 @@ def _newest(conditions: str, statuses: Sequence[str] | None, limit: str) -> str:
     return _NEWEST_OF_ALL.format(each=" UNION ALL ".join(f"({one})" for one in each), limit=limit)
 
 
-def _perhaps_accepted(new: NewJob, away: Unavailable) -> GatewayError:
+def _mismatch(key: IdempotencyKey) -> IdempotencyMismatch:
+    return IdempotencyMismatch(f"the Idempotency-Key {key.key!r} was used for a different request; use a new key")
+
+
+def _perhaps_accepted(new: NewJob, lost: Unavailable) -> GatewayError:
     if new.effect is Effect.READ:
-        return away
+        return lost
     unavailable = Unavailable(
-        "PostgreSQL went away while the job was accepted; it may run", retry_after=away.retry_after
+        "the connection to PostgreSQL was lost while the job was accepted; it may run", retry_after=lost.retry_after
     )
     return with_unknown_outcome(unavailable, {"job_id": str(new.id)}, safe_to_retry=new.effect is Effect.IDEMPOTENT)
 

@@ -1,6 +1,6 @@
-"""The tasks of jobs: what each kind of work runs, and what callers may do with its jobs.
+"""The tasks of jobs: the use case that runs each of them, and what callers may do with its jobs.
 
-A new task is one entry here, and a use case that runs it.
+A new task is one entry here and its use case.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,11 +19,11 @@ class Task:
 
     #: stands in the rows of its jobs
     name: str
-    #: finds what runs its jobs among the services of a process; their type stands above this package
+    #: services → the function that runs its jobs; the type of the services belongs to a higher layer
     run: Callable[[Any], Work]
     #: whether callers may cancel its jobs
     is_cancellable: bool = True
-    #: why callers cannot run its jobs again after they ended; None where they can
+    #: why callers cannot run its jobs again after they ended; None if they can
     not_retried_because: str | None = None
     #: whether its jobs are canceled and emptied when their connector is deleted
     deletes_with_connector: bool = True
@@ -35,7 +35,7 @@ _REPEATED = "the gateway repeats a deletion until it is done"
 OPERATION = Task(OPERATION_TASK, lambda services: services.runs.run_job)
 EXPORT = Task("export", lambda services: services.exports.run_job)
 SYNCHRONIZE = Task("synchronize", lambda services: services.synchronization.run_job)
-# A deletion is repeated by the gateway until it is done, so that callers can neither stop nor repeat it.
+# The gateway repeats a deletion until it is done, so callers can neither cancel nor retry it.
 DELETE_CONNECTOR = Task(
     "delete_connector",
     lambda services: services.deletion.run_delete_connector,
@@ -50,11 +50,11 @@ DELETE_WORKSPACE = Task(
     not_retried_because=_REPEATED,
     deletes_with_connector=False,
 )
-# Run again as a whole it would repeat the operations that succeeded; callers send those again that did not.
+# A second run of the whole batch would repeat the operations that succeeded.
 BATCH = Task(
     "batch",
     lambda services: services.batches.run_job,
-    not_retried_because="send those of its operations again that its result shows as not succeeded",
+    not_retried_because="send the operations again that did not succeed; its result shows which",
 )
 #: all tasks by name
 TASKS: Mapping[str, Task] = {
@@ -62,10 +62,12 @@ TASKS: Mapping[str, Task] = {
 }
 
 
-def is_retryable(job: JobSummary) -> bool:
-    """Whether callers may run the job again: it ended without success, and its task is known and allows it."""
-    task = TASKS.get(job.task)
-    return task is not None and task.not_retried_because is None and job.status in FINAL - {JobStatus.SUCCEEDED}
+def retry_refusal(job: JobSummary) -> str | None:
+    """Why callers cannot run the job again; None if they can: it ended without success, and its task allows it."""
+    if job.status not in FINAL - {JobStatus.SUCCEEDED}:
+        return f"the job is {job.status}; only a failed, canceled or unknown one can be retried"
+    reason = TASKS[job.task].not_retried_because if job.task in TASKS else "its task is not known here"
+    return None if reason is None else f"a {job.task} job cannot be retried on request; {reason}"
 
 
 def has_file(job: JobSummary) -> bool:

@@ -1,4 +1,4 @@
-"""Waiting for jobs: every waiter of a process hangs on its one connection for notifications."""
+"""Waiting for jobs: all waiters of a process share its one connection for notifications."""
 
 import asyncio
 from collections import defaultdict
@@ -16,19 +16,19 @@ _POLL_INTERVAL = 5.0
 
 @dataclass(eq=False, slots=True)
 class _Waiter:
-    #: the version that its caller has seen: None until the first read, infinite for one who waits for the end only
+    #: the version that the caller has seen: None until the first read, infinite if it waits only for the end
     version: float | None
     woken: asyncio.Event = field(default_factory=asyncio.Event)
-    #: the newest version that it was woken for: infinite where a notification may have been missed
+    #: the newest version that it was woken for: infinite if a notification may have been missed
     newest: float = 0
 
 
 class JobWaiters:
-    """Wakes waiters when their job changed; those of one job share a read of it."""
+    """Wakes waiters when their job has changed; the waiters of one job share its read."""
 
     def __init__(self, store: JobStore) -> None:
         self._store = store
-        #: by organization, job and the version that it is read for: no read is shared that began before the change
+        #: by organization, job and version: a read that began before the change is not shared
         self._reading: SingleFlight[tuple[UUID, UUID, float], JobSummary] = SingleFlight(
             lambda key: store.get(key[0], key[1])
         )
@@ -38,7 +38,7 @@ class JobWaiters:
         self.waiting = 0
 
     def on_notify(self, change: str) -> None:
-        """A job changed: `id:version:is it final`, as the trigger on jobs writes it."""
+        """Handle a notification of the trigger on jobs: `id:version:is_final`."""
         job_id, number, is_final = change.split(":")
         version = int(number)
         for waiter in self._waiters.get(job_id, ()):
@@ -58,14 +58,14 @@ class JobWaiters:
                 waiter.woken.set()
 
     def stop_waiting(self) -> None:
-        """Give every waiter its job as it is, because the process stops."""
+        """Return the current job to every waiter, because the process shuts down."""
         self._is_shutting_down = True
         self.wake_all()
 
     async def changed(self, organization_id: UUID, job_id: UUID, version: int | None, seconds: float) -> JobSummary:
-        """The job as soon as it is past that version or done, or as it is after `seconds`; raises NotFound.
+        """The job as soon as it is newer than `version` or done, or as it is after `seconds`; raises NotFound.
 
-        Without a version: as soon as it is past the one that it has now.
+        Without a version: as soon as it is newer than now.
         """
         return await self._until((organization_id, job_id), _Waiter(version), seconds)
 
@@ -85,7 +85,7 @@ class JobWaiters:
                 if left <= 0:
                     break
                 if waiter.newest <= job.version:
-                    waiter.woken.clear()  # the job as it was read has that change
+                    waiter.woken.clear()  # the job was read after that change
                 newest = await self._woken(waiter, min(left, _POLL_INTERVAL))
                 job = await self._reading((*key, newest))
             return job
@@ -95,7 +95,7 @@ class JobWaiters:
                 self._waiters.pop(str(key[1]), None)
 
     async def _woken(self, waiter: _Waiter, seconds: float) -> float:
-        """The version that it was woken for, after `seconds` at the latest."""
+        """Wait to be woken, at most `seconds`; returns the version that the waiter was woken for."""
         self.waiting += 1
         try:
             async with asyncio.timeout(seconds):

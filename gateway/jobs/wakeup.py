@@ -1,8 +1,8 @@
-"""Wake-ups: Redis and arq wake workers. If a wake-up is lost, no job is lost. This is the one module that names arq.
+"""Wake-ups: arq wakes workers through Redis. A lost wake-up loses no job. Only this module uses arq.
 
-arq alone loses or doubles work when it is killed, so its messages only say that there is work: a wake-up
-makes one worker claim a few due jobs, whichever they are, from PostgreSQL. A wake-up is done at once, not when they
-have run, so that of a worker that is killed is soon free for another.
+arq alone loses or doubles work when a process is killed, so its messages only say that jobs are queued: a wake-up makes
+one worker claim some due jobs, not certain ones, from PostgreSQL. It ends with the claim and not with the jobs, so that
+the wake-up of a killed worker is soon free for another.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ log = logging.getLogger(__name__)
 #: the arq queue, and the channel that wakes workers at once instead of at their next poll
 QUEUE = "gateway:jobs"
 CHANNEL = "gateway:jobs_ready"
-#: jobs that one wake-up stands for at most; so many a worker claims at a time
+#: maximum jobs claimed after one wake-up
 BATCH = 20
-#: seconds until Redis counts as unavailable, and for which nothing is then sent to it
+#: seconds until Redis counts as unavailable, and seconds during which nothing is then sent to it
 _TIMEOUT, _BACKOFF = 1.0, 1.0
 #: seconds between polls of the queue when no notification is received, and after Redis failed
 _POLL, _PAUSE = 0.5, 0.5
 #: seconds that a wake-up may take, which is one claim
 _WAKEUP_TIMEOUT = 10
-#: wake-ups at a time
+#: concurrent wake-ups
 _CONCURRENCY = 10
-_AWAY = (RedisError, OSError, TimeoutError)
-_REDIS_AWAY = "Redis is unavailable; jobs are found in PostgreSQL until it is back"
+_UNAVAILABLE = (RedisError, OSError, TimeoutError)
+_REDIS_UNAVAILABLE = "Redis is unavailable; workers find jobs in PostgreSQL until it is back"
 
 # arq logs two lines for every wake-up, which do not help an operator.
 logging.getLogger("arq.worker").setLevel(logging.WARNING)
@@ -54,7 +54,7 @@ def _client(url: str) -> ArqRedis:
 
 
 async def _closed(client: ArqRedis) -> None:
-    with contextlib.suppress(*_AWAY):
+    with contextlib.suppress(*_UNAVAILABLE):
         await client.aclose(close_connection_pool=True)
 
 
@@ -79,7 +79,7 @@ class Wakeup:
             await _closed(wakeup._redis)
 
     async def notify(self, job_id: UUID, attempt: int) -> None:
-        """Wake a worker for a job; returns before it is done. Notifications of one moment are sent as few."""
+        """Wake a worker for a job, in the background; concurrent notifications are sent together."""
         self._pending.append(f"{job_id}:{attempt}")
         if self._notifying is None or self._notifying.done():
             self._notifying = asyncio.create_task(self._notify_all(), name="wake-up")
@@ -94,22 +94,22 @@ class Wakeup:
                     for arq_id in pending[::BATCH]:
                         await self._redis.enqueue_job("run", _job_id=arq_id)
                     await self._redis.publish(CHANNEL, b"")
-            except _AWAY:
+            except _UNAVAILABLE:
                 log.warning("Redis is unavailable; workers find the jobs in PostgreSQL", extra={"jobs": len(pending)})
                 self._backs_off_until = asyncio.get_running_loop().time() + _BACKOFF
 
-    async def is_there(self) -> bool:
+    async def is_available(self) -> bool:
         """Whether Redis answers."""
         try:
             async with asyncio.timeout(_TIMEOUT):
                 await self._redis.ping()
-        except _AWAY:
+        except _UNAVAILABLE:
             return False
         return True
 
 
 class NotifiedWorker(Worker):
-    """arq's loop, which wakes as soon as it is notified and continues while Redis is unavailable."""
+    """arq's worker, but woken by notifications, and running on while Redis is unavailable."""
 
     def __init__(self, on_wake: Callable[[], None], url: str) -> None:
         self._is_notified = asyncio.Event()
@@ -141,7 +141,7 @@ class NotifiedWorker(Worker):
         )
 
     async def main(self) -> None:
-        """Poll the queue when notified, when a wake-up is done, and every half second besides."""
+        """Poll the queue when notified, when a wake-up ends, and every half second."""
         async with running(every(_PAUSE, self._listen, name="wake-up listener")):
             await every(0, self._poll_once, name="wake-up queue")
 
@@ -150,15 +150,15 @@ class NotifiedWorker(Worker):
         self._is_notified.clear()
         try:
             await self._poll_iteration()
-        except _AWAY:
-            raise Unavailable(_REDIS_AWAY) from None
+        except _UNAVAILABLE:
+            raise Unavailable(_REDIS_UNAVAILABLE) from None
         # Not `wait_for`: before Python 3.12 it swallows being canceled when a notification comes at the same moment.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.poll_delay_s):
                 await self._is_notified.wait()
 
     async def start_jobs(self, job_ids: list[bytes]) -> None:
-        """As arq does it, but in one round trip, and so that no slot is lost if Redis fails in between."""
+        """Start wake-ups as arq does, but in one round trip, and without losing a slot if Redis fails in between."""
         names = [job_id.decode() for job_id in job_ids[: self.max_jobs - self.job_counter]]
         if not names:
             return
@@ -181,7 +181,7 @@ class NotifiedWorker(Worker):
         self.job_counter -= 1
 
     async def close_quietly(self) -> None:
-        """Finish the announcements in progress and close the connection, also if Redis is unavailable."""
+        """Finish the wake-ups in progress and close the connection, also if Redis is unavailable."""
         if self.tasks:
             await asyncio.wait(self.tasks.values(), timeout=_TIMEOUT)
         await _closed(self._redis)
@@ -193,11 +193,11 @@ class NotifiedWorker(Worker):
                 await channel.subscribe(CHANNEL)
                 self._is_notified.set()
                 await self._receive(channel)
-        except _AWAY:
-            raise Unavailable(_REDIS_AWAY) from None
+        except _UNAVAILABLE:
+            raise Unavailable(_REDIS_UNAVAILABLE) from None
 
     async def _receive(self, channel: Any) -> None:
-        """Wake at every notification; a Redis that does not answer a ping within two seconds is unavailable."""
+        """Wake at every notification; raises TimeoutError if Redis does not answer a ping."""
         is_pinged = False
         while True:
             message = await channel.get_message(timeout=_TIMEOUT)

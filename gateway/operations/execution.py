@@ -1,4 +1,4 @@
-"""The use case of a call: find the connector, run the operation inline or as a job, and apply idempotency keys."""
+"""The use case of a call: find the connector, run the operation inline or as a job, and apply the idempotency key."""
 
 import asyncio
 import time
@@ -17,7 +17,6 @@ from gateway.contract.kinds import Effect
 from gateway.errors import (
     GatewayError,
     IdempotencyInFlight,
-    IdempotencyMismatch,
     NotCached,
     NotFound,
     Unavailable,
@@ -209,7 +208,7 @@ class Execution:
         return Done(answer, _milliseconds(started), cache="hit", age=cached.age)
 
     async def _inline(self, prepared: PreparedExecution) -> Done | Accepted:
-        """Run it here; a read that outlasts the budget becomes a job without being started again."""
+        """Run the call in this process; a read that exceeds the inline budget continues as a job."""
         started = time.monotonic()
         if prepared.engine_call.effect is not Effect.READ:
             return Done(await self._run(prepared), _milliseconds(started))
@@ -241,7 +240,7 @@ class Execution:
         return Accepted(accepted.job)
 
     async def _as_job(self, prepared: PreparedExecution) -> Done | Accepted:
-        """Accept it, notify the workers, and wait as long as the caller allows."""
+        """Accept the call as a job, notify the workers, and wait as long as the caller allows."""
         key, new = self._key(prepared.call), prepared.new_job()
         await self._acceptance.ensure_room(new, key)
         return await self._answered(prepared, await self._acceptance.accept(new, key))
@@ -254,8 +253,8 @@ class Execution:
         key = self._key(call)
         await self._acceptance.ensure_room(new, key)
         accepted = await self._acceptance.accept(new, key)
-        if accepted.is_mismatch:
-            raise _mismatch(call)
+        if accepted.mismatch is not None:
+            raise accepted.mismatch
         job: JobSummary = accepted.job
         if call.wait and not call.respond_async and not job.is_done:
             job = await self._waiters.done(job.organization_id, job.id, float(call.wait))
@@ -274,8 +273,8 @@ class Execution:
         """The answer to a request whose job exists: a new job, or the one of the key's first use."""
         job: JobSummary = accepted.job
         is_replayed = not accepted.is_new
-        if accepted.is_mismatch:
-            raise _mismatch(prepared.call)
+        if accepted.mismatch is not None:
+            raise accepted.mismatch
         if job.is_inline and not job.is_done:
             raise IdempotencyInFlight("a request with this Idempotency-Key is in flight; try again", retry_after=1)
         wait = 0.0 if prepared.call.respond_async else self._wait_of(prepared)
@@ -301,7 +300,7 @@ class Execution:
         return IdempotencyKey(call.idempotency_key, call.fingerprint(), self._idempotency_seconds)
 
     async def outcome(self, job: JobSummary, base_url: str) -> OperationResult:
-        """The answer of a job that is done, whole in memory; raises the job's own error."""
+        """The answer of a job that is done; raises the error that the job ended with."""
         head = results.completed(results.require_result(job, await self._jobs.head(job)), job, base_url)
         lines = self._jobs.lines(job, results.stored_parts(job, head))
         chunks = [chunk async for chunk in results.document(head, lines)]
@@ -314,12 +313,6 @@ class Execution:
         ready.set_result(answer)
         self._runner.adopt(job, ready)
         return job
-
-
-def _mismatch(call: OperationCall) -> IdempotencyMismatch:
-    return IdempotencyMismatch(
-        f"the Idempotency-Key {call.idempotency_key!r} came with another request before; use a new key"
-    )
 
 
 def _milliseconds(started: float) -> int:

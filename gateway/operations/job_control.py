@@ -1,4 +1,4 @@
-"""The use cases of callers on existing jobs: cancel and retry."""
+"""The use cases on existing jobs: cancel and retry."""
 
 from dataclasses import dataclass
 from uuid import uuid4
@@ -11,7 +11,7 @@ from gateway.identity.model import Caller, Scope
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.store import JobStore
-from gateway.jobs.tasks import TASKS, is_retryable
+from gateway.jobs.tasks import retry_refusal
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class JobControl:
     acceptance: JobAcceptance
 
     async def cancel(self, caller: Caller, job: JobSummary) -> JobSummary:
-        """The job, canceled, or asked to stop where it runs; raises JobNotCancelable where it has ended."""
+        """Cancel the job, or request the cancellation of a running one; raises JobNotCancelable if it has ended."""
         with self.audit.record("job.cancel", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
             caller.require(Scope.WRITE)
             canceled = await self.jobs.request_cancel(job.organization_id, job.id)
@@ -34,9 +34,9 @@ class JobControl:
         return canceled
 
     async def retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
-        """The work of an ended job as a new one; a write that may have happened only with `confirm`.
+        """Run the work of an ended job as a new job; a write that may have happened only with `confirm`.
 
-        Raises NotFound and ConnectorNotReady as a call of its connector does.
+        Raises Conflict, OutcomeUnknown, NotFound and ConnectorNotReady.
         """
         with self.audit.record("job.retry", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
             caller.require(Scope.WRITE)
@@ -45,11 +45,9 @@ class JobControl:
         return accepted
 
     async def _retried(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
-        if job.status not in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.UNKNOWN):
-            raise Conflict(f"the job is {job.status}; only a failed, canceled or unknown one can be retried")
-        if not is_retryable(job):
-            reason = TASKS[job.task].not_retried_because if job.task in TASKS else "its task is not known here"
-            raise Conflict(f"a {job.task} job cannot be retried on request; {reason}")
+        refusal = retry_refusal(job)
+        if refusal is not None:
+            raise Conflict(refusal)
         if job.status is JobStatus.UNKNOWN and not confirm:
             raise OutcomeUnknown(
                 'the write may have happened; look it up first, and send {"confirm": true} to send it again',

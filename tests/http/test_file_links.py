@@ -97,7 +97,7 @@ async def test_a_link_that_was_altered_opens_nothing(stored: Stored, place: int)
     altered = await opened(stored, f"{path}?signature={base64.urlsafe_b64encode(signed).decode()}")
 
     assert altered.status == 403
-    assert b"ask for another link" in altered.body
+    assert b"request another one" in altered.body
 
 
 @pytest.mark.parametrize("text", ["", "x", "A" * 96, "é"])

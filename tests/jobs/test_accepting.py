@@ -55,7 +55,7 @@ async def test_a_key_brings_its_first_job_back(jobs, new_job):
 
     assert second.job.id == first.job.id
     assert not second.is_new
-    assert not second.is_mismatch
+    assert second.mismatch is None
 
 
 async def test_a_key_with_another_request_is_a_mismatch(jobs, new_job):
@@ -63,7 +63,7 @@ async def test_a_key_with_another_request_is_a_mismatch(jobs, new_job):
 
     again = await jobs.accept(new_job(), replace(KEY, fingerprint=b"another"))
 
-    assert again.is_mismatch
+    assert again.mismatch is not None
 
 
 @pytest.mark.parametrize("member", ["client_id", "connector_id"])

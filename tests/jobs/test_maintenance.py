@@ -221,8 +221,8 @@ async def test_a_waiting_job_is_due_again_at_its_time(jobs, leases, maintenance,
 
 async def test_a_worker_that_leaves_is_gone_at_once(maintenance):
     await maintenance.heartbeat(WORKER)
-    before = await maintenance.is_a_worker_there()
+    before = await maintenance.has_live_worker()
 
     await maintenance.deregister(WORKER)
 
-    assert (before, await maintenance.is_a_worker_there()) == (True, False)
+    assert (before, await maintenance.has_live_worker()) == (True, False)

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.contract.jobs import JobStatus
 from gateway.jobs.claims import Claims
-from gateway.jobs.tasks import DELETE_CONNECTOR, DELETE_WORKSPACE, OPERATION, SYNCHRONIZE, TASKS, is_retryable
+from gateway.jobs.tasks import DELETE_CONNECTOR, DELETE_WORKSPACE, OPERATION, SYNCHRONIZE, TASKS, retry_refusal
 from tests.jobs.conftest import SEALING, SHARES, WORKER
 
 NEWER = "of a newer version"
@@ -75,4 +75,4 @@ async def test_a_task_says_whether_its_jobs_can_be_retried(jobs, new_job, sql, t
     job = (await jobs.accept(new_job(task=task))).job
     await sql("UPDATE jobs SET status = $2 WHERE id = $1", job.id, status)
 
-    assert is_retryable(await jobs.get(job.organization_id, job.id)) is expected
+    assert (retry_refusal(await jobs.get(job.organization_id, job.id)) is None) is expected

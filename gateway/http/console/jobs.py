@@ -25,7 +25,7 @@ from gateway.identity.model import Scope, id_of
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
 from gateway.jobs.model import JobFilter, JobSummary
-from gateway.jobs.tasks import BATCH, has_file, is_retryable
+from gateway.jobs.tasks import BATCH, has_file
 from gateway.telemetry.logs import without_secrets
 
 _PAGE = "/console/jobs"
@@ -75,7 +75,7 @@ def _status_filters(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _may_retry(job: JobSummary) -> bool:
     """Whether a job can be run again without a person's confirmation."""
-    return job.status in (JobStatus.FAILED, JobStatus.CANCELED) and is_retryable(job)
+    return job.status in (JobStatus.FAILED, JobStatus.CANCELED) and retry_refusal(job) is None
 
 
 async def show_job(request: web.Request) -> web.Response:
@@ -136,7 +136,7 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
         "took": (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None,
         "is_job_done": job.is_done,
         "is_cancelable": not job.is_done and not job.cancel_requested,
-        "is_retryable": is_retryable(job),
+        "is_retryable": retry_refusal(job) is None,
         "needs_confirmation": job.status is JobStatus.UNKNOWN,
         "error": json.dumps(job.error, indent=2, ensure_ascii=False) if job.error else None,
         "result_title": "Operations that did not succeed" if job.task == BATCH.name else "Result",
