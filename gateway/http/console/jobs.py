@@ -25,7 +25,7 @@ from gateway.identity.model import Scope, id_of
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
 from gateway.jobs.model import JobFilter, JobSummary
-from gateway.jobs.tasks import BATCH, has_file
+from gateway.jobs.tasks import BATCH, has_file, retry_refusal
 from gateway.telemetry.logs import without_secrets
 
 _PAGE = "/console/jobs"
