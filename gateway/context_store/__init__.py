@@ -1,4 +1,4 @@
-"""The context store: a synchronized copy of an application's records in Postgres, and the language to search it.
+"""The context store: a synchronized copy of an application's records in PostgreSQL, and the language to search it.
 
 `filters` defines what a filter means, `sql` how PostgreSQL evaluates it, `layout` how records are stored.
 """

@@ -1,4 +1,4 @@
-"""Records as bytes: passed on unparsed wherever that is possible."""
+"""Records as JSON bytes, which are parsed only if necessary."""
 
 import hashlib
 import json
@@ -10,15 +10,15 @@ import msgspec
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
-#: in SQL the text of the record `r`, as it came; written anew where an earlier version of the gateway wrote the record
+#: SQL of the text of the record `r` as it was received; generated if an earlier version of the gateway stored it
 JSON_TEXT = "CASE WHEN r.text_digest = r.digest THEN r.json_text ELSE r.document::text END"
 
-#: a tree of the members to keep; an empty one keeps the whole value
+#: a tree of the members to select; an empty one selects the whole value
 Projection = dict[str, "Projection"]
 
 
 def digest(document: bytes) -> int:
-    """64 bits that differ when a record has changed."""
+    """A hash of 64 bits, which shows whether a record has changed."""
     return int.from_bytes(hashlib.blake2b(document, digest_size=8).digest(), "big", signed=True)
 
 
@@ -34,7 +34,7 @@ def projection(paths: Sequence[tuple[str, ...]]) -> Projection:
 
 
 def projected(document: str, tree: Projection) -> msgspec.Raw:
-    """The record with only the members that are kept, in arrays those of each element."""
+    """The record with the selected members only; in an array, those of each element."""
     members = _MEMBERS.decode(document)
     return msgspec.Raw(
         msgspec.json.encode(
@@ -48,9 +48,9 @@ def projected(document: str, tree: Projection) -> msgspec.Raw:
 
 
 def cleaned(document: bytes) -> bytes:
-    """The record without what Postgres cannot hold: NUL, half surrogate pairs, bytes that are not UTF-8, huge numbers.
+    """The record without what PostgreSQL cannot store: NUL, lone surrogates, invalid UTF-8 and huge numbers.
 
-    One malformed record must not stop the synchronization of all others; each such character becomes U+FFFD.
+    Such a character becomes U+FFFD, so that one malformed record does not stop the synchronization of the others.
     """
     value = json.loads(document.decode("utf-8", "replace"), parse_float=_finite, parse_int=_finite_int)
     text = json.dumps(_without_nul(value), ensure_ascii=False, separators=(",", ":"))

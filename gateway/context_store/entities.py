@@ -13,11 +13,12 @@ from gateway.context_store.layout import Layout, dumped, loaded
 from gateway.contract.connectors import CopyStatus
 from gateway.db.pool import Connection
 
-#: records sampled to measure which words are common, and the share from which one is
+#: records in the sample that shows which words are common
 SAMPLE = 1_000
+#: minimum share of the sample that contains a common word
 COMMON = 0.01
 MAX_COMMON = 64
-#: seconds
+#: timeout of a statement in seconds
 FINALIZE_LIMIT = 60.0
 
 REGISTER = """
@@ -33,7 +34,7 @@ FIND = f"SELECT {COLUMNS} FROM context_entities WHERE connector_id = $1 AND enti
 LIST = f"SELECT {COLUMNS} FROM context_entities WHERE connector_id = $1 ORDER BY entity"
 
 
-# An interrupted sweep continues where it stopped, under its own generation; a new one begins the next.
+# An interrupted sweep continues with its generation; a new sweep begins the next one.
 BEGIN = """
     UPDATE context_entities
     SET status = 'syncing', started_at = now(),
@@ -52,7 +53,7 @@ FINISH = """
 FAIL = "UPDATE context_entities SET status = 'failed', error = $2::text::jsonb, next_sync_at = $3 WHERE id = $1"
 
 CLEAN_PENDING_LIST = "SELECT context_settle()"
-# Postgres' own statistics know nothing of single tenants' words; half the sample is old records, half new ones.
+# PostgreSQL has no statistics of words by tenant. Half the sample is old records, half new ones.
 MEASURE = """
     WITH sample AS MATERIALIZED (
         (SELECT COALESCE(w.terms, r.terms) AS terms
@@ -85,7 +86,7 @@ class StoredEntity:
     common: Mapping[str, float]
     #: records that are not deleted
     records: int
-    #: the full sweep that runs or ran last
+    #: the number of the current or latest sweep
     generation: int
     cursor: str | None
     sweep_cursor: str | None
@@ -98,16 +99,16 @@ class StoredEntity:
 async def register(
     connection: Connection, connector_id: UUID, organization_id: UUID, entity: str, layout: Layout
 ) -> StoredEntity:
-    """The entity, new and due at once, or as it is; a layout once chosen stays."""
+    """The entity: created and due at once, or the existing one, whose layout stays."""
     await connection.execute(REGISTER, connector_id, organization_id, entity, dumped(layout))
     registered = await find(connection, connector_id, entity)
     if registered is None:
-        raise errors.NotFound("the connector is gone")
+        raise errors.NotFound("the connector was deleted")
     return registered
 
 
 async def find(connection: Connection, connector_id: UUID, entity: str) -> StoredEntity | None:
-    """The entity, or None where it was never registered or is another tenant's."""
+    """The entity, or None if it was never registered or belongs to another tenant."""
     row = await connection.fetchrow(FIND, connector_id, entity)
     return row and _entity(row)
 
@@ -118,7 +119,7 @@ async def freshness(connection: Connection, connector_id: UUID) -> list[StoredEn
 
 
 async def begin(connection: Connection, entity: StoredEntity, *, full: bool) -> int:
-    """The generation of the run: a new one for a full sweep, unless an interrupted sweep continues."""
+    """Begin a run and return its generation: a new one for a sweep, unless an interrupted sweep continues."""
     return int(await connection.fetchval(BEGIN, entity.id, full))
 
 
@@ -141,7 +142,7 @@ async def finish(
     full: bool,
     is_changed: bool = True,
 ) -> None:
-    """End a successful run: the store has what the application had at `as_of`."""
+    """End a successful run: the copy has the application's records as of `as_of`."""
     await connection.execute(FINISH, entity.id, as_of, next_sync_at, full)
     if is_changed:
         await finalize(connection, entity)
@@ -156,7 +157,7 @@ async def fail(
 
 
 async def finalize(connection: Connection, entity: StoredEntity) -> None:
-    """After a load: clean the pending list of the word index, and measure which words are common."""
+    """After a load, clean the pending list of the word index and determine the common words."""
     await connection.execute(CLEAN_PENDING_LIST, timeout=FINALIZE_LIMIT)
     await connection.execute(MEASURE, entity.id, SAMPLE, COMMON, MAX_COMMON, timeout=FINALIZE_LIMIT)
 

@@ -1,4 +1,4 @@
-"""The fields a search may name: those that an entity declares, and what lies below its objects and arrays."""
+"""The fields that a search may name: those that an entity declares, and members of its objects and arrays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class FieldType(StrEnum):
     BOOLEAN = "boolean"
     ARRAY = "array"
     OBJECT = "object"
-    #: the type is known only when the value is seen: object-or-string fields, and everything below objects and arrays
+    #: only the value shows the type: object-or-string fields, and all members of objects and arrays
     ANY = "any"
 
     @classmethod
@@ -26,7 +26,7 @@ class FieldType(StrEnum):
 SCALARS = frozenset({FieldType.STRING, FieldType.INTEGER, FieldType.NUMBER, FieldType.BOOLEAN})
 NUMBERS = frozenset({FieldType.INTEGER, FieldType.NUMBER})
 
-#: how far a dotted path may reach below a declared field
+#: maximum segments of a dotted path
 MAX_PATH = 8
 
 
@@ -36,7 +36,7 @@ class Field:
 
     name: str
     type: FieldType
-    #: the declared field it is, or the one it lies below
+    #: the name of the declared field, or of the one that contains it
     declared: str
 
     @property
@@ -49,7 +49,7 @@ class Field:
 
 
 def resolved(name: str, fields: Mapping[str, FieldType]) -> Field | None:
-    """The field called `name`, or None when it is neither declared nor below a declared object or array."""
+    """The field called `name`; None if it is neither declared nor within a declared object or array."""
     if name in fields:
         return Field(name, fields[name], name)
     segments = name.split(".")

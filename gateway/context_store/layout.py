@@ -1,7 +1,7 @@
-"""Which fields of an entity are kept ready for fast search, chosen from their names and types, fixed at registration.
+"""Which fields of an entity are indexed, chosen by their names and types when the entity is registered.
 
 All kinds share three sort-key columns (two for strings, one for numbers) and one word index. Conditions on other fields
-read the document: they find the same records, more slowly.
+read the document: they find the same records, but more slowly.
 """
 
 import re
@@ -17,11 +17,11 @@ from gateway.context_store.tokenizer import MAX_TEXT, MAX_WORD, words
 
 TEXT_KEYS = ("key_a", "key_b")
 NUMBER_KEY = "key_n"
-#: characters of a string that its sort key holds; `context_records` is sorted and compared by these
+#: characters of a string in its sort key; records are sorted and compared by these
 KEY_LENGTH = 200
-#: bytes of all words of a record; a tsvector ends at 1 MiB
+#: maximum bytes of all words of a record; the maximum of a tsvector is 1 MiB
 MAX_TERMS = 512 * 1024
-#: the term that marks a field as truncated: a long text or a long word has more than its terms
+#: the term that marks a field as truncated: its text has more words than terms, or a longer word
 TRUNCATED = "~"
 
 _MODIFIED = re.compile(r"updated|modified|edited", re.IGNORECASE)
@@ -32,15 +32,15 @@ _ADDRESS = re.compile(r"ur[li]$|link$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the fields of one entity are kept ready."""
+    """The indexed fields of one entity."""
 
     #: key column → field
     keys: Mapping[str, str] = field(default_factory=dict)
-    #: fields whose words are kept, with the type they were kept as, in the order that numbers them
+    #: fields in the word index, with the type at registration; the order numbers them
     worded: Mapping[str, FieldType] = field(default_factory=dict)
 
     def key_of(self, field_: Field) -> str | None:
-        """The column that holds the field's sort key."""
+        """The column of the field's sort key."""
         column = self._columns.get(field_.name)
         fits = field_.type in NUMBERS if column == NUMBER_KEY else field_.type is FieldType.STRING
         return column if fits else None
@@ -62,7 +62,7 @@ class Layout:
 
 
 def chosen(fields: Mapping[str, FieldType], indexed: Sequence[str] = ()) -> Layout:
-    """The layout for an entity with these search fields; `indexed` names those that are sorted and ranged by most."""
+    """The layout for an entity with these search fields; `indexed` are the preferred ones for sort keys."""
     strings = [name for name in fields if fields[name] is FieldType.STRING]
     preferred = [
         *(name for name in indexed if name in strings),
@@ -82,18 +82,18 @@ def chosen(fields: Mapping[str, FieldType], indexed: Sequence[str] = ()) -> Layo
 
 
 def dumped(layout: Layout) -> str:
-    """The layout as JSON; `loaded` is the way back."""
+    """The layout as JSON, for `loaded`."""
     return msgspec.json.encode({"keys": layout.keys, "worded": list(layout.worded.items())}).decode()
 
 
 def loaded(document: str) -> Layout:
-    """The layout that `dumped` wrote; the order of its words numbers them."""
+    """The layout that `dumped` wrote."""
     members = msgspec.json.decode(document)
     return Layout(members["keys"], {name: FieldType(type_) for name, type_ in members["worded"]})
 
 
 class Tokenizer:
-    """Writes the terms of records for one entity; loading spends most of its time here."""
+    """Computes the terms of an entity's records; a load spends most of its time here."""
 
     def __init__(self, layout: Layout, entity_id: int) -> None:
         self._fields = [
@@ -102,7 +102,7 @@ class Tokenizer:
         ]
 
     def terms(self, record: Mapping[str, Any]) -> str:
-        """The terms of a record, parted by blanks: `entity/field/word`, numbers as `#` and their double."""
+        """The terms of a record, separated by blanks: `entity/field/word`; numbers are `#` and their double."""
         parts: list[str] = []
         for prefix, separator, path, type_ in self._fields:
             value: Any = record
@@ -114,7 +114,7 @@ class Tokenizer:
         return text if len(text) * 4 <= MAX_TERMS else self._truncated(text)
 
     def _truncated(self, text: str) -> str:
-        """As many complete terms as a tsvector can hold."""
+        """As many complete terms as fit into a tsvector."""
         encoded = text.encode()
         if len(encoded) <= MAX_TERMS:
             return text
@@ -123,7 +123,7 @@ class Tokenizer:
 
 
 def number_term(value: float) -> str:
-    """One term for all numbers that are the same double."""
+    """The term of a number; equal doubles have the same one."""
     try:
         return f"#{float(value) + 0.0!r}"  # + 0.0, because -0.0 is 0
     except OverflowError:
@@ -135,7 +135,7 @@ def _matching(pattern: re.Pattern[str], names: Sequence[str]) -> list[str]:
 
 
 def _is_worded(name: str, fields: Mapping[str, FieldType]) -> bool:
-    """Whether to index words of the field; fractions are compared and rarely looked up."""
+    """Whether to index words of the field; fractions are compared, but rarely looked up."""
     if fields[name] in (FieldType.BOOLEAN, FieldType.NUMBER) or _TIME.search(name) or _ADDRESS.search(name):
         return False
     return not any(other.startswith(f"{name}.") for other in fields)
@@ -162,7 +162,7 @@ def _terms_of_text(text: str) -> list[str]:
 
 
 def _scalars(value: Any) -> Iterator[str | int | float]:
-    """All strings and numbers inside, however deep; without recursion, since a record may be as deep as JSON allows."""
+    """All strings and numbers within the value; without recursion, because a record may be nested very deeply."""
     rest = [value]
     while rest:
         current = rest.pop()

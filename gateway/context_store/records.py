@@ -1,4 +1,4 @@
-"""Writing records: in bulk, unchanged ones skipped, older answers never over newer ones."""
+"""Writes records in batches; skips unchanged ones, and never replaces a record by an older response."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from gateway.events.recording import add_record_events
 
 BATCH_ROWS = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
-#: seconds a batch may take; far above what one needs, for a server under load
+#: timeout of a statement in seconds; far more than one needs, for a server under load
 WRITE_LIMIT = 30.0
 
-# A crash may lose the last batches, never a batch without losing its cursor too, so what is lost is read again.
+# A crash of PostgreSQL may lose the last batches, and with them their checkpoints, so that they are read again.
 LOAD_FAST = "SET LOCAL synchronous_commit = off"
 
-# One writer per entity at a time: what it reads stays current, and the count of records is exact.
+# One writer per entity at a time, so that what it has read stays current and the count of records is exact.
 LOCK = "SELECT generation FROM context_entities WHERE id = $1 FOR NO KEY UPDATE"
 
 STORED = """
@@ -36,7 +36,7 @@ STORED = """
         deleted_at IS NULL AS is_live, observed_at > $3 AS is_newer
     FROM context_records WHERE entity_id = $1 AND id = ANY ($2::text[])
 """
-# `OFFSET 0` keeps the planner from parsing each text once for every use of the document.
+# Without `OFFSET 0`, PostgreSQL would parse each text once for every use of the document.
 ADD = f"""
     INSERT INTO context_records AS r
         (entity_id, organization_id, generation, observed_at, id, document, digest, json_text, text_digest,
@@ -71,7 +71,7 @@ DOCUMENTS = f"""
       AND r.deleted_at IS NULL
 """
 
-# A tombstone is kept for ids that were never seen too: a page read before the deletion must not bring them back.
+# Unknown ids get a tombstone too: a page that was read before the deletion must not restore them.
 TOMBSTONE = """
     INSERT INTO context_records AS r (entity_id, organization_id, generation, observed_at, id, document, deleted_at)
     SELECT $1, $2, $3, $4, id, '{}', now() FROM unnest($5::text[]) AS id
@@ -107,14 +107,14 @@ REMOVE_SEEN = """
 REMOVE_PENDING = """
     DELETE FROM context_pending_words AS w USING context_entities AS e WHERE e.id = w.entity_id AND e.connector_id = $1
 """
-# Every writer locks the entity first: later writes find no entity, and earlier ones are visible here.
+# Every writer locks the entity first, so that later writers find none, and earlier writes are visible here.
 LOCK_ENTITIES = "SELECT id FROM context_entities WHERE connector_id = $1 ORDER BY id FOR UPDATE"
 REMOVE_ENTITIES = "DELETE FROM context_entities WHERE connector_id = $1"
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How many records a write changed; records older than the stored ones count as unchanged."""
+    """The number of added, changed and unchanged records; a record older than the stored one counts as unchanged."""
 
     added: int = 0
     changed: int = 0
@@ -132,10 +132,10 @@ async def upsert(
     generation: int | None = None,
     observed_at: datetime | None = None,
 ) -> Written:
-    """Store records as they came, each a JSON object; `generation` marks them as seen by that full sweep.
+    """Store records, each a JSON object; `generation` marks them as seen by that sweep.
 
-    They are found at once; `word_index.catch_up` makes them found quickly by their words. `observed_at` is when the
-    application was asked. Raises NotFound when the entity is gone.
+    Searches find them at once, and faster by their words after `word_index.catch_up`. `observed_at`: when the request
+    was sent to the application. Raises NotFound if the entity was deleted.
     """
     written = Written()
     for batch in _batches(records):
@@ -148,7 +148,7 @@ async def upsert(
 async def documents(
     database: Database, organization_id: UUID, connector_id: UUID, entity: str, ids: Sequence[str]
 ) -> Mapping[str, msgspec.Raw]:
-    """The records with these ids as the copy has them, by id."""
+    """Id → the record of the copy."""
     async with database.tenant(organization_id) as connection:
         rows = await connection.fetch(DOCUMENTS, organization_id, connector_id, entity, list(ids), timeout=WRITE_LIMIT)
     return {row["id"]: msgspec.Raw(row["document"].encode()) for row in rows}
@@ -157,13 +157,13 @@ async def documents(
 async def mark_deleted(
     connection: Connection, entity: StoredEntity, ids: Sequence[str], *, observed_at: datetime | None = None
 ) -> int:
-    """Turn records into tombstones; returns how many were not tombstones before."""
+    """Replace records by tombstones; returns the number of records that existed."""
     async with connection.transaction():
         return await _tombstone(connection, entity, ids, observed_at or CLOCK.now())
 
 
 async def sweep(connection: Connection, entity: StoredEntity, generation: int, *, began_at: datetime) -> int:
-    """Tombstone what a complete full sweep has not seen, but records written since it began; returns how many."""
+    """Delete records that a complete sweep has not seen, except those written since it began; returns their number."""
     tombstoned = 0
     while True:
         async with connection.transaction():
@@ -179,18 +179,18 @@ async def sweep(connection: Connection, entity: StoredEntity, generation: int, *
 async def unseen(
     connection: Connection, entity: StoredEntity, generation: int, limit: int, *, began_at: datetime
 ) -> list[str]:
-    """Ids of records that a full sweep has not seen; those written since it began count as seen."""
+    """Ids of records that a sweep has not seen; those written since it began count as seen."""
     rows = await connection.fetch(UNSEEN, entity.id, generation, limit, began_at, timeout=WRITE_LIMIT)
     return [row["id"] for row in rows]
 
 
 async def mark_seen(connection: Connection, entity: StoredEntity, generation: int, ids: Sequence[str]) -> None:
-    """Count records as seen by a full sweep."""
+    """Mark records as seen by a sweep."""
     await connection.execute(MARK_SEEN, entity.id, entity.organization_id, generation, list(ids), timeout=WRITE_LIMIT)
 
 
 async def drop_unused_terms(connection: Connection, entity: StoredEntity) -> None:
-    """Drop words from the dictionary that no record has any more; quick once the pending list is clean."""
+    """Delete unused words from the dictionary; fast once the pending list is clean."""
     after: str | None = ""
     while after is not None:
         async with connection.transaction():
@@ -199,12 +199,12 @@ async def drop_unused_terms(connection: Connection, entity: StoredEntity) -> Non
 
 
 async def delete_tombstones(connection: Connection, entity: StoredEntity, *, days: int) -> int:
-    """Delete tombstones older than so many days; how many."""
+    """Delete tombstones older than `days`; returns their number."""
     return await _until_none(connection, DELETE_TOMBSTONES, entity.id, days)
 
 
 async def remove(connection: Connection, connector_id: UUID) -> int:
-    """Delete everything that is stored of a connector, in batches; returns the number of records."""
+    """Delete all data of a connector, in batches; returns the number of records."""
     removed = await _until_none(connection, REMOVE_RECORDS, connector_id)
     await _until_none(connection, REMOVE_WORDS, connector_id)
     async with connection.transaction():
@@ -262,7 +262,7 @@ async def _store(
     changed: Mapping[str, bytes],
     digests: list[int],
 ) -> None:
-    """Write the records, if Postgres can hold them as they are; else what it can hold of them."""
+    """Write the records; if PostgreSQL cannot store them unchanged, write them cleaned."""
     try:
         async with connection.transaction():
             await _insert(connection, entity, statement, head, changed, digests)
@@ -279,7 +279,7 @@ async def _insert(
     changed: Mapping[str, bytes],
     digests: list[int],
 ) -> None:
-    """Write the records; their words come later."""
+    """Write the records, and queue their words for the index."""
     keys = [_path(entity.layout.keys.get(column)) for column in (*TEXT_KEYS, NUMBER_KEY)]
     texts = [document.decode() for document in changed.values()]
     await connection.execute(statement, *head, list(changed), texts, digests, *keys, timeout=WRITE_LIMIT)
@@ -304,7 +304,7 @@ async def _add_events(connection: Connection, entity: StoredEntity, **changes: S
 
 
 async def _lock(connection: Connection, entity: StoredEntity) -> int:
-    """The current generation. Locks the entity's records against other writers until the transaction ends."""
+    """Lock the entity against other writers until the transaction ends; returns the current generation."""
     generation = await connection.fetchval(LOCK, entity.id, timeout=WRITE_LIMIT)
     if generation is None:
         raise NotFound(f"{entity.entity} of this connector is no longer in the context store")
@@ -312,7 +312,7 @@ async def _lock(connection: Connection, entity: StoredEntity) -> int:
 
 
 async def _until_none(connection: Connection, statement: str, *arguments: object) -> int:
-    """Run a deleting statement in batches, so that it never holds many rows for long."""
+    """Repeat a deleting statement until it finds nothing, so that no transaction holds many rows for long."""
     total = 0
     while True:
         done = await connection.execute(statement, *arguments, BATCH_ROWS * 10, timeout=WRITE_LIMIT)
@@ -327,7 +327,7 @@ def _path(field: str | None) -> list[str] | None:
 
 
 def _batches(records: Iterable[tuple[str, bytes]]) -> Iterator[dict[str, bytes]]:
-    """The records in batches of bounded size; of two with one id the later counts."""
+    """The records in batches of limited size; of two records with the same id, the later one counts."""
     batch: dict[str, bytes] = {}
     size = 0
     for id_, document in records:

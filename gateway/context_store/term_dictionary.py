@@ -1,4 +1,4 @@
-"""The distinct terms of each entity: which words hold a part of a word, without looking at any record."""
+"""The distinct terms of each entity: finds the words that contain a part of a word, without reading records."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,13 +8,13 @@ from gateway.db.pool import Connection
 
 #: characters that a part must have to be looked up; shorter words are not in the dictionary
 MIN_PART = 3
-#: words with one part that are worth asking for one by one
+#: maximum words with one part that a search looks up one by one
 MAX_WORDS = 100
 BATCH_TERMS = 500
-#: seconds a statement may take; far above what one needs, for a server under load
+#: timeout of a statement in seconds; far more than one needs, for a server under load
 LIMIT = 30.0
 
-# Asked first, because a term that is there already costs much less to find than to insert in vain.
+# Looked up first: finding an existing term costs much less than an insert that does nothing.
 ADD = """
     INSERT INTO context_terms (entity_id, organization_id, term)
     SELECT $1, $2, added.term FROM unnest($3::text[]) AS added (term)
@@ -25,10 +25,10 @@ CONTAINING = "SELECT prefix, part, terms FROM context_terms_containing($1, $2, $
 IN_USE = "SELECT term, is_used FROM context_terms_in_use($1, $2, $3)"
 DROP = "DELETE FROM context_terms WHERE entity_id = $1 AND term = ANY ($2::text[])"
 
-#: neither numbers nor the sign of a text that was truncated
+#: terms of words; not numbers, and not the mark of a truncated text
 _WORD = re.compile(rf"\d+/\d+/[^#~].{{{MIN_PART - 1},}}")
 
-#: the prefix of a field's terms and a part of a word → the terms, or None where they are too many
+#: (prefix of a field's terms, part of a word) → the terms that contain it, or None if they are too many
 Containing = Mapping[tuple[str, str], Sequence[str] | None]
 
 
@@ -40,16 +40,16 @@ async def add(connection: Connection, entity: StoredEntity, terms: Iterable[str]
 
 
 async def containing(connection: Connection, entity: StoredEntity, parts: Sequence[tuple[str, str]]) -> Containing:
-    """The terms that hold each part; nothing of those that the dictionary does not hold."""
+    """The terms that contain each part; parts that are too short for the dictionary are missing."""
     prefixes, words = zip(*parts, strict=True)
     rows = await connection.fetch(CONTAINING, entity.id, prefixes, words, MAX_WORDS, timeout=LIMIT)
     return {(row["prefix"], row["part"]): row["terms"] for row in rows}
 
 
 async def drop_unused(connection: Connection, entity: StoredEntity, after: str = "") -> str | None:
-    """Drop those of the next terms that no record has any more; returns where to continue, or None at the end.
+    """Delete unused terms among the next batch; returns where to continue, or None at the end.
 
-    Call it in a transaction that has locked the entity, so that no writer restores a term meanwhile.
+    Call it in a transaction that has locked the entity, so that no writer adds such a term meanwhile.
     """
     rows = await connection.fetch(IN_USE, entity.id, after, BATCH_TERMS, timeout=LIMIT)
     unused = [row["term"] for row in rows if not row["is_used"]]

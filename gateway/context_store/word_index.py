@@ -1,4 +1,4 @@
-"""The words of records, indexed right behind the records: what waits for it is read whole by every search meanwhile."""
+"""The index of records' words, updated after the records; until then, searches read the records themselves."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from gateway.db.pool import Connection
 
 #: rows that are tokenized without a pause
 PAUSE_ROWS = 10
-#: seconds that a statement may take; far above what one needs, for a server under load
+#: timeout of a statement in seconds; far more than one needs, for a server under load
 LIMIT = 30.0
 #: the first key of the advisory locks of entities whose words are indexed, dropped or removed
 _LOCKS = 0x776F7264
 
-# A crash loses the words with their place in the queue, or neither. Waiting words are filed in portions of work_mem; in
-# one portion it takes half the time.
+# A crash loses both the words and their removal from the queue, or neither. PostgreSQL moves words from the pending
+# list to the index in portions of work_mem; one portion takes half the time of many.
 LOAD_FAST = "SET LOCAL synchronous_commit = off; SET LOCAL work_mem = '64MB'"
 LOCK = f"SELECT pg_advisory_xact_lock({_LOCKS}, $1)"
 TRY_LOCK = f"SELECT pg_try_advisory_xact_lock({_LOCKS}, $1)"
@@ -34,12 +34,12 @@ TAKE = """
         SELECT min(batch) FROM context_pending_words WHERE entity_id = $1)
     RETURNING ids
 """
-# A deleted record has no digest. With a condition on `deleted_at` a server without statistics would use another index.
+# A deleted record has no digest. With a condition on `deleted_at`, a server without statistics uses another index.
 READ = f"""
     SELECT r.id, r.digest, {JSON_TEXT} AS document FROM context_records AS r
     WHERE r.entity_id = $1 AND r.id = ANY ($2::text[]) AND r.digest IS NOT NULL AND r.terms IS NULL
 """
-# A record that has changed meanwhile waits again, in a batch of its own. Looked up one by one: a join reads them all.
+# A record that has changed meanwhile is in a later batch. A subquery for each record, because a join reads them all.
 WRITE = """
     INSERT INTO context_words AS w (entity_id, organization_id, id, digest, terms)
     SELECT $1, $2, n.id, n.digest, array_to_tsvector(string_to_array(n.terms, ' '))
@@ -57,7 +57,7 @@ async def enqueue(connection: Connection, entity: StoredEntity, ids: Sequence[st
 
 
 async def catch_up(connection: Connection, entity: StoredEntity) -> int:
-    """Index the words of all records that wait for it; how many there were. Nothing while another process does it."""
+    """Index all queued records; returns their number. Does nothing while another process does it."""
     tokenizer = Tokenizer(entity.layout, entity.id)
     indexed = 0
     while True:
@@ -72,7 +72,7 @@ async def catch_up(connection: Connection, entity: StoredEntity) -> int:
 
 
 async def drop(connection: Connection, entity: StoredEntity, ids: Sequence[str]) -> None:
-    """Drop the words of records that are gone."""
+    """Delete the words of deleted records."""
     await connection.execute(DROP, entity.id, list(ids), timeout=LIMIT)
 
 
@@ -82,7 +82,7 @@ async def lock(connection: Connection, entity: StoredEntity) -> None:
 
 
 async def lock_all(connection: Connection, connector_id: UUID) -> None:
-    """As `lock`, for all entities of the connector."""
+    """Lock the words of all entities of the connector, as `lock` does."""
     await connection.execute(LOCK_OF_CONNECTOR, connector_id, timeout=LIMIT)
 
 

@@ -1,1 +1,1 @@
-"""The search of the copy: a query read, planned as SQL and answered in pages."""
+"""The search of the copy: parses a query, plans it as SQL and returns pages."""

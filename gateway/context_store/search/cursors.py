@@ -1,4 +1,4 @@
-"""Page cursors: the place after a page's last record, signed, and valid only for its own search."""
+"""Page cursors: the position of a page's last record, signed, and valid only for the same search."""
 
 import hashlib
 import hmac
@@ -18,7 +18,7 @@ SortValue = str | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The sort values and the id of a page's last record; the next page starts after it, whatever has changed since."""
+    """The sort values and the id of a page's last record; the next page starts after it, even if it has changed."""
 
     values: tuple[SortValue, ...]
     id: str
@@ -33,12 +33,12 @@ class Cursors:
 
     @classmethod
     def of(cls, key: bytes, connector_id: UUID, entity: str, query: Query) -> "Cursors":
-        """The cursors of this filter and order on this entity; limit and fields may change between pages."""
+        """The cursors of this filter and sort of the entity; limit and fields may change between pages."""
         query_json = msgspec.json.encode([connector_id, entity, query.filter, query.sort], order="deterministic")
         return cls(key, hashlib.sha256(query_json).digest())
 
     def issued(self, position: Position) -> str:
-        """The cursor that stands for the position."""
+        """The cursor of a position."""
         payload = msgspec.json.encode([*position.values, position.id])
         return urlsafe_b64encode(self._mac(payload) + payload).rstrip(b"=").decode()
 

@@ -1,25 +1,25 @@
 r"""Filters as a tree.
 
-A filter object maps operators to what they ask of fields; everything in one object is required.
+A filter object maps operators to their conditions on fields; all members of one object must hold.
 
-- A scalar field (string, integer, number, boolean) has the value its record holds there, if that is of the declared
-  type; anything else counts as missing. Below an object or array any type is met; arrays on the way are entered, so
-  `events.kind` has one value per event, and a condition holds if it holds for any of them. An array at the end stands
-  for its elements as well. Arrays directly inside arrays are not entered.
+- A scalar field (string, integer, number, boolean) has the record's value if that is of the declared type; a value of
+  another type counts as missing. Members of objects and arrays may have any type. A path applies to each element of an
+  array on its way, so that `events.kind` has one value per event, and a condition holds if it holds for any of them. An
+  array at the end of the path counts with its elements. Arrays directly within arrays are not entered.
 - `eq` compares JSON values of the same type: numbers by value (1 equals 1.0), strings by code point. `eq null` is true
-  where the value is null or missing. With a scalar on an array it asks whether the array holds it; with an array,
-  whether the two are equal, order included; with an object, whether the value or an element is equal to it.
+  where the value is null or missing. On an array, a scalar matches if the array contains it; an array matches an equal
+  one, order included; an object matches an equal value or element.
 - `in` is true where `eq` is for any value of the list, `neq` where `eq` is not, so also where the value is missing.
 - `gt gte lt lte` compare numbers with numbers and strings with strings by code point (so RFC 3339 times in one zone
   compare as times); never true for null, missing or another type. Booleans have no order.
 - `like` takes `%` (any run) and `_` (any one character), `\` escapes; without either it means "contains".
   `startswith endswith contains` take their value literally. All four ignore case (`tokenizer.folded`) and match
   strings only.
-- `keyword` is true where any of the words occurs, `fuzzy` where all of them do, in any order; the beginning of a word
-  is enough. Words are runs of letters and digits (`tokenizer.words`); in an object or array those of all the strings
-  inside count.
-- `array_contains` is true where an array holds an equal scalar, or an object that has at least the given members
-  (Postgres' `@>`); with a list, where it holds all of them.
+- `keyword` is true where any of the words occurs, `fuzzy` where all of them do, in any order; for `fuzzy` the beginning
+  of a word is enough. Words are runs of letters and digits (`tokenizer.words`); in an object or array, those of all
+  strings within it count.
+- `array_contains` is true where an array contains an equal scalar, or an object with at least the given members
+  (PostgreSQL's `@>`); with a list, where it contains all of them.
 - `and`, `or`, `not` have two values: `not` is true exactly where its filter is not.
 
 Sorting compares strings by code point over their first 200 characters and numbers as IEEE doubles; null and missing
@@ -39,27 +39,27 @@ class Condition:
 
     operator: Operator
     field: Field
-    #: as JSON gave it
+    #: the decoded JSON value
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Every part holds; no parts hold always."""
+    """True if every part is; without parts, always true."""
 
     parts: tuple["Filter", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least one part holds."""
+    """True if at least one part is."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The part does not hold."""
+    """True if the part is not."""
 
     part: "Filter"
 
@@ -77,11 +77,11 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A search that is known to be valid."""
+    """A valid search."""
 
     filter: Filter
     sort: tuple[Sort, ...]
-    #: paths to keep, or None for the whole record
+    #: paths to select; None for the whole record
     fields: tuple[tuple[str, ...], ...] | None
     limit: int
     cursor: str | None

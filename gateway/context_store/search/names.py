@@ -1,7 +1,7 @@
-"""Field names as callers may write them: `created_at` for `createdAt`, `type_` for `type`, `properties_email`.
+"""Other spellings of field names: `created_at` for `createdAt`, `type_` for `type`, `properties_email`.
 
-Existing clients spell the names of product documents their own way. A name that means one declared field, whatever its
-case and separators and whichever prefix the application gives its own properties, is taken for that field.
+Existing clients spell the names of the product documents in several ways. A name stands for a declared field if the two
+differ only in case, in separators, and in the prefix of the application's properties.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,12 +17,12 @@ from gateway.upstream.property_names import PropertyNames
 Params = dict[str, Any]
 Fields = Mapping[str, Any]
 
-#: an operator that existing clients offer and this search does not
+#: an operator of existing clients that this search does not have
 _ANY = "any"
 
 
 class Names:
-    """The names by which one entity's fields may be called."""
+    """The spellings of the field names of one entity."""
 
     def __init__(self, fields: Fields, property_names: Mapping[str, str]) -> None:
         self._fields = fields
@@ -30,12 +30,12 @@ class Names:
 
     @cached_property
     def _by_alias(self) -> dict[str, str]:
-        """The fields by what they may be called, declared names before others; most searches never ask."""
+        """Spelling → field; declared names take precedence. Most searches do not need it."""
         others = {alias: name for name in self._fields for alias in self._aliases(name)}
         return others | {_normalized(name): name for name in self._fields}
 
     def declared(self, name: Any) -> Any:
-        """The declared name that is meant; what means none stays as it is, for `parse` to refuse."""
+        """The declared name; a name without one is returned unchanged, and `parse` refuses it."""
         if not isinstance(name, str) or name in self._fields:
             return name
         declared = self._by_alias.get(_normalized(name))
@@ -50,7 +50,7 @@ class Names:
 
 
 def with_declared_names(params: Mapping[str, Any], names: Names, at: str = "") -> Params:
-    """The search's params with declared names wherever fields are named; raises InvalidQuery for the operator `any`."""
+    """The params with all field names replaced by declared ones; raises InvalidQuery for the operator `any`."""
     changed = dict(params)
     query = params.get("query")
     if isinstance(query, Mapping):
@@ -67,7 +67,7 @@ def with_declared_names(params: Mapping[str, Any], names: Names, at: str = "") -
 
 
 def _filter(document: Any, names: Names, at: str, depth: int = 0) -> Any:
-    """A filter that nests too deeply stays as it is; `parse` refuses it."""
+    """A filter that is nested too deeply is returned unchanged; `parse` refuses it."""
     if not isinstance(document, Mapping) or depth > MAX_DEPTH:
         return document
     return {name: _operator(name, operand, names, f"{at}/{name}", depth) for name, operand in document.items()}
@@ -94,7 +94,7 @@ def _sort(entry: Any, names: Names) -> Any:
 
 
 def _renamed(members: Any, names: Names) -> Any:
-    """The members under declared names, unless two of them mean the same field."""
+    """The members under declared names; unchanged if two of them stand for the same field."""
     if not isinstance(members, Mapping):
         return members
     renamed = {names.declared(name): value for name, value in members.items()}

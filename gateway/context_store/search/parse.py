@@ -1,4 +1,4 @@
-"""From JSON to a valid search: every fault named with its place and the nearest known name."""
+"""Parses the params of a search; a fault has its JSON pointer and the nearest known name."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ _OPERATORS, _CONDITIONS = {operator.value: operator for operator in Operator}, f
 
 
 def parse(params: Mapping[str, Any], fields: Mapping[str, FieldType], at: str = "") -> Query:
-    """The search that the params ask for; InvalidQuery points at every fault, its pointers below `at`."""
+    """The search of these params; raises InvalidQuery with all faults, whose pointers begin with `at`."""
     reader = _Reader(fields)
     query = reader.query(params, at)
     if reader.faults:
@@ -49,21 +49,21 @@ def _joined(parts: Sequence[Filter]) -> Filter:
 
 
 def _holds_filters(operand: object) -> bool:
-    """Whether it can be what an operator takes: an object of fields, or an array of filters."""
+    """Whether it can be the operand of an operator: an object of fields, or an array of filters."""
     if isinstance(operand, Mapping):
         return not operand.keys() <= _CONDITIONS
     return isinstance(operand, list | tuple) and any(isinstance(part, Mapping) for part in operand)
 
 
 def _intended_condition(operand: Any) -> tuple[str, Any]:
-    """The operator and the value where a field was put first: `{"gt": 5}`, `["a", "b"]` or `"open"`."""
+    """The intended operator and value if the field comes first: `{"gt": 5}`, `["a", "b"]` or `"open"`."""
     if isinstance(operand, Mapping) and operand and operand.keys() <= _CONDITIONS:
         return next(iter(operand.items()))
     return (Operator.IN if _is_list(operand) else Operator.EQ), operand
 
 
 class _Reader:
-    """Reads one search and collects its faults on the way."""
+    """Parses one search and collects its faults."""
 
     def __init__(self, fields: Mapping[str, FieldType]) -> None:
         self.faults: list[FieldError] = []
@@ -88,7 +88,7 @@ class _Reader:
 
     def _filter(self, document: Any, at: str, depth: int = 0) -> Filter:
         if depth > MAX_DEPTH:
-            self._add_fault(at, "filter", "depth", f"and, or and not nest deeper than {MAX_DEPTH}")
+            self._add_fault(at, "filter", "depth", f"and, or and not are nested deeper than {MAX_DEPTH} levels")
         elif not isinstance(document, Mapping):
             self._add_fault(at, "filter", "type", f"a filter is an object of operators, not {shown(document)}")
         else:
@@ -113,7 +113,7 @@ class _Reader:
         return All()
 
     def _unknown_operator(self, name: str, operand: Any, at: str) -> None:
-        """The usual mistake is a field in place of an operator: the message shows the corrected filter."""
+        """Add the fault; if a field is in place of an operator, the usual mistake, it shows the correct filter."""
         declared = resolved(name, self._fields) if is_storable(name) else None
         field = (
             declared.name if declared else None if _holds_filters(operand) else nearest(name, self._fields, _LIKENESS)
@@ -200,15 +200,13 @@ class _Reader:
         value = as_integer(value)
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_LIMIT:
             return value
-        self._add_fault(
-            at, "limit", "range", f"limit is {shown(value)}; it must be a whole number from 1 to {MAX_LIMIT}"
-        )
+        self._add_fault(at, "limit", "range", f"limit is {shown(value)}; it must be an integer from 1 to {MAX_LIMIT}")
         return DEFAULT_LIMIT
 
     def _cursor(self, value: Any, at: str) -> str | None:
         if value is None or isinstance(value, str):
             return value
-        self._add_fault(at, "cursor", "type", "cursor must be the string that the previous page gave")
+        self._add_fault(at, "cursor", "type", "cursor must be the string in the previous page")
         return None
 
     def _field(self, name: Any, at: str) -> Field | None:

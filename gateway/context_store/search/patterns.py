@@ -1,4 +1,4 @@
-"""Patterns: `%` is any run, `_` any one character, a backslash takes the next character as it is; case is ignored."""
+"""Patterns: `%` matches any text, `_` any one character, a backslash escapes the next one; case is ignored."""
 
 import re
 
@@ -13,7 +13,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def pattern_of(operator: Operator, value: str) -> str:
-    """The pattern for Postgres' LIKE against folded text."""
+    """The pattern for PostgreSQL's LIKE on folded text."""
     text = folded(value)
     if operator is Operator.LIKE:
         pattern = text + "\\" if _LONELY_BACKSLASH.search(text) else text

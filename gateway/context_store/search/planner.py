@@ -1,9 +1,9 @@
-"""One page of a search as SQL: which records, in which order, after which place.
+"""One page of a search as SQL: which records, in which order, after which position.
 
-A page is read in one of three ways, whichever reads fewer records:
-- *index scan*: along the index of the sort key until the page is full; good when many records match;
-- *bitmap scan*: the ids that the word index has are fetched, filtered and sorted; good when few match;
-- *planner's choice*: Postgres chooses, knowing the arguments; when conditions lie on other key columns than the sort.
+A page is read in the one of three ways that reads fewer records:
+- *index scan*: along the index of the sort key until the page is full; good if many records match;
+- *bitmap scan*: the records that the word index finds are read, filtered and sorted; good if few records match;
+- *planner's choice*: PostgreSQL chooses by the arguments, if there are conditions on key columns other than the sort's.
 """
 
 import math
@@ -20,12 +20,12 @@ from gateway.context_store.search.terms import TermQuery, Vocabulary
 from gateway.context_store.term_dictionary import Containing
 from gateway.kinds.search_operators import ORDERING, Operator
 
-#: how much more a record of a bitmap scan costs than one that an index scan passes
+#: cost of a record in a bitmap scan, relative to one in an index scan
 BITMAP_COST = 3
 
 
 class Phase(StrEnum):
-    """Which records of the order a statement reads; two, because a descending index scan returns nulls first."""
+    """Which records a statement reads. Two statements, because a descending index scan returns nulls first."""
 
     ALL = "all"
     #: those that have the first sort key
@@ -36,7 +36,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL with its arguments; rows are the entity's count and time, id, document and the sort keys."""
+    """SQL with its arguments; rows have the entity's count and time, and id, document and sort keys of a record."""
 
     text: str
     arguments: Sequence[object]
@@ -48,13 +48,13 @@ class Plan:
 
     entity: StoredEntity
     query: Query
-    #: the column whose index gives the order; None without a sort: the order of the ids
+    #: the column whose index has the order; None if no index has it, and without a sort, which orders by id
     index_column: str | None
     #: the query of the word index; None if it would find more than an index scan reads
     words: TermQuery | None
-    #: most ids for which a bitmap scan is worth it
+    #: maximum ids for which a bitmap scan is cheaper
     max_candidates: int
-    #: whether Postgres' planner has to weigh one key column against another
+    #: whether PostgreSQL's planner chooses between key columns
     is_planners_choice: bool
 
     def phases(self, after: Position | None) -> Sequence[tuple[Phase, Position | None]]:
@@ -68,7 +68,7 @@ class Plan:
         return [(Phase.PRESENT, after), (Phase.MISSING, None)]
 
     def bounds(self) -> Sequence[Condition]:
-        """The conditions of the filter on the scanned key; every match fulfils them."""
+        """The conditions on the scanned key that every match fulfills."""
         return [
             condition
             for condition in required(self.query.filter)
@@ -79,7 +79,7 @@ class Plan:
 
 
 def plan_search(entity: StoredEntity, query: Query, containing: Containing | None = None) -> Plan:
-    """The plan with the least work that is known to be right; `containing` is what the dictionary found."""
+    """The plan with the least estimated work; `containing`: the terms from the dictionary."""
     index_column = entity.layout.key_of(query.sort[0].field) if query.sort else None
     # A bitmap scan of n matches costs n, an index scan to a full page limit × total / n, so they meet at a root.
     break_even = math.isqrt((query.limit + 1) * max(entity.records, 1) // BITMAP_COST)
@@ -93,12 +93,12 @@ def plan_search(entity: StoredEntity, query: Query, containing: Containing | Non
 
 
 def has_index(query: Query, index_column: str | None) -> bool:
-    """Whether an index has the order; where none has, candidates may be too many to be sorted whole."""
+    """Whether an index has the order of the query."""
     return not query.sort or index_column is not None
 
 
 def required(filter_: Filter) -> list[Condition]:
-    """The conditions that every match fulfils by itself."""
+    """The conditions that every match fulfills."""
     match filter_:
         case Condition():
             return [filter_]
@@ -111,10 +111,10 @@ def required(filter_: Filter) -> list[Condition]:
 def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, is_bitmap: bool = False) -> Statement:
     """The first `limit` records of the phase after the position; with `is_bitmap`, of those that the word index finds.
 
-    There is always a row, for the entity's own columns; `is_within_limit` tells whether the bitmap scan was worth it.
+    There is always a row, for the entity's own columns; `is_within_limit` is false if the bitmap scan found too many.
     """
     arguments = Arguments(visible=plan.is_planners_choice)
-    # In the text, so that a plan that Postgres keeps is one for an entity of this size.
+    # A literal, so that a plan that PostgreSQL caches is one for an entity of this size.
     entity_id = int(plan.entity.id)
     source, is_within_limit = "", "TRUE"
     if is_bitmap and plan.words:
@@ -132,8 +132,8 @@ def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, is_bit
         *([_after(keys, phase, after, arguments)] if after else []),
     ]
     if source and has_index(plan.query, plan.index_column):
-        # Sorted first, few candidates are checked against the filter until the page is full; OFFSET keeps it out of the
-        # scan.
+        # The candidates are sorted first, so that few are compared with the filter until the page is full. OFFSET 0
+        # keeps the filter out of the scan.
         records = f"(SELECT * FROM context_records AS r WHERE {' AND '.join(conditions)} ORDER BY {order} OFFSET 0)"
         conditions = []
     conditions.append(_filtering(plan, arguments, is_free=bool(source) or plan.is_planners_choice))
@@ -171,7 +171,7 @@ def _is_ranged(condition: Condition) -> bool:
 
 
 def _filtering(plan: Plan, arguments: Arguments, *, is_free: bool) -> str:
-    """The filter; in an index scan hidden from the planner, which would take it for a rare one and sort instead."""
+    """The filter. In an index scan it is hidden from the planner, which would expect few matches and sort instead."""
     conditions = Conditions(Vocabulary.of(plan.entity), arguments)
     if is_free:
         return conditions.of(plan.query.filter)
@@ -185,7 +185,7 @@ def _order(keys: Sequence[_Key], phase: Phase) -> str:
     directions = ["DESC" if key.is_descending else "ASC" for key in keys]
     parts = [f"{key.expression} {direction} NULLS LAST" for key, direction in zip(keys, directions, strict=True)]
     if phase is Phase.PRESENT:
-        # without nulls their place does not matter, and this is where the index has them
+        # There are no nulls; without NULLS LAST, the order is the index's.
         parts[0] = f"{keys[0].expression} {directions[0]}"
     return ", ".join([*(parts[1:] if phase is Phase.MISSING else parts), f"r.id {(directions or ['ASC'])[-1]}"])
 

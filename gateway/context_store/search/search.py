@@ -1,4 +1,4 @@
-"""Searching the context store."""
+"""Searches the context store."""
 
 import asyncio
 import time
@@ -22,11 +22,11 @@ from gateway.context_store.search.terms import Vocabulary
 from gateway.db.pool import Connection
 from gateway.errors import FieldError, InvalidQuery
 
-#: seconds that a search may take; then PostgreSQL cancels it
+#: timeout of a search in seconds, after which PostgreSQL cancels it
 TIME_LIMIT = 5.0
-#: the pool's own limit for a statement, in seconds, does not apply: the search as a whole has one
+#: replaces the pool's timeout of a statement, in seconds, because the search as a whole has one
 NO_LIMIT = 3_600.0
-#: seconds for which an entity's layout and common words are remembered; they tell how to search, never what is found
+#: seconds for which an entity's layout and common words are cached; they affect the plan, not the matches
 REMEMBERED = 30.0
 MAX_REMEMBERED = 10_000
 
@@ -39,7 +39,7 @@ class SearchPage:
 
     data: Sequence[msgspec.Raw]
     has_more: bool
-    #: where the next page starts; None after the last
+    #: the cursor of the next page; None on the last
     cursor: str | None
     took_ms: int
     #: the time as of which the copy is complete; None before the first load
@@ -49,12 +49,12 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True)
 class _PageRows:
-    """Rows of a page, one more than it holds if there are more."""
+    """Rows of a page, and one more if there is a next page."""
 
     rows: Sequence[Mapping[str, Any]] = ()
     as_of: datetime | None = None
     total: int = 0
-    #: false when a bitmap scan found more than it is worth, and `rows` says nothing
+    #: false if a bitmap scan found too many records; `rows` are then meaningless
     is_within_limit: bool = True
 
 
@@ -94,7 +94,7 @@ class ContextStore:
     async def _rows(
         self, connection: Connection, connector_id: UUID, name: str, query: Query, after: Position | None
     ) -> _PageRows:
-        """The matching rows; an entity that was registered again since it was remembered is looked up again."""
+        """The matching rows; if the cached entity no longer exists, it is looked up again."""
         recalled = self._recalled(connector_id, name)
         page_rows = recalled and await _read(connection, await _plan(connection, recalled, query), after)
         if page_rows:
@@ -117,10 +117,10 @@ class ContextStore:
 
 
 async def _plan(connection: Connection, entity: StoredEntity, query: Query) -> Plan:
-    """The plan; parts of words are looked up in the dictionary first.
+    """The plan, after a look-up of parts of words in the dictionary.
 
-    A record whose words are indexed between the two statements, and which matches by one that is new to the entity, may
-    be missed by a page that is read just then.
+    The page may miss a record whose words are indexed between the two statements and that matches by a word that is new
+    to the entity.
     """
     parts = Vocabulary.of(entity).parts(query.filter)
     return plan_search(entity, query, await term_dictionary.containing(connection, entity, parts) if parts else None)

@@ -1,7 +1,7 @@
-"""A filter as a SQL condition over `context_records AS r`; everything a caller wrote travels as an argument.
+"""A filter as a SQL condition on `context_records AS r`; all values of the caller are arguments.
 
-A condition may come out as NULL, which counts as false; only `not` has to handle it (`IS NOT TRUE`).
-Arguments are cast from text, so that no codec of the connection matters.
+A condition may be NULL, which counts as false; `not` handles it by `IS NOT TRUE`. Arguments are cast from text, so that
+the connection's codecs do not matter.
 """
 
 from typing import Any
@@ -17,20 +17,20 @@ from gateway.context_store.tokenizer import MAX_TEXT, SEPARATORS, words
 from gateway.kinds.search_operators import MATCHING, ORDERING, Operator
 
 COMPARISONS = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.LTE: "<="}
-#: a key may be a rounding of the value, so only these operators can use it
+#: operators on a key that may be the rounded value
 WIDENED = {Operator.GT: ">=", Operator.GTE: ">=", Operator.LT: "<=", Operator.LTE: "<="}
 
 NOT_NULL = "jsonb_typeof(v) <> 'null'"
-#: ends of JSON paths: an array's elements beside single values; everything inside
+#: ends of JSON paths: the elements of an array, or the value itself; all values within
 EACH, INSIDE = "[*]", ".**"
 
 
 class Arguments:
     """The `$n` of one statement.
 
-    Each is a query of its own, so that what is read from text (`text::jsonb`) is read once and not for each record, and
-    so that Postgres keeps one plan: where it sees values it finds them worth planning anew, which takes longer than the
-    search. Where one index has to be weighed against another by the values, they are `visible`.
+    Each is a subquery, so that a cast from text (`text::jsonb`) is evaluated once and not for each record, and so that
+    PostgreSQL uses a generic plan: with visible values it plans every search anew, which takes longer than the search.
+    If PostgreSQL chooses between indexes by the values, they are `visible`.
     """
 
     def __init__(self, *, visible: bool = False) -> None:
@@ -41,7 +41,7 @@ class Arguments:
         """The placeholder for the value, cast to the type."""
         self.values.append(value)
         placeholder = f"${len(self.values)}::{type_}"
-        # without a cast of its own `ANY` would take it for the query of many rows
+        # Without a second cast, `ANY` would take it for a subquery of many rows.
         return placeholder if self._visible else f"(SELECT {placeholder})::{type_.rpartition('::')[2]}"
 
     def json(self, value: Any) -> str:
@@ -50,7 +50,7 @@ class Arguments:
 
 
 def value_of(field: Field, arguments: Arguments, *, as_text: bool = False) -> str:
-    """The JSON value of a scalar field; as text a string is what it holds, and anything else its JSON text."""
+    """The JSON value of a scalar field; `as_text`: the content of a string, or else the JSON text."""
     more = ">" if as_text else ""
     if len(field.path) == 1:
         return f"(r.document ->{more} {arguments.add(field.name, 'text')})"
@@ -58,14 +58,14 @@ def value_of(field: Field, arguments: Arguments, *, as_text: bool = False) -> st
 
 
 class Conditions:
-    """Writes filters as SQL for one entity."""
+    """Converts filters of one entity to SQL."""
 
     def __init__(self, vocabulary: Vocabulary, arguments: Arguments) -> None:
         self._vocabulary = vocabulary
         self._arguments = arguments
 
     def of(self, filter_: Filter) -> str:
-        """The condition that is true exactly where the filter is."""
+        """The condition that is true exactly if the filter is."""
         match filter_:
             case All(()):
                 return "TRUE"
@@ -76,7 +76,7 @@ class Conditions:
             case Not(part):
                 return f"({self.of(part)}) IS NOT TRUE"
             case Condition(Operator.KEYWORD | Operator.FUZZY):
-                return self._seeking(filter_)
+                return self._word_condition(filter_)
             case Condition(field=field) if not field.is_scalar:
                 return self._dynamic(filter_)
             case Condition():
@@ -85,7 +85,7 @@ class Conditions:
     # Scalar fields
 
     def _keyed(self, condition: Condition) -> str | None:
-        """The condition on the field's key column, if it has one that decides the condition."""
+        """The condition on the field's key column; None if no key column can decide it."""
         column = self._vocabulary.layout.key_of(condition.field)
         if column is None or condition.operator not in ORDERING | {Operator.EQ}:
             return None
@@ -116,7 +116,7 @@ class Conditions:
         equal = f"{value} = {self._arguments.json(condition.value)}"
         if not isinstance(condition.value, str):
             return equal
-        # Texts are compared in less time than JSON values, and most records end there.
+        # The comparison of texts is faster than that of JSON values, and sufficient for most records.
         text = value_of(condition.field, self._arguments, as_text=True)
         return f"({text} = {self._arguments.add(condition.value, 'text')} AND {equal})"
 
@@ -136,7 +136,7 @@ class Conditions:
         among = f"{value} = ANY ({self._arguments.add(values, 'text[]::jsonb[]')})"
         return f"({among} OR {self._missing(value, condition.field)})" if None in condition.value else among
 
-    # Fields whose type is known only when the value is seen
+    # Fields whose type only the value shows
 
     def _dynamic(self, condition: Condition) -> str:
         match condition.operator, condition.value:
@@ -165,26 +165,24 @@ class Conditions:
         return "(" + " OR ".join([*parts, self._any(field, among, EACH)]) + ")"
 
     def _any(self, field: Field, condition: str, end: str = "") -> str:
-        """Whether the condition holds of any value `v` that the field has; paths enter arrays on the way (`lax`)."""
+        """True if the condition is for any value `v` of the field; `lax` paths enter arrays."""
         path = "lax $" + "".join("." + msgspec.json.encode(segment).decode() for segment in field.path) + end
         values = f"jsonb_path_query(r.document, {self._arguments.add(path, 'text::jsonpath')})"
         return f"EXISTS (SELECT FROM {values} AS v WHERE {condition})"
 
     # Words
 
-    def _seeking(self, condition: Condition) -> str:
+    def _word_condition(self, condition: Condition) -> str:
         terms = self._vocabulary.exact(condition)
         if terms is None:
-            return self._sought(condition)
+            return self._unindexed(condition)
         query = self._arguments.add(terms.text, "text::tsquery")
         indexed = f"""(SELECT w.terms @@ {query} FROM context_words AS w
             WHERE w.entity_id = r.entity_id AND w.id = r.id AND w.digest = r.digest)"""
-        return (
-            f"CASE WHEN r.terms IS NULL THEN COALESCE({indexed}, {self._sought(condition)}) ELSE r.terms @@ {query} END"
-        )
+        return f"CASE WHEN r.terms IS NULL THEN COALESCE({indexed}, {self._unindexed(condition)}) ELSE r.terms @@ {query} END"
 
-    def _sought(self, condition: Condition) -> str:
-        """Whether the words are there, from the document alone."""
+    def _unindexed(self, condition: Condition) -> str:
+        """The condition on words, evaluated on the document."""
         searched = list(dict.fromkeys(words(condition.value)))
         if condition.operator is Operator.KEYWORD:
             return self._tokenized(condition.field, f"word = ANY ({self._arguments.add(searched, 'text[]')})")
@@ -192,7 +190,7 @@ class Conditions:
         return "(" + " AND ".join(self._tokenized(condition.field, begin) for begin in begins) + ")"
 
     def _tokenized(self, field: Field, condition: str) -> str:
-        """Whether the condition holds of any `word` in the strings of the field."""
+        """True if the condition is for any `word` in the strings of the field."""
         separators = self._arguments.add(f"[{SEPARATORS}]+", "text")
         parts = f"regexp_split_to_table(context_fold(left(context_text(v), {MAX_TEXT})), {separators})"
         strings = f"EXISTS (SELECT FROM {parts} AS part, left(part, 64) AS word WHERE {condition})"
@@ -202,7 +200,7 @@ class Conditions:
 
 
 def _double(value: float) -> float:
-    """As `context_double` reads numbers; the filter's own are within its upper bounds."""
+    """The double that `context_double` computes; numbers of filters do not exceed its upper bounds."""
     return 0.0 if abs(value) < 1e-300 else float(value)
 
 

@@ -1,4 +1,4 @@
-"""The progress of a run. It is stored with every page, so that a worker resumes there after a crash."""
+"""The progress of a run, stored with every page, so that another worker can resume after a crash."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,30 +12,30 @@ class ChangesUnavailable(Exception):
 
 
 class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far a run has come; between runs, where the next one begins."""
+    """The position of a run; between runs, the position at which the next one begins."""
 
-    #: Unix time from which changes are wanted; None: everything
+    #: Unix time from which changes are read; None for all records
     since: float | None = None
     #: when the run began; None between runs
     began: float | None = None
-    #: when everything was read last
+    #: when all records were last read
     swept: float | None = None
     #: the value that requests the next page, or the application's own cursor
     token: str | int | None = None
-    #: stored id of the parent whose records are read
+    #: stored id of the parent whose records are being read
     parent: str | None = None
-    #: ids below the parent that are still to be read, the current one first
+    #: ids below the parent whose records are not read yet, the current one first
     pending: tuple[str, ...] = ()
     #: whether it reads the list of deleted records
     is_removed: bool = False
-    #: whether all below the parent is wanted, because nothing of it was read before
+    #: whether all records below the parent are read, because none of them was read before
     is_whole: bool = False
-    #: whether something could not be read, so that a record not seen may still exist
+    #: whether some records could not be read, so that an unseen record may still exist
     is_partial: bool = False
 
     @property
     def start(self) -> float | None:
-        """The time from which the list at this checkpoint is to tell changes; None: everything."""
+        """Unix time from which changes are read at this checkpoint; None for all records."""
         return None if self.is_whole else self.since
 
     def dumped(self) -> str:
@@ -47,7 +47,7 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def loaded(text: str | None) -> Checkpoint:
-    """The checkpoint that `dumped` wrote; the first one if there is none or it has another version."""
+    """The checkpoint that `dumped` wrote; an empty one if there is none or it cannot be decoded."""
     try:
         return msgspec.json.decode(text, type=Checkpoint) if text else Checkpoint()
     except msgspec.MsgspecError:
@@ -56,9 +56,9 @@ def loaded(text: str | None) -> Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class ParentRecord:
-    """A record below which others lie."""
+    """A record that others belong to."""
 
     id: str
     document: Mapping[str, Any]
-    #: whether what lies below it may not have been read before
+    #: whether the records below it may not have been read before
     is_new: bool = False

@@ -1,4 +1,4 @@
-"""A job that synchronizes the copies of a connector: one entity after the other, parents first."""
+"""The job that synchronizes the copies of a connector: one entity after the other, parents first."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -37,20 +37,20 @@ from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)
 
-#: seconds until a job looks again whether another has released an entity
-_TIMEOUT = 3
-#: seconds until records are read again whose parents were not in the store yet
+#: seconds until a job checks again whether another job has released an entity
+_RETRY_AFTER = 3
+#: seconds until records are tried again whose parents were not synchronized yet
 _AFTER_PARENT = 30
-#: the job waits, or other jobs continue its work
+#: errors after which the job waits, or other jobs continue its work
 PASSING = (UpstreamRateLimited, Unavailable, JobCanceled, LostLease)
 #: errors that affect every entity of the connector
 _FOR_ALL = (ReauthorizationRequired, ConnectorNotReady)
 
 
 class SynchronizationRun:
-    """One run of a job that synchronizes; its state names the entities that are done, for the next worker.
+    """One run of the job; its state names the entities that are done, for the next worker.
 
-    `next_in`: seconds from the end of a run to the next, by connector and source.
+    `next_in`: (connector, source) → seconds from the end of a run to the next.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class SynchronizationRun:
         self._job = job
         self._run_context = run_context
         self._done: dict[str, Any] = dict(run_context.state.get("done", {}))
-        # Never less than an earlier attempt reported, so that what it reads beyond that is progress.
+        # At least what an earlier attempt reported, so that reading more counts as progress.
         self._read = max(job.progress, sum(report["records"] for report in self._done.values()))
 
     async def run(self) -> OperationResult:
         """Synchronize every entity of the job that is not done: `{entities: [report]}`.
 
-        An entity that fails has its error in its report and does not stop the others. Raises the first of these errors
-        when every entity failed, and any error that concerns the whole connector.
+        The report of a failed entity has its error; the other entities continue. Raises the first of these errors if
+        every entity failed, and any error that affects the whole connector.
         """
         assert self._job.connector_id is not None
         resolved = await self._connectors.get(self._job.organization_id, self._job.connector_id)
@@ -93,16 +93,16 @@ class SynchronizationRun:
         return OperationResult(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
 
     async def _drop_unknown(self, resolved: ResolvedConnector, names: Collection[str]) -> None:
-        """Entities that the kind no longer has: they are not due again."""
+        """Mark entities that the kind no longer has as failed; they are not due again."""
         for name in names:
             async with self._database.tenant(self._job.organization_id) as connection:
                 entity = await entities.find(connection, resolved.record.id, name)
                 if entity is not None:
-                    gone = UnknownEntity(f"{resolved.record.kind} has no copies of {name} any more")
+                    gone = UnknownEntity(f"{resolved.record.kind} no longer has copies of {name}")
                     await entities.fail(connection, entity, gone, None)
 
     async def _one(self, resolved: ResolvedConnector, name: str, total: int) -> Report:
-        """Synchronize one entity and report on it; raises errors that concern the whole job."""
+        """Synchronize one entity; raises errors that affect the whole job."""
         source, entity = sources.source_of(resolved.connector.kind, name), await self._claimed(resolved, name)
         if source is None or entity is None:
             return Report(name)
@@ -130,7 +130,7 @@ class SynchronizationRun:
         async with self._database.tenant(self._job.organization_id) as connection:
             entity = await entities.find(connection, resolved.record.id, name)
             if entity is not None and not await schedule.claim(connection, entity, self._job.id):
-                raise Unavailable(f"{name} is being synchronized by another job", retry_after=_TIMEOUT)
+                raise Unavailable(f"{name} is being synchronized by another job", retry_after=_RETRY_AFTER)
         return entity
 
     async def _run(
@@ -163,7 +163,7 @@ class SynchronizationRun:
         return run
 
     async def _all_failed(self, resolved: ResolvedConnector, error: GatewayError, interval: float) -> None:
-        """Whether the error would affect the other entities too, as refused credentials do."""
+        """Mark all entities that are not done as failed, because the error affects them too."""
         for name in self._job.params["entities"]:
             if name not in self._done:
                 async with self._database.tenant(self._job.organization_id) as connection:

@@ -1,4 +1,4 @@
-"""One list of an application as it is synchronized: the request at a checkpoint, and the next checkpoint."""
+"""A list of an application: the request at a checkpoint, and the checkpoint after its page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from gateway.kinds.sync import Incremental, Parent
 from gateway.upstream import pagination
 from gateway.upstream.responses import OperationResult, value_at
 
-#: results that a windowed search reaches
+#: maximum results of one search of HubSpot, whose style is `window`
 _DEEPEST = 10_000
 _RECORD = msgspec.json.Decoder(dict[str, Any])
 
 
 @dataclass(frozen=True)
 class Listing:
-    """A list, by the operation that reads a page of it."""
+    """A list, read by an operation page by page."""
 
     operation: Operation
-    #: constant params, `{since}` not yet filled in
+    #: constant params, in which `{since}` stands for the time
     constant_params: Mapping[str, Any]
-    #: how changes are requested; None where the application cannot list them
+    #: how changes are requested; None if the application cannot list them
     since: Incremental | None = None
     parent: Parent | None = None
     #: seconds from one page to the next
@@ -71,7 +71,7 @@ class Listing:
     def _after_newest(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """Read pages until one has records that were read before."""
+        """The list is sorted by time, newest first: it ends at a page with records that were read before."""
         is_old = checkpoint.since is not None and any(
             time is not None and time < checkpoint.since for time in map(self._time, page.records)
         )
@@ -80,7 +80,7 @@ class Listing:
     def _after_cursor(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """Keep the application's cursor, at the end of the list too."""
+        """The application's cursor is stored at the end of the list too."""
         meta, (paging, since) = page.meta or {}, self._paging_and_since
         token = value_at(meta, paging.next)
         if token is None:
@@ -90,7 +90,7 @@ class Listing:
     def _after_end_time(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """Pages meet at a second of which both may hold records."""
+        """The next page begins at the second at which this one ends; both may have records of that second."""
         meta, (paging, since) = page.meta or {}, self._paging_and_since
         start, end = checkpoint.since or 0.0, moment_of(value_at(meta, paging.next))
         if end is None:
@@ -104,7 +104,7 @@ class Listing:
     def _after_window(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """A search has a limited number of results; beyond them begin another at the last record's time."""
+        """A search has a limited number of results; after them, another begins at the time of the last record."""
         token = self._token(page, params)
         if token is None or int(token) + int(self.constant_params.get("limit", 100)) <= _DEEPEST:
             return checkpoint.replace(token=token), token is not None
@@ -130,7 +130,7 @@ class Listing:
         return None if checkpoint is None else moment_of(value_at(_RECORD.decode(record), checkpoint))
 
     def _below(self, page: OperationResult) -> list[str]:
-        """The ids of records that have records of their own below them."""
+        """The ids of records that others belong to."""
         within = self.parent.recurse_field if self.parent else None
         if self.parent is None or within is None:
             return []
@@ -144,7 +144,7 @@ class Listing:
 
 
 def values_of(spec: Parent, parent: ParentRecord) -> Sequence[Any]:
-    """The values of the params that a parent fills, in the order of the params."""
+    """The values of the params that come from the parent, in the order of the params."""
     return [value_at(parent.document, checkpoint) for checkpoint in spec.params.values()]
 
 

@@ -1,4 +1,4 @@
-"""The records below which others lie, walked by id as they stand in the store."""
+"""The parents of an entity's records: read from their copy in the order of ids."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -13,11 +13,13 @@ from gateway.context_store.sync.checkpoint import ParentRecord
 from gateway.db.pool import Database
 from gateway.kinds.sync import Parent
 
-#: parents fetched at a time, and seconds that this may take
-_BATCH, _LIMIT = 200, 30.0
+#: parents fetched at a time
+_BATCH = 200
+#: timeout of a statement in seconds
+_LIMIT = 30.0
 
-# Changed is what the store learned since, whatever the application says of the time. The ids below a parent begin with
-# its own where they count only there: `C1/1.5` lies between `C1/` and `C10`.
+# A record is changed if the copy observed it since; the application's own times do not matter. Stored ids that are
+# unique only below a parent begin with the parent's id: `C1/1.5` lies between `C1/` and `C10`.
 NEXT = f"""
     SELECT r.id, {JSON_TEXT} AS document, observed_at >= $3 AS is_changed,
         NOT EXISTS (SELECT FROM context_records AS child
@@ -41,18 +43,18 @@ _ANY = "*"
 
 @dataclass(frozen=True)
 class Parents:
-    """The live records of one entity that have others below them."""
+    """The records of an entity that records of another one belong to."""
 
     database: Database
     entity: StoredEntity
-    #: the entity of what lies below them
+    #: the entity of the records below
     below: StoredEntity
     spec: Parent
 
     async def after(self, last: str | None, since: float | None) -> AsyncIterator[ParentRecord]:
-        """Those after the last one by id; with `since` only those that changed, where that is all that matters.
+        """The parents after `last`, by id; with `since` only changed ones, if the spec says that these suffice.
 
-        A parent is new if it has no records yet; where that is unknown, if it changed.
+        A parent is new if it has no records yet or, if that is unknown, if it has changed.
         """
         equal = {name: value for name, value in self.spec.where.items() if value != _ANY}
         present = [name for name, value in self.spec.where.items() if value == _ANY]
@@ -70,7 +72,7 @@ class Parents:
             last = rows[-1]["id"]
 
     async def one(self, id_: str) -> ParentRecord | None:
-        """The parent, unless it is gone."""
+        """The parent; None if it was deleted."""
         async with self.database.tenant(self.entity.organization_id) as connection:
             row = await connection.fetchrow(ONE, self.entity.id, id_, timeout=_LIMIT)
         return row and _parent(row, is_new=False)

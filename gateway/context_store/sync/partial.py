@@ -1,4 +1,4 @@
-"""Members of records, and whole records, that lists leave out, so that the store keeps them."""
+"""Retains members of records, and whole records, that lists leave out."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ STORED = f"""
     SELECT r.id, {JSON_TEXT} AS document FROM context_records AS r
     WHERE entity_id = $1 AND id = ANY ($2::text[]) AND deleted_at IS NULL
 """
-# Records that the list cannot show count as seen.
+# Records that the list never contains count as seen.
 EXEMPT = """
     INSERT INTO context_marks (entity_id, organization_id, generation, id)
     SELECT $1, $2, $3, id FROM context_records AS r
@@ -30,7 +30,7 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 async def completed(
     connection: Connection, entity: StoredEntity, live: Sequence[tuple[str, bytes]]
 ) -> list[tuple[str, bytes]]:
-    """Records with the members that a narrower list left out, as the store has them."""
+    """The records, completed with the stored members that a list with fewer members left out."""
     rows = await connection.fetch(STORED, entity.id, [id_ for id_, _ in live], timeout=WRITE_LIMIT)
     stored = {row["id"]: _MEMBERS.decode(row["document"]) for row in rows}
     return [
@@ -40,6 +40,6 @@ async def completed(
 
 
 async def exempt(connection: Connection, entity: StoredEntity, generation: int, unlisted: Mapping[str, Any]) -> None:
-    """Count the records that have these members as seen, so that the sweep makes no tombstones of them."""
+    """Mark the records that have these members as seen, so that the sweep does not delete them."""
     members = msgspec.json.encode(unlisted).decode()
     await connection.execute(EXEMPT, entity.id, entity.organization_id, generation, members, timeout=WRITE_LIMIT)

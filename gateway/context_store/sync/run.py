@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 #: days that a tombstone is kept
 TOMBSTONE_DAYS = 30
 
-#: records that the list missed that are confirmed in one batch
+#: unlisted records that are confirmed in one batch
 _CONFIRM_BATCH = 100
 #: called with the number of records that were read; may raise JobCanceled
 Progress = Callable[[int], Awaitable[None]]
@@ -58,7 +58,7 @@ class Report:
 
 @dataclass
 class SyncRun:
-    """A run of one entity of one connector; pages that it has committed stay, however it ends."""
+    """A run of one entity of one connector; committed pages stay, even if it fails."""
 
     database: Database
     connector: UpstreamConnector
@@ -67,7 +67,7 @@ class SyncRun:
     entity: StoredEntity
     parent: StoredEntity | None
     progress: Progress
-    #: read everything, whatever the schedule says
+    #: read all records, even if no sweep is due
     is_forced: bool = False
     report: Report = field(init=False)
     _generation: int = 0
@@ -76,14 +76,11 @@ class SyncRun:
         self.report = Report(self.source.entity)
 
     async def run(self, next_in: float) -> Report:
-        """Read what there is to read and say how many seconds later the next is due; raises GatewayError."""
+        """Synchronize the entity; the next run is due `next_in` seconds later. Raises GatewayError."""
         try:
             checkpoint = await self._read_all(await self._begun(is_forced=self.is_forced))
         except ChangesUnavailable:
-            log.info(
-                "reading everything: changes cannot be listed",
-                extra={"entity": self.source.entity},
-            )
+            log.info("all records are read, because changes cannot be listed", extra={"entity": self.source.entity})
             await self._reset_checkpoint()
             checkpoint = await self._read_all(await self._begun(is_forced=True))
         await self._finish(checkpoint, next_in)
@@ -91,29 +88,29 @@ class SyncRun:
 
     async def _begun(self, *, is_forced: bool) -> Checkpoint:
         """The checkpoint of an interrupted run, or the first one of a new run."""
-        now, standing, sweeping = CLOCK.unix_time(), loaded(self.entity.cursor), loaded(self.entity.sweep_cursor)
-        is_going_on = sweeping.began is not None
-        self.report.is_full = is_going_on or is_forced or self.source.needs_everything(standing, now)
+        now, incremental, sweep = CLOCK.unix_time(), loaded(self.entity.cursor), loaded(self.entity.sweep_cursor)
+        is_interrupted = sweep.began is not None
+        self.report.is_full = is_interrupted or is_forced or self.source.needs_everything(incremental, now)
         async with self._connection() as connection:
             self._generation = await entities.begin(connection, self.entity, full=self.report.is_full)
-        if is_going_on:
-            return sweeping
-        if not self.report.is_full and standing.began is not None:
-            return standing
-        return self.source.begun(standing, now, is_full=self.report.is_full)
+        if is_interrupted:
+            return sweep
+        if not self.report.is_full and incremental.began is not None:
+            return incremental
+        return self.source.begun(incremental, now, is_full=self.report.is_full)
 
     async def _read_all(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Every page from the checkpoint on; the last checkpoint."""
+        """Read and store every page from the checkpoint on; returns the last checkpoint."""
         if not checkpoint.is_removed:
             if self.source.sync.parent is None:
                 checkpoint = await self._list(checkpoint, None)
             else:
                 checkpoint = await self._families(checkpoint)
-        gone = checkpoint if checkpoint.is_removed else self.source.left(checkpoint)
-        return checkpoint if gone is None else await self._list(gone, None)
+        removed = checkpoint if checkpoint.is_removed else self.source.left(checkpoint)
+        return checkpoint if removed is None else await self._list(removed, None)
 
     async def _families(self, checkpoint: Checkpoint) -> Checkpoint:
-        """The list of every parent in turn, the interrupted one first."""
+        """Read the list of every parent, the interrupted one first."""
         is_partial = checkpoint.is_partial
         async for start, parent in self._starts(checkpoint):
             checkpoint = start.replace(is_partial=is_partial)
@@ -121,7 +118,7 @@ class SyncRun:
                 checkpoint = await self._list(checkpoint, parent)
                 is_partial = checkpoint.is_partial
             except UpstreamNotFound:
-                log.info("a parent is gone; its records go with it", extra={"entity": self.source.entity})
+                log.info("a parent was deleted, and so are its records", extra={"entity": self.source.entity})
             except UpstreamRejected as error:
                 is_partial = True
                 log.info("a parent cannot be read: %s", error.detail, extra={"entity": self.source.entity})
@@ -141,7 +138,7 @@ class SyncRun:
         return Parents(self.database, self.parent, self.entity, self.source.sync.parent)
 
     async def _list(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> Checkpoint:
-        """Every page of one list; the checkpoint after the last."""
+        """Read and store every page of one list; returns the checkpoint after the last."""
         is_resumed, has_more = checkpoint.token is not None, True
         while has_more:
             requested_at = CLOCK.now()
@@ -174,7 +171,7 @@ class SyncRun:
     async def _store_page(
         self, documents: Documents, checkpoint: Checkpoint, following: Checkpoint, requested_at: datetime
     ) -> None:
-        """Records and checkpoint in one transaction: neither without the other."""
+        """Commit records and checkpoint in one transaction."""
         async with self._connection() as connection, connection.transaction():
             live = documents.live
             if self.source.changes is not None and not self.report.is_full and not checkpoint.is_removed:
@@ -229,13 +226,15 @@ class SyncRun:
                 await records.drop_unused_terms(connection, self.entity)
 
     async def _confirm(self, get: Operation, began: datetime) -> None:
-        """Read by its id each record that the list missed: it counts as deleted only if it is not found."""
+        """Read each unlisted record by its id: it counts as deleted only if it is not found."""
         while True:
             async with self._connection() as connection:
-                missed = await records.unseen(connection, self.entity, self._generation, _CONFIRM_BATCH, began_at=began)
-            for id_ in missed:
+                unlisted = await records.unseen(
+                    connection, self.entity, self._generation, _CONFIRM_BATCH, began_at=began
+                )
+            for id_ in unlisted:
                 await self._confirm_one(get, id_)
-            if len(missed) < _CONFIRM_BATCH:
+            if len(unlisted) < _CONFIRM_BATCH:
                 return
 
     async def _confirm_one(self, get: Operation, id_: str) -> None:
@@ -258,7 +257,7 @@ class SyncRun:
         await self.progress(1)
 
     async def _reset_checkpoint(self) -> None:
-        """Begin from nothing, as if the entity had never been read."""
+        """Reset the checkpoints, so that the next run reads all records."""
         async with self._connection() as connection, connection.transaction():
             await entities.checkpoint(connection, self.entity, None)
         self.entity = replace(self.entity, cursor=None, sweep_cursor=None)

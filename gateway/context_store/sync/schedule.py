@@ -1,4 +1,4 @@
-"""When entities are synchronized, and by which job: due runs, claimed by compare-and-set in Postgres."""
+"""When entities are synchronized, and by which job: due runs, claimed by compare-and-set in PostgreSQL."""
 
 import random
 from collections import defaultdict
@@ -17,22 +17,22 @@ from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sync import Sync
 from gateway.settings import SettingsError
 
-#: seconds until a run is due again whose job never started
+#: seconds until a run is due again if its job never starts
 LEASE = 60.0
-#: entities that are claimed at once
+#: maximum entities of one claim
 _MAX = 200
 #: the share by which an interval is lengthened or shortened at random, so that runs spread out over time
 _JITTER = 0.1
-#: seconds after which a run that failed is tried again, at the latest
-_SOON, _LATEST = 60.0, 3600.0
+#: maximum seconds until a failed run is tried again, if a retry may succeed, and otherwise
+_RETRYABLE_WAIT, _MAX_WAIT = 60.0, 3600.0
 
 #: `held_by` counts only until its job has ended
 IS_FREE = """
     (held_by IS NULL OR NOT EXISTS (
         SELECT FROM jobs WHERE jobs.id = held_by AND jobs.status IN ('queued', 'running', 'waiting')))
 """
-# However many schedulers look: the rows are locked, and the claim sets the time of the next run. One job for each
-# connector, whose id is made here, so that a claim whose scheduler dies before it accepts the job expires soon.
+# Several schedulers may run it: rows are locked, and a claim sets the time of the next run. Each connector gets one
+# job, whose id is created here, so that the claim expires soon if its scheduler dies before it accepts the job.
 CLAIM_DUE = f"""
     WITH due AS (
         SELECT e.id, e.connector_id FROM context_entities AS e JOIN connectors AS c ON c.id = e.connector_id
@@ -54,7 +54,7 @@ CLAIM = f"""
 RELEASE = "UPDATE context_entities SET held_by = NULL WHERE id = $1 AND held_by = $2"
 RUN_SOON = "UPDATE context_entities SET next_sync_at = now() WHERE id = $1"
 ACTIVE_KINDS = "SELECT DISTINCT kind FROM connectors WHERE deleted_at IS NULL AND status = 'active'"
-# Connectors made before their kind could be searched, or by a process that died right after.
+# Connectors from before their kind was searchable, or whose process died right after it created them.
 UNREGISTERED = """
     SELECT c.id, c.organization_id, c.kind FROM connectors AS c
     LEFT JOIN (SELECT connector_id, count(*) AS entities FROM context_entities GROUP BY connector_id) AS registered
@@ -77,7 +77,7 @@ class DueRun:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Seconds between runs: what the spec says, unless the operator says otherwise for a kind or `kind.entity`."""
+    """Seconds between runs: those of the spec, or of `GATEWAY_SYNC_EVERY` for a kind or `kind.entity`."""
 
     overrides: Mapping[str, float] = field(default_factory=dict)
 
@@ -106,15 +106,15 @@ def _fault(name: str, catalog: Catalog) -> str | None:
 
 
 def jittered(seconds: float) -> float:
-    """About that long."""
+    """The seconds, up to 10 % more or less at random."""
     return seconds * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - spreads load, guards nothing
 
 
 def after_failure(error: GatewayError, interval: float) -> float:
-    """Seconds until the next try: as long as the application asks for, else soon if a retry may succeed."""
+    """Seconds until the next try: those that the application asks for, or fewer if a retry may succeed."""
     if error.retry_after is not None:
         return float(error.retry_after)
-    return min(interval, _SOON if error.retryable else _LATEST)
+    return min(interval, _RETRYABLE_WAIT if error.retryable else _MAX_WAIT)
 
 
 async def claim_due(connection: Connection) -> list[DueRun]:
@@ -127,7 +127,7 @@ async def claim_due(connection: Connection) -> list[DueRun]:
 
 
 async def claim(connection: Connection, entity: StoredEntity, job_id: UUID) -> bool:
-    """Assign the entity to this job until the job ends; False if another job has it."""
+    """Assign the entity to this job until the job ends; false if another job has it."""
     return await connection.fetchval(CLAIM, entity.id, job_id, LEASE) is not None
 
 

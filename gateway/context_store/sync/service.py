@@ -1,4 +1,4 @@
-"""The use case around the copies: create them with the connector, keep them fresh, and report how fresh they are."""
+"""The use case of copies: create them with the connector, synchronize them, and report their freshness."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -33,13 +33,13 @@ from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)
 
-#: connectors without copies that are backfilled at a time, and queued jobs that are compared
+#: maximum connectors of one backfill, and queued jobs that a request is compared with
 _MAX = 100
 
 
 @dataclass(frozen=True)
 class Synchronization:
-    """Accepts the jobs that synchronize, and runs them on workers."""
+    """Accepts synchronization jobs, and runs them on workers."""
 
     audit: Audit
     database: Database
@@ -49,13 +49,13 @@ class Synchronization:
     jobs: JobStore
     wakeup: Wakeup
     intervals: Intervals
-    #: whether copies are made and kept fresh without a request
+    #: whether copies are created and synchronized without a request
     is_automatic: bool = True
 
     async def begin(self, record: ConnectorRecord, client_id: UUID | None = None) -> StoredJob | None:
-        """The job of a new connector's first load; None for a kind without copies, and where workers begin it later.
+        """Accept the job of a new connector's first load; None for a kind without copies, or if workers do so later.
 
-        The connector is committed by now, so an error here must not look as if it were not.
+        The connector is committed already, so that an error does not fail its creation.
         """
         names = sources.synchronized(self.catalog.kind(record.kind)) if self.is_automatic else []
         if not names:
@@ -64,7 +64,7 @@ class Synchronization:
             return await self._begun(record, names, client_id)
         except GatewayError as error:
             extra = {"connector_id": str(record.id), "code": error.code}
-            log.warning("the first load begins later", extra=extra)
+            log.warning("the first load of a connector begins later", extra=extra)
             return None
 
     async def _begun(self, record: ConnectorRecord, names: Sequence[str], client_id: UUID | None) -> StoredJob:
@@ -77,7 +77,7 @@ class Synchronization:
     async def request(
         self, record: ConnectorRecord, names: Sequence[str] | None, caller: Caller, *, is_full: bool
     ) -> StoredJob:
-        """The job that synchronizes these entities, or all, with the parents they lie below; raises UnknownEntity."""
+        """Accept a job that synchronizes these entities, or all, with their parents; raises InvalidParams."""
         with self.audit.record("context_store.synchronize", caller, connector_id=record.id) as entry:
             job = await self._requested(record, names, caller, is_full=is_full)
             entry.outcome = "accepted"
@@ -102,12 +102,12 @@ class Synchronization:
         )
 
     async def _waiting(self, record: ConnectorRecord, params: dict[str, Any]) -> StoredJob | None:
-        """A job that has not begun and will do the same."""
+        """A queued job with the same params."""
         queued = await self.jobs.queued(record.organization_id, record.id, SYNCHRONIZE.name, _MAX)
         return next((job for job in queued if job.params == params), None)
 
     async def enqueue_due(self) -> int:
-        """Accept a job for every run that is due; how many."""
+        """Accept a job for every due run; returns their number."""
         if not self.is_automatic:
             return 0
         async with self.database.system() as connection:
@@ -121,7 +121,7 @@ class Synchronization:
         return len(due_runs)
 
     async def read_records(self, organization_id: UUID, connector_id: UUID, ids: Mapping[str, Sequence[str]]) -> None:
-        """Accept a job that reads these records, by entity; none where copies are not kept fresh now."""
+        """Accept a job that reads these records (entity → ids), if copies of the connector are synchronized."""
         if not self.is_automatic:
             return
         try:
@@ -132,7 +132,7 @@ class Synchronization:
             await self._accepted(record, uuid4(), list(ids), ids=ids, is_background=True)
 
     async def backfill(self) -> int:
-        """Begin the copies of connectors that have none yet, or not all; how many connectors."""
+        """Register the missing copies of connectors; returns the number of connectors."""
         if not self.is_automatic:
             return 0
         async with self.database.system() as connection:
@@ -147,13 +147,13 @@ class Synchronization:
         return len(lacking)
 
     async def freshness(self, organization_id: UUID, connector_id: UUID, kind: str) -> dict[str, FreshnessView]:
-        """Per entity what is there and how fresh it is; entities that were never registered are there as pending."""
+        """The records and the freshness of each entity; an entity that was never registered is pending."""
         async with self.database.tenant(organization_id) as connection:
             registered = {entity.entity: entity for entity in await freshness(connection, connector_id)}
         return {name: _view(registered.get(name)) for name in sources.synchronized(self.catalog.kind(kind))}
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
-        """Synchronize the entities of a job, from where its last attempt stopped; raises GatewayError."""
+        """Run a synchronization job, from where its last attempt stopped; raises GatewayError."""
         if "records" in job.params:
             return await RecordsRun(self.database, self.resolver, job, run_context).run()
         return await SynchronizationRun(self.database, self.resolver, self.next_in, job, run_context).run()

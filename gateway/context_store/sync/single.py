@@ -1,4 +1,4 @@
-"""Single records: read by their ids, as notices name them, and stored as the copy's lists would have them."""
+"""Single records: read by the ids in notices, and stored as if a list had returned them."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RecordRead:
-    """The `get` of an entity with the fields that its list has."""
+    """The `get` of an entity, with the fields of its list."""
 
     operation: Operation
     search: Search
@@ -40,13 +40,13 @@ class RecordRead:
     constant_params: Mapping[str, Any]
 
     def params(self, record_id: str) -> dict[str, Any]:
-        """The params that read one record; an id that is a number is sent as one where `get` takes an integer."""
+        """The params that read one record; a decimal id becomes an integer if `get` takes one."""
         is_number = self.operation.action.params[self.id_param].get("type") == "integer" and record_id.isdecimal()
         return {**self.constant_params, self.id_param: int(record_id) if is_number else record_id}
 
 
 def record_read(kind: Kind, entity_id: str) -> RecordRead | None:
-    """How one record of the copy is read; None for an entity whose records only its list brings."""
+    """How one record of the copy is read; None for an entity whose records only a list returns."""
     entity = kind.spec.entities.get(entity_id)
     id_param = None if entity is None else entity.record_id_param
     if entity is None or id_param is None or entity.search is None or entity.search.sync is None:
@@ -60,7 +60,7 @@ def record_read(kind: Kind, entity_id: str) -> RecordRead | None:
 async def store_documents(
     database: Database, entity: StoredEntity, documents: Documents, requested_at: datetime
 ) -> tuple[Written, int]:
-    """Write what the application answered to a request at that time; what was written, and how many were deleted."""
+    """Store the response to a request of that time; returns what was written and the number of deleted records."""
     async with database.tenant(entity.organization_id) as connection:
         written = await records.upsert(connection, entity, documents.live, observed_at=requested_at)
         deleted = 0
@@ -113,7 +113,7 @@ class RecordsRun:
         except PASSING:
             raise
         except GatewayError as error:
-            log.info("a record of a notice cannot be read: %s", error.detail, extra={"entity": name})
+            log.info("the record of a notice cannot be read: %s", error.detail, extra={"entity": name})
         async with self._database.tenant(entity.organization_id) as connection:
             await schedule.run_soon(connection, entity)
         return report

@@ -1,6 +1,6 @@
 """The source of an entity's synchronization: pure.
 
-A *run* reads either everything (a sweep, which finds out what is gone) or what changed since the previous run.
+A run reads either all records (a sweep, which finds deleted ones) or those that changed since the previous run.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from gateway.kinds.requests import Action, RequestSpec
 from gateway.kinds.sync import Incremental, Search, Sync, SyncRead
 from gateway.upstream.responses import value_at
 
-#: seconds that one page may take, tries included
+#: timeout of one page in seconds, retries included
 _TIMEOUT = 120
 
 
@@ -28,7 +28,7 @@ class Source:
     everything: Listing
     changes: Listing | None
     removed: Listing | None
-    #: reads one record by its id, where that alone tells that it is gone
+    #: reads one record by its id, if only that shows whether it was deleted
     get: Operation | None = None
 
     def begun(self, checkpoint: Checkpoint, now: float, *, is_full: bool) -> Checkpoint:
@@ -38,12 +38,12 @@ class Source:
         return checkpoint.replace(began=now, parent=None, pending=(), is_removed=False)
 
     def needs_everything(self, checkpoint: Checkpoint, now: float) -> bool:
-        """Whether the next run must read everything: the first run, a due sweep, or no list of changes."""
+        """Whether the next run must read all records: the first run, a due sweep, or no list of changes."""
         is_due = checkpoint.swept is None or now - checkpoint.swept >= self.sync.full_sync_interval
         return self.sync.incremental is None or checkpoint.since is None or is_due
 
     def rested(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Where the next run begins after this one has finished."""
+        """The checkpoint at which the next run begins after this one has ended."""
         since, began = self.sync.incremental, checkpoint.began or 0.0
         if since is None:
             return Checkpoint(since=began, swept=checkpoint.swept)
@@ -55,32 +55,32 @@ class Source:
         return Checkpoint(since=min(start, began - since.lag), swept=checkpoint.swept)
 
     def restarted(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> Checkpoint:
-        """The same list from its beginning, for a token the application refuses; raises ChangesUnavailable."""
+        """The beginning of the same list, after the application refused the token; raises ChangesUnavailable."""
         if self.sync.incremental is not None and self.sync.incremental.style == "cursor":
             raise ChangesUnavailable
         return checkpoint.replace(token=None) if parent is None else self.entered(checkpoint, parent)
 
     def entered(self, checkpoint: Checkpoint, parent: ParentRecord) -> Checkpoint:
-        """At the first page of a parent's records."""
+        """The checkpoint at the first page of a parent's records."""
         spec = self.sync.parent
         pending = (str(values_of(spec, parent)[0]),) if spec and spec.recurse_field else ()
         is_complete = parent.is_new and checkpoint.since is not None
         return checkpoint.replace(parent=parent.id, token=None, pending=pending, is_whole=is_complete)
 
     def left(self, checkpoint: Checkpoint) -> Checkpoint | None:
-        """At the list of what is gone, after the changes; None without such a list, and where a sweep finds out."""
+        """The checkpoint at the list of deleted records, after the changes; None without a list, and in a sweep."""
         if self.removed is None or checkpoint.since is None:
             return None
         return checkpoint.replace(is_removed=True, is_whole=False, token=None, parent=None, pending=())
 
     def listing(self, checkpoint: Checkpoint) -> Listing:
-        """The list that is read at a checkpoint."""
+        """The list that is read at this checkpoint."""
         if checkpoint.is_removed and self.removed is not None:
             return self.removed
         return self.changes if checkpoint.since is not None and self.changes is not None else self.everything
 
     def parent_members(self, parent: ParentRecord | None) -> dict[str, Any]:
-        """The members that records get from their parent."""
+        """The members that are copied from the parent to its records."""
         if parent is None or self.sync.parent is None:
             return {}
         return {name: value_at(parent.document, checkpoint) for name, checkpoint in self.sync.parent.add_fields.items()}
@@ -103,7 +103,7 @@ def source_of(kind: Kind, entity_id: str) -> Source | None:
 
 
 def in_order(kind: Kind, entity_ids: Iterable[str]) -> list[str]:
-    """The entities so that parents come before what lies below them."""
+    """The entities, each after its parent."""
     names, ordered = list(entity_ids), list[str]()
 
     def add(entity_id: str) -> None:
@@ -119,9 +119,9 @@ def in_order(kind: Kind, entity_ids: Iterable[str]) -> list[str]:
 
 
 def with_parents(kind: Kind, entity_ids: Iterable[str]) -> list[str]:
-    """The entities and all that they lie below, parents first."""
+    """The entities and all their ancestors, parents first."""
     names = list(entity_ids)
-    for entity_id in names:  # grows as it goes
+    for entity_id in names:  # the loop appends to the list
         parent = parent_of(kind, entity_id)
         if parent is not None and parent not in names:
             names.append(parent)
@@ -129,7 +129,7 @@ def with_parents(kind: Kind, entity_ids: Iterable[str]) -> list[str]:
 
 
 def parent_of(kind: Kind, entity_id: str) -> str | None:
-    """The entity below whose records those of this one lie."""
+    """The entity that the records of this one belong to."""
     search = kind.entity(entity_id).search
     return search.sync.parent.entity if search and search.sync and search.sync.parent else None
 
@@ -149,7 +149,7 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
     action = Action(
         **{name: getattr(read, name) for name in RequestSpec.model_fields},
         effect=Effect.READ,
-        description="What the synchronizer reads.",
+        description="The list that synchronization reads.",
         params={name: {} for name in names},
         timeout=_TIMEOUT,
     )
@@ -157,7 +157,7 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
 
 
 def params_with_fields(send: Mapping[str, Any], search: Search) -> dict[str, Any]:
-    """The params with the names of the search fields where `{fields}` and `{properties}` stand for them."""
+    """The params, with `{fields}` and `{properties}` replaced by the names of the search fields."""
     names = {
         "{fields}": [name for name in search.fields if name != search.primary_key],
         "{properties}": [name.removeprefix("properties.") for name in search.fields if name.startswith("properties.")],

@@ -1,9 +1,9 @@
-"""Times as applications write them, and the Unix seconds that they are."""
+"""Converts between Unix seconds and the formats of applications' times."""
 
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-#: a number beyond this counts milliseconds: as seconds it would lie after the year 5000
+#: larger numbers are milliseconds: as seconds they would lie after the year 5000
 _MILLISECONDS = 1e11
 
 Format = Literal["iso", "seconds", "milliseconds"]
@@ -21,7 +21,7 @@ def moment_of(value: Any) -> float | None:
 
 
 def written(seconds: float, format_: Format) -> str:
-    """The time as a request writes it, rounded down, so that no change at that time is missed."""
+    """The time in this format, rounded down so that no change is missed."""
     rounded = int(max(seconds, 0))
     if format_ == "iso":
         return datetime.fromtimestamp(rounded, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

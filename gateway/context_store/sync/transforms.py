@@ -1,4 +1,4 @@
-"""Records of an application into search documents: the declared fields, and those that a parent adds."""
+"""Converts an application's records to search documents: the declared fields, and those that a parent adds."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ _VALUE = msgspec.json.Decoder()
 class Documents:
     """The search documents of a page of records."""
 
-    #: stored id and JSON of those that are there
+    #: stored id and JSON of existing records
     live: list[tuple[str, bytes]] = field(default_factory=list)
-    #: stored ids of those that are gone
+    #: stored ids of deleted records
     gone: list[str] = field(default_factory=list)
 
 
@@ -35,8 +35,8 @@ def documents(
 ) -> Documents:
     """The search documents of records.
 
-    `add_fields` are members taken from their parent; `under` is its id where record ids are unique below it only.
-    Records without an id cannot be found again and are left out.
+    `add_fields`: members copied from the parent. `under`: the parent's id, if record ids are unique only below it.
+    Records without an id are left out.
     """
     converted = Documents()
     parent_members = {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in (add_fields or {}).items()}
@@ -62,7 +62,7 @@ def documents(
 
 
 def stored_id(value: Any, under: str | None = None) -> str | None:
-    """The id by which a record is stored; None where there is none."""
+    """The id under which a record is stored; None if it has none."""
     if value is None or value == "" or isinstance(value, bool | list | dict):
         return None
     return str(value) if under is None else f"{under}/{value}"
@@ -80,7 +80,7 @@ def _raw(record: Record) -> dict[str, msgspec.Raw]:
 
 
 def _drop(members: dict[str, msgspec.Raw], path: tuple[str, ...]) -> None:
-    """Take a place out of a record, if it is there."""
+    """Remove a member at a path, if it exists."""
     if path[0] not in members:
         return
     if len(path) == 1:
@@ -93,7 +93,7 @@ def _drop(members: dict[str, msgspec.Raw], path: tuple[str, ...]) -> None:
 
 
 def _inner_members(members: Mapping[str, msgspec.Raw], paths: Mapping[str, JsonPath]) -> dict[str, msgspec.Raw]:
-    """Values from within a record by the names that they get; what is not there is left out."""
+    """New name → the value at the path; missing values are left out."""
     found = {name: value_at(_decoded(members.get(path[0])), path[1:]) for name, path in paths.items()}
     return _raw({name: value for name, value in found.items() if value is not None})
 
@@ -103,7 +103,7 @@ def _decoded(value: msgspec.Raw | None) -> Any:
 
 
 def _associated_ids(record: Record) -> list[Record]:
-    """`associations.companies.results` → `companies`, the ids alone."""
+    """Adds `companies` with the ids of `associations.companies.results`."""
     ids = {
         name.replace(" ", "_"): [one.get("id") for one in links.get("results") or () if isinstance(one, dict)]
         for name, links in (record.get("associations") or {}).items()
@@ -113,7 +113,7 @@ def _associated_ids(record: Record) -> list[Record]:
 
 
 def _comment_events(record: Record) -> list[Record]:
-    """The comments among what happened to a ticket; a comment that came by itself stays."""
+    """The comments among the events of a ticket; a record that is a comment itself stays."""
     if "child_events" not in record:
         return [record]
     return [
@@ -124,7 +124,7 @@ def _comment_events(record: Record) -> list[Record]:
 
 
 def _message_time(record: Record) -> list[Record]:
-    """The message's timestamp as a number too, for sorting and ranges; `ts` itself is text and identifies it."""
+    """Adds the timestamp as a number, for sorting and ranges; `ts` is text and the message's id."""
     try:
         return [{**record, "float_ts": float(record["ts"])}]
     except (KeyError, TypeError, ValueError):
@@ -132,7 +132,7 @@ def _message_time(record: Record) -> list[Record]:
 
 
 def _property_list(record: Record) -> list[Record]:
-    """The map of properties as an array, each with its name, as the documented search fields have it."""
+    """Converts the map of properties to an array with their names, as in the documented search fields."""
     properties = record.get("properties")
     if not isinstance(properties, dict):
         return [record]

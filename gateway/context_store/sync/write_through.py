@@ -1,4 +1,4 @@
-"""Read your writes: a change through the gateway is in the copies when the call returns."""
+"""Read-your-writes: a write through the gateway is in the copies when the call returns."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ from gateway.upstream.responses import OperationResult, value_at
 
 log = logging.getLogger(__name__)
 
-#: seconds that a write waits for the copies; then the next synchronization brings it
+#: maximum seconds that a write waits for the copies; after that, the next synchronization updates them
 _TIMEOUT = 5.0
 _NAME = re.compile(r"\{([\w.]+)\}")
 
@@ -46,7 +46,7 @@ class Write:
         return value_at(document, path) if isinstance(document, dict) else None
 
     def filled(self, value: Any) -> Any:
-        """The value with its names filled in; a text that is nothing but a name becomes what it stands for."""
+        """The value with each `{name}` replaced; a text that is only `{name}` becomes the value itself."""
         if not isinstance(value, str):
             return value
         match = _NAME.fullmatch(value)
@@ -60,7 +60,7 @@ class Write:
 
 
 def copy_updates_of(operation: Operation) -> Sequence[CopyUpdate]:
-    """The copies that this operation changes: those of `write_through` in its spec, else the record itself."""
+    """The copies that this operation changes: those of `write_through` in its spec, by default the record's own."""
     if operation.action.write_through is not None:
         return operation.action.write_through
     if operation.entity.search is None:
@@ -72,7 +72,7 @@ def copy_updates_of(operation: Operation) -> Sequence[CopyUpdate]:
 
 
 class WriteThrough:
-    """The copies of this gateway, as writes change them."""
+    """Updates copies after writes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -80,7 +80,7 @@ class WriteThrough:
     async def apply_write(
         self, organization_id: UUID, connector_id: UUID, connector: UpstreamConnector, write: Write
     ) -> None:
-        """Apply a write to the copies. It has happened, so no error here may make it look as if it had not."""
+        """Apply a write to the copies. The write has succeeded, so that errors here are only logged."""
         for update in copy_updates_of(write.operation):
             if not write.applies(update):
                 continue
@@ -93,12 +93,12 @@ class WriteThrough:
                         await self._apply(entity, connector, write, update)
             except (GatewayError, TimeoutError, msgspec.MsgspecError) as error:
                 log.warning(
-                    "a copy learns of a write later",
+                    "a copy was not updated after a write; it is synchronized soon",
                     extra={"connector_id": str(connector_id), "entity": update.entity, "error": type(error).__name__},
                 )
                 await self._run_soon(entity)
             except Exception:
-                log.exception("a copy could not learn of a write by a bug", extra={"entity": update.entity})
+                log.exception("a copy was not updated after a write because of a bug", extra={"entity": update.entity})
                 await self._run_soon(entity)
 
     async def _apply(
@@ -133,4 +133,4 @@ class WriteThrough:
             async with self._database.tenant(entity.organization_id) as connection:
                 await schedule.run_soon(connection, entity)
         except GatewayError:
-            log.warning("a copy learns of a write at its next turn", extra={"entity": entity.entity})
+            log.warning("a copy is updated by its next scheduled synchronization", extra={"entity": entity.entity})
