@@ -1,6 +1,6 @@
-"""One statement for many callers: requests that arrive while a statement runs are sent together in the next one.
+"""One statement for many callers: items that arrive while a statement runs are sent together in the next one.
 
-A single caller does not wait; under load a hundred callers share one round trip and one flush of the log.
+A single caller does not wait; under load, a hundred callers share one round trip and one flush of the write-ahead log.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Batcher(Generic[Item, Result]):
         while self._waiting:
             batch, self._waiting = self._waiting[: self._max_batch], self._waiting[self._max_batch :]
             await self._run(batch)
-        # At once, and not by the callback: a caller that asks again as soon as it has its result is run before that.
+        # Not left to the callback, which runs after a caller that adds its next item as soon as it has its result.
         self._running.discard(cast(asyncio.Task[None], asyncio.current_task()))
 
     async def _run(self, batch: list[tuple[Item, "asyncio.Future[Result]"]]) -> None:

@@ -1,6 +1,6 @@
 """The time of day in a process: read from PostgreSQL, and advanced by a clock that does not jump.
 
-All processes agree on the time. A machine's clock that is wrong or is set meanwhile makes nothing end early or late.
+All processes agree on the time. A wrong clock of a machine, or one that is set meanwhile, has no effect.
 Without PostgreSQL, the time starts as the machine's at the start of the process, and advances in the same way.
 """
 

@@ -12,22 +12,21 @@ from gateway.telemetry.metrics import BACKGROUND_FAILURES
 
 log = logging.getLogger(__name__)
 
-#: seconds between rounds after one that failed, at least, so that a loop that always fails does not spin
+#: minimum seconds before the round after a failed one, so that a loop that always fails does not spin
 _PAUSE = 0.5
 
 
-async def every(seconds: float, duty: Callable[[], Awaitable[object]], *, name: str) -> NoReturn:
-    """Await `duty()` again and again, `seconds` after it returned, until the task is cancelled.
+async def every(seconds: float, work: Callable[[], Awaitable[object]], *, name: str) -> NoReturn:
+    """Await `work()` repeatedly, `seconds` after it returned, until the task is cancelled.
 
-    An error of the duty, whatever its class, is logged and counted in `gateway_background_failures{loop}`; the first of
-    several in a row with its traceback, unless a store is unavailable. An end of the process (`SystemExit`,
-    `KeyboardInterrupt`) goes through.
+    Every error is counted in `gateway_background_failures{loop}`. The first of consecutive errors is logged, with its
+    traceback unless a store is unavailable. `SystemExit` and `KeyboardInterrupt` are raised.
     """
     failures = 0
     _name_task(name)
     while True:
         try:
-            await duty()
+            await work()
         except (Exception, asyncio.CancelledError) as error:
             _raise_if_cancelled()
             failures += 1
@@ -36,14 +35,14 @@ async def every(seconds: float, duty: Callable[[], Awaitable[object]], *, name: 
                 _report(name, error)
         else:
             if failures:
-                log.info("a background loop works again", extra={"loop": name, "failures": failures})
+                log.info("a background loop has recovered", extra={"loop": name, "failures": failures})
             failures = 0
         await asyncio.sleep(max(seconds, _PAUSE) if failures else seconds)
 
 
 @asynccontextmanager
 async def running(*loops: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
-    """The loops run beside the block, and have ended when it is left."""
+    """Run the loops during the block; they have ended when it is left."""
     tasks = [asyncio.create_task(loop) for loop in loops]
     try:
         yield
@@ -58,7 +57,7 @@ def _name_task(name: str) -> None:
 
 
 def _raise_if_cancelled() -> None:
-    """Tell the loop's own cancellation from one inside the duty, and from an error that a library made of it."""
+    """Raise CancelledError if the loop itself was cancelled, even if a library has turned that into another error."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
@@ -68,4 +67,4 @@ def _report(name: str, error: BaseException) -> None:
     if isinstance(error, Unavailable):
         log.warning("a background loop waits: %s", error.detail, extra={"loop": name})
     else:
-        log.error("a background loop failed; going on", exc_info=error, extra={"loop": name})
+        log.error("a background loop failed, and continues", exc_info=error, extra={"loop": name})

@@ -1,4 +1,4 @@
-"""Pages of a list as they are turned, record by record."""
+"""The records of a paged list."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -14,7 +14,7 @@ class RecordPage(Protocol):
 
 
 async def records_of(pages: AsyncGenerator[RecordPage, None], limit: int | None) -> AsyncGenerator[Any, None]:
-    """The records of every page one by one, at most `limit` of them; no page is turned beyond those."""
+    """The records of all pages, at most `limit`; no page after the limit is requested."""
     left = limit
     async with aclosing(pages):
         async for page in pages:

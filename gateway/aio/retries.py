@@ -6,25 +6,30 @@ from typing import TypeVar
 
 from gateway.errors import Unavailable
 
-#: seconds between tries, and until a write is given up
-_PAUSE, _TIMEOUT = 0.5, 600.0
+#: seconds between tries
+_PAUSE = 0.5
+#: seconds after which the last error is raised
+_TIMEOUT = 600.0
 
 Written = TypeVar("Written")
 
 
 async def retry_until_available(
-    write: Callable[[], Awaitable[Written]], on_away: Callable[[], None] = lambda: None, *, timeout: float = _TIMEOUT
+    write: Callable[[], Awaitable[Written]],
+    on_unavailable: Callable[[], None] = lambda: None,
+    *,
+    timeout: float = _TIMEOUT,
 ) -> Written:
-    """Write as soon as the service, such as PostgreSQL, is available, so that a result is not lost.
+    """Repeat a write until the service, such as PostgreSQL, is available, so that no result is lost.
 
-    Only for writes that do no harm if they are repeated. Raises Unavailable after `timeout` seconds.
+    Only for writes that may be repeated. Raises Unavailable after `timeout` seconds.
     """
     deadline = asyncio.get_running_loop().time() + timeout
     while True:
         try:
             return await write()
         except Unavailable:
-            on_away()
+            on_unavailable()
             if asyncio.get_running_loop().time() > deadline:
                 raise
             await asyncio.sleep(_PAUSE)

@@ -13,22 +13,22 @@ class SingleFlight(Generic[K, V]):
 
     def __init__(self, look_up: Callable[[K], Coroutine[Any, Any, V]]) -> None:
         self._look_up = look_up
-        self._under_way: dict[K, asyncio.Task[V]] = {}
+        self._in_progress: dict[K, asyncio.Task[V]] = {}
 
     async def __call__(self, key: K) -> V:
         """The result of the look-up; raises its errors."""
-        task = self._under_way.get(key)
+        task = self._in_progress.get(key)
         if task is None:
-            task = self._under_way[key] = asyncio.create_task(self._look_up(key))
+            task = self._in_progress[key] = asyncio.create_task(self._look_up(key))
             task.add_done_callback(lambda done: self._on_done(key, done))
         return await asyncio.shield(task)
 
     def forget(self) -> None:
-        """Call it when the data changed: later callers do not share a look-up that began before."""
-        self._under_way.clear()
+        """Do not share look-ups that are in progress with later callers, because the data has changed."""
+        self._in_progress.clear()
 
     def _on_done(self, key: K, task: "asyncio.Task[V]") -> None:
-        if self._under_way.get(key) is task:
-            del self._under_way[key]
+        if self._in_progress.get(key) is task:
+            del self._in_progress[key]
         if not task.cancelled():
             task.exception()  # mark the error as retrieved, also if every caller was canceled

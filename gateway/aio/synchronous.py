@@ -1,4 +1,4 @@
-"""Asynchronous objects for programs without an event loop: a loop runs in a thread of its own."""
+"""Asynchronous objects for programs without an event loop, which runs in a thread of its own."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The outcome of the work; an interrupt of the waiting thread stops it."""
+        """The result of the work; if the waiting thread is interrupted, the work is cancelled."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -29,7 +29,7 @@ class LoopThread:
             raise
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
-        """The items as they come; what makes them is closed when the caller stops asking."""
+        """The items as they arrive; the iterator is closed when the caller stops."""
 
         async def following() -> T | object:
             return await anext(items, _END)
@@ -48,7 +48,7 @@ class LoopThread:
 
 
 class Synchronous(Generic[Target]):
-    """What stands for an asynchronous object; the classes for each are generated from its own."""
+    """The synchronous counterpart of an asynchronous object; the subclasses are generated."""
 
     def __init__(self, target: Target, loop: LoopThread) -> None:
         self._target = target

@@ -1,6 +1,6 @@
-"""Timeouts: of a task, and of many waits that one timer checks together.
+"""Timeouts: of a task, and of many waits that share one timer.
 
-A timer for each wait, moved with all data that arrives, would take a twentieth of a small request's time.
+A timer for each wait, restarted whenever data arrives, would take a twentieth of a small request's time.
 """
 
 import asyncio
@@ -11,14 +11,14 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: seconds between two checks, by which a timeout may come late
+#: seconds between two checks; a timeout may be late by as much
 RESOLUTION = 0.1
 
 
 async def start_and_wait(work: Callable[[], Awaitable[T]], seconds: float) -> asyncio.Task[T]:
-    """Start the work as a task, and wait at most so many seconds until it is done; the task continues if it is not.
+    """Start the work as a task, and wait at most `seconds` until it is done; after that, the task continues.
 
-    If the caller is cancelled, so is the task. It costs less than `asyncio.wait`, which needs a callback of the task.
+    If the caller is cancelled, so is the task. It costs less than `asyncio.wait`, which adds a callback to the task.
     """
     loop = asyncio.get_running_loop()
     over: asyncio.Future[None] = loop.create_future()
@@ -59,7 +59,7 @@ class Wait:
         self.at = min(self._ends_at, now + idle)
 
     def touch(self) -> None:
-        """Restart the idle time: the next data of the peer is due within it."""
+        """Restart the idle time."""
         self.at = min(self._ends_at, monotonic() + self._idle)
 
     def hold(self) -> None:
@@ -67,12 +67,12 @@ class Wait:
         self.at = self._ends_at
 
     def expire(self) -> None:
-        """End the wait; `Timeouts` calls this method when the time is over."""
+        """End the wait; `Timeouts` calls it when the wait expires."""
         raise NotImplementedError
 
 
 class Timeouts:
-    """The waits of one event loop; its timer runs while there are any."""
+    """The waits of one event loop; the timer runs while there are any."""
 
     def __init__(self) -> None:
         self._waits: set[Wait] = set()
@@ -104,7 +104,7 @@ class Timeouts:
 
 
 class IdleTimeout(Wait):
-    """`with` a block that takes at most `total` seconds, and `idle` without a `touch`; else TimeoutError.
+    """`with` a block of at most `total` seconds, and at most `idle` without a `touch`; raises TimeoutError.
 
     It replaces `asyncio.timeout`, which takes a fourteenth of a small request's time.
     """

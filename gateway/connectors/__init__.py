@@ -1,1 +1,1 @@
-"""Connector records with their sealed credentials: stored, checked and resolved."""
+"""Connector records with their sealed credentials: stores, checks and resolves them."""

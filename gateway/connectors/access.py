@@ -1,4 +1,4 @@
-"""Connectors as a caller sees them: those of its organization, and of its workspaces if it is limited to some."""
+"""The connectors that a caller may see: those of its organization, and of its workspaces if it is limited to some."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -12,9 +12,7 @@ from gateway.identity.store import IdentityStore, Workspace
 
 
 class ConnectorAccess:
-    """Look-ups of connectors and workspaces. A connector that the caller may not see raises NotFound, as one that does
-    not exist.
-    """
+    """Look-ups of connectors and workspaces; raises NotFound for a connector that the caller may not see."""
 
     def __init__(self, store: ConnectorStore, identity: IdentityStore) -> None:
         self._store = store
@@ -38,7 +36,7 @@ class ConnectorAccess:
         after: tuple[datetime, UUID] | None = None,
         limit: int | None = None,
     ) -> Sequence[ConnectorRecord]:
-        """Records in the order of their creation; without a limit all that match."""
+        """Matching records in the order of their creation; all of them without a limit."""
         return await self._store.find(
             caller.organization_id,
             workspace_name=workspace_name,

@@ -1,4 +1,4 @@
-"""Connectors and their credentials as the other packages use them."""
+"""The types of connectors and their credentials."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from gateway.vault.vault import Binding, Sealed
 
 @dataclass(frozen=True, slots=True)
 class ConnectorRecord:
-    """A workspace, a kind and an account bound together, without its credentials."""
+    """A connector of a workspace to an account of a kind, without its credentials."""
 
     id: UUID
     organization_id: UUID
@@ -33,24 +33,24 @@ class ConnectorRecord:
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Opened credentials, when their access token ends, and which version of the row they are."""
+    """Decrypted credentials; `expires_at` is when their access token expires, `version` that of the row."""
 
     values: dict[str, str] = field(repr=False)
     expires_at: datetime | None
     version: int
-    #: the kind and the variables that they are for
+    #: the kind and the variables to which they are bound
     kind: str
     environment: Mapping[str, str]
 
     def require_for(self, record: ConnectorRecord) -> None:
         """Raise Unavailable if the record's kind or variables have changed; the next call reads the record again."""
         if (record.kind, record.environment) != (self.kind, self.environment):
-            raise Unavailable("the connector was changed at this moment; try again", retry_after=1)
+            raise Unavailable("the connector was changed during the call; try again", retry_after=1)
 
 
 @dataclass(frozen=True, slots=True)
 class SealedSecret:
-    """A connector's credentials as its row keeps them."""
+    """The sealed credentials of a connector."""
 
     sealed: Sealed = field(repr=False)
     expires_at: datetime | None
@@ -71,7 +71,7 @@ class NewConnector:
 
 
 class ConnectorChange(TypedDict, total=False):
-    """A change of a connector: members that are left out, or None, stay as they are."""
+    """A change of a connector: members that are missing or None stay unchanged."""
 
     name: str | None
     status: ConnectorStatus | None
@@ -79,12 +79,12 @@ class ConnectorChange(TypedDict, total=False):
     auth_method: str | None
     environment: Mapping[str, str] | None
     credentials: Mapping[str, str] | None
-    #: when the access token among the credentials ends
+    #: when the access token in the credentials expires
     expires_at: datetime | None
 
 
 def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:
-    """The Conflict for a name that is taken, with the ids of the connectors that have it."""
+    """The error for a name that is taken, with the ids of the connectors that have it."""
     ids = [str(connector_id) for connector_id in connector_ids]
     return Conflict(
         f"the workspace has a connector {name!r} already: {', '.join(ids)}; change that one, or choose another name",

@@ -1,7 +1,7 @@
-"""Connectors resolved for use: record, credentials and engine together, remembered for half a minute.
+"""Resolves connectors to their record, credentials and engine, and caches them for half a minute.
 
-A warm call makes no database round trip. All processes are notified of every change at once, and a process that may
-have missed a notification forgets everything. The half minute is a second safeguard.
+A call of a cached connector needs no database round trip. Every process is notified of changes, and clears its cache
+whenever it may have missed a notification. The half minute is a second safeguard.
 """
 
 import time
@@ -27,8 +27,10 @@ from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import checked_environment
 from gateway.upstream.upstreams import Upstreams
 
+#: seconds for which a connector is cached
 _TRUST = 30.0
-_REMEMBERED = 20_000
+#: maximum cached connectors
+_MAX_CACHED = 20_000
 #: the organization, the connector, the version of its credentials that was refused, and why: `TokenPersistence.refuse`
 MarkNeedsReauth = Callable[[UUID, UUID, int, str], Awaitable[None]]
 
@@ -44,7 +46,7 @@ class AuthorizerFactory(Protocol):
 
 
 class SealedAuthorizer:
-    """Opens the credentials when they are first needed; a change of the record makes a new authorizer."""
+    """Decrypts the credentials when they are first needed; a changed record gets a new authorizer."""
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class SealedAuthorizer:
         self._method = catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
         self._record = record
         self._headers: Mapping[str, str] | None = None
-        #: of the credentials that the headers were made of
+        #: the version of the credentials in the headers
         self._version = 0
         self._making_headers = SingleFlight(self._make_headers)
 
@@ -123,7 +125,7 @@ class ConnectorResolver:
         self._catalog = catalog
         self._upstreams = upstreams
         self._authorizers = authorizers
-        #: by connector id, the least recently used first, with the time until which each is trusted
+        #: connector id → when it expires, and the connector; least recently used first
         self._cached: OrderedDict[UUID, tuple[float, ResolvedConnector]] = OrderedDict()
         #: the number of notifications so far
         self._notified = 0
@@ -157,7 +159,7 @@ class ConnectorResolver:
             return resolved  # the record that was read may be older than the notification
         self._cached[record.id] = (now + _TRUST, resolved)
         self._cached.move_to_end(record.id)
-        if len(self._cached) > _REMEMBERED:
+        if len(self._cached) > _MAX_CACHED:
             self._cached.popitem(last=False)
         return resolved
 

@@ -53,7 +53,7 @@ class VerifiedCredentials:
 
 #: the app that renews tokens of an organization's kind: `Apps.of`
 AppOf = Callable[[UUID, str, Mapping[str, str]], Awaitable[App]]
-#: begins the copies of a new connector, in the name of a client: `Synchronization.begin`
+#: begins the copies of a new connector, for a client: `Synchronization.begin`
 BeginCopies = Callable[[ConnectorRecord, UUID], Awaitable[object]]
 
 
@@ -167,7 +167,7 @@ class ConnectorService:
         containing: str | None = None,
         ids: Collection[UUID] | None = None,
     ) -> ConnectorPage:
-        """The oldest first; without a limit all that match. Raises InvalidParams for a foreign cursor."""
+        """Matching connectors, oldest first; all of them without a limit. Raises InvalidParams for a foreign cursor."""
         records = await self._access.find(
             caller,
             workspace_name=workspace_name,
@@ -187,9 +187,9 @@ class ConnectorService:
         return [connector_view(record, self._catalog) for record in records]
 
     async def create(self, caller: Caller, request: ConnectorRequest) -> tuple[Connector, bool]:
-        """Create a connector, and its workspace if need be, and begin its copies; returns whether it is new.
+        """Create a connector, and its workspace if necessary, and begin its copies; returns whether it is new.
 
-        Raises NotFound if the workspace is deleted meanwhile, and Conflict for a name that is taken and must not be.
+        Raises NotFound if the workspace is deleted meanwhile, and Conflict if the name is taken, as `if_exists` says.
         """
         changed = {"workspace_name", "connector_type", "name", *_members("credentials", request.credentials)}
         changed |= _members("environment", request.environment)
@@ -247,7 +247,7 @@ class ConnectorService:
         credentials: Mapping[str, Any] | None,
         status: ConnectorStatus | None,
     ) -> Connector:
-        """The connector changed; new credentials replace the old ones only once the application has accepted them."""
+        """Change the connector; new credentials replace the old ones only after the application has accepted them."""
         record = await self._access.get(caller, connector_id)
         change = ConnectorChange(name=name, status=status)
         changed = {member for member, value in (("name", name), ("status", status)) if value is not None}
@@ -294,7 +294,7 @@ def _status_with_new_credentials(status: ConnectorStatus) -> ConnectorStatus:
 
 
 def _refused(kind: Kind, method: str, refusal: GatewayError) -> InvalidCredentials:
-    """The application's refusal, as the fault of the field that proves who calls."""
+    """The application's refusal, as the fault of the secret credential."""
     authentication = kind.spec.authentication[method]
     field = authentication.token or (authentication.secrets or ("credentials",))[-1]
     sunset = described_sunset(kind.spec, method)

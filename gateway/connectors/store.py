@@ -48,8 +48,8 @@ _SEAL = """
         expires_at = EXCLUDED.expires_at, version = connector_secrets.version + 1, updated_at = now(),
         refreshing_by = NULL, refreshing_until = NULL, refreshing_since = NULL
 """
-# Rows of several organizations at once; the caller checks the organization of each. The conditions use the index
-# whatever the statistics of the tables are; a join with the keys would not.
+# Rows of several organizations; the caller checks the organization of each. These conditions use the index with any
+# statistics of the tables; a join with the keys would not.
 _OPEN = f"""
     SELECT {_COLUMNS}, key_id, wrapped_key, sealed, expires_at, version
     {_FROM} LEFT JOIN connector_secrets ON connector_id = connectors.id
@@ -70,7 +70,7 @@ _LIST = f"""
     ORDER BY connectors.created_at, connectors.id
     LIMIT $7
 """
-# A few of each kind, so that an organization with thousands costs no more.
+# A few of each kind, so that an organization with thousands of connectors costs no more.
 _LATEST_OF_EACH_KIND = f"""
     SELECT {_COLUMNS} {_FROM}
     WHERE connectors.organization_id = $1 AND connectors.id IN (
@@ -118,7 +118,7 @@ _MARK_ALL_DELETED = """
     UPDATE connectors SET deleted_at = now(), deletion_job = $3
     WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NULL
 """
-# The lock blocks the deletion of the workspace until the connector is in it, where the deletion finds it.
+# Blocks the deletion of the workspace until the connector is committed, so that the deletion finds it.
 _LOCK_WORKSPACE = """
     SELECT name FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR SHARE
 """
@@ -144,7 +144,7 @@ _RecordAndSecret = tuple[ConnectorRecord, SealedSecret | None]
 
 
 class ConnectorStore:
-    """Connector records; credentials leave it unsealed, and reach the database only sealed."""
+    """Connector records and their credentials, which are sealed in the database."""
 
     def __init__(self, database: Database, vault: Vault) -> None:
         self._database = database
@@ -164,7 +164,7 @@ class ConnectorStore:
             return await self.create_within(connection, organization_id, new)
 
     async def create_within(self, connection: Connection, organization_id: UUID, new: NewConnector) -> ConnectorRecord:
-        """Create in the caller's own transaction; raises NotFound when the workspace is being deleted."""
+        """Create a connector in the caller's transaction; raises NotFound if the workspace is being deleted."""
         workspace_name = await connection.fetchval(_LOCK_WORKSPACE, organization_id, new.workspace_id)
         if workspace_name is None:
             raise NotFound("the workspace was deleted meanwhile")
@@ -205,7 +205,7 @@ class ConnectorStore:
         credentials: Mapping[str, str],
         expires_at: datetime | None = None,
     ) -> None:
-        """Replace the credentials, in the caller's own transaction.
+        """Replace the credentials in the caller's transaction.
 
         The credentials are bound to the connector's kind and variables, so these are written first.
         """
@@ -240,12 +240,12 @@ class ConnectorStore:
         return [by_key.get(key) for key in keys]
 
     async def get_deleted(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
-        """The record also after its deletion began, for the job that deletes it."""
+        """The record, even if its deletion has begun, for the job that deletes it."""
         async with self._database.tenant(organization_id) as connection:
             return await self.get_within(connection, organization_id, connector_id)
 
     async def get_within(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
-        """The record in the caller's own transaction, even if its deletion has begun; raises NotFound."""
+        """The record in the caller's transaction, even if its deletion has begun; raises NotFound."""
         row = await connection.fetchrow(_GET_WITHIN, organization_id, connector_id)
         if row is None:
             raise NotFound("there is no such connector")
@@ -265,9 +265,10 @@ class ConnectorStore:
         after: tuple[datetime, UUID] | None = None,
         limit: int | None = None,
     ) -> Sequence[ConnectorRecord]:
-        """Records in the order of their creation; all that match without a limit.
+        """Matching records in the order of their creation; all of them without a limit.
 
-        `containing` is a part of the connector's or the workspace's name, in any case; `workspaces` are the only ones.
+        `containing`: a part of the connector's or the workspace's name, ignoring case. `workspaces`: the names to which
+        the result is limited.
         """
         created_at, connector_id = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
@@ -300,7 +301,7 @@ class ConnectorStore:
         return dict.fromkeys(ConnectorStatus, 0) | {ConnectorStatus(row["status"]): row["connectors"] for row in rows}
 
     async def secret(self, organization_id: UUID, connector_id: UUID) -> Secret:
-        """The credentials as they are now; raises NotFound."""
+        """The current credentials; raises NotFound."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_SECRET, organization_id, connector_id)
             if row is not None and not sealed_in(row).has_context:

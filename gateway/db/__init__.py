@@ -1,1 +1,1 @@
-"""PostgreSQL, which holds the truth: the pool and the migrations."""
+"""PostgreSQL: the pool, notifications and migrations."""

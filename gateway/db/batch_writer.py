@@ -1,4 +1,4 @@
-"""Rows that are written in batches, off the path of the calls that they describe."""
+"""Writes rows in batches, in the background, so that the calls that they describe do not wait."""
 
 import contextlib
 import logging
@@ -15,17 +15,20 @@ from gateway.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
-#: seconds between batches, and rows buffered while PostgreSQL is unavailable
-_INTERVAL, _MAX_BUFFERED = 0.5, 50_000
+#: seconds between batches
+_INTERVAL = 0.5
+#: maximum rows buffered while PostgreSQL is unavailable
+_MAX_BUFFERED = 50_000
 
 _ENCODER = msgspec.json.Encoder()
 _ROWS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Batch:
-    """Rows as one JSON text, which costs less than arrays of their members, of which the driver checks each value.
+    """Rows as one JSON text.
 
-    Text from the beginning: until it is written a batch is one buffer, and not thousands of objects.
+    It costs less than one array for each column, of which the driver checks every value. Rows are encoded when they are
+    added, so that a batch is one buffer and not thousands of objects.
     """
 
     __slots__ = ("_text", "size")
@@ -40,14 +43,14 @@ class Batch:
         self.size += 1
 
     def extend(self, later: "Batch") -> None:
-        """These rows, then the others."""
+        """Append the rows of a later batch."""
         self._text += later._text[1:]
         self.size += later.size
 
     def document(self) -> bytes:
-        """The list of rows, of which there is one at least.
+        """The JSON array of the rows, of which there is at least one.
 
-        PostgreSQL cannot store NUL, and one row that it refuses would make it refuse all of them.
+        NUL is replaced: PostgreSQL cannot store it, and would refuse the whole batch.
         """
         text = bytes(self._text[:-1]) + b"]"
         if b"\\u0000" not in text:
@@ -63,7 +66,7 @@ def _without_nul(value: Any) -> Any:
 
 
 class BatchWriter:
-    """Writes rows to one table; `insert` takes the rows of a batch as one JSON array, `$1`."""
+    """Writes rows to one table; `insert` is the statement, `$1` the JSON array of a batch."""
 
     def __init__(self, database: Database, insert: str, name: str) -> None:
         self._database = database
@@ -75,7 +78,7 @@ class BatchWriter:
     def add(self, row: msgspec.Struct) -> None:
         """Add a row to the next batch. Rows beyond 50,000 are dropped, and logged."""
         if self._pending.size >= _MAX_BUFFERED:
-            log.error("rows are dropped: PostgreSQL has been away for too long", extra={"rows": self._name})
+            log.error("rows are dropped: PostgreSQL has been unavailable for too long", extra={"rows": self._name})
             return
         self._pending.add(row)
 
@@ -96,7 +99,7 @@ class BatchWriter:
         self._pending = Batch()
         try:
             await self._insert(batch.document())
-        except BaseException:  # its cancellation as well: the last batch is written after the loop has ended
+        except BaseException:  # also if it is canceled: the last batch is written after the loop has ended
             batch.extend(self._pending)
             self._pending = batch
             raise

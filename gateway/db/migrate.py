@@ -1,4 +1,4 @@
-"""Forward-only migrations: numbered SQL files, each applied once, one process at a time."""
+"""Forward-only migrations: numbered SQL files, each applied once, by one process at a time."""
 
 import re
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 
 import asyncpg
 
-from gateway.db.presence import AWAY
+from gateway.db.presence import CONNECTION_ERRORS
 from gateway.errors import Unavailable
 
-#: any number; all gateways agree on it
+#: the number of the advisory lock: any number that all gateways agree on
 _LOCK = 0x67617465
 _FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
@@ -22,8 +22,8 @@ _TABLE = """
     )
 """
 _APPLIED = "SELECT number FROM migrations"
-_NOTE = "INSERT INTO migrations (number, name) VALUES ($1, $2)"
-_LOCK_OUT_OTHERS = "SELECT pg_advisory_lock($1)"
+_RECORD = "INSERT INTO migrations (number, name) VALUES ($1, $2)"
+_TAKE_LOCK = "SELECT pg_advisory_lock($1)"
 _TABLE_EXISTS = "SELECT to_regclass('migrations') IS NOT NULL"
 
 
@@ -47,7 +47,7 @@ def shipped_migrations() -> list[Migration]:
 
 
 async def pending(url: str) -> list[Migration]:
-    """What `migrate` would apply; the connection may be a pooler's."""
+    """The migrations that `migrate` would apply; the URL may be a pooler's."""
     connection = await _connected(url, statement_cache_size=0)
     try:
         applied = await _applied(connection) if await connection.fetchval(_TABLE_EXISTS) else set()
@@ -57,17 +57,17 @@ async def pending(url: str) -> list[Migration]:
 
 
 async def migrate(url: str) -> list[Migration]:
-    """Apply what is missing, a transaction a file; a second process waits and then finds nothing to do."""
+    """Apply the missing migrations, each in a transaction; a second process waits and then finds none."""
     connection = await _connected(url)
     try:
-        await connection.execute(_LOCK_OUT_OTHERS, _LOCK)
+        await connection.execute(_TAKE_LOCK, _LOCK)
         await connection.execute(_TABLE)
         applied = await _applied(connection)
         missing = [migration for migration in shipped_migrations() if migration.number not in applied]
         for migration in missing:
             async with connection.transaction():
                 await connection.execute(migration.sql)
-                await connection.execute(_NOTE, migration.number, migration.name)
+                await connection.execute(_RECORD, migration.number, migration.name)
         return missing
     finally:
         await connection.close()
@@ -76,7 +76,7 @@ async def migrate(url: str) -> list[Migration]:
 async def _connected(url: str, **options: Any) -> "asyncpg.Connection[asyncpg.Record]":
     try:
         return await asyncpg.connect(url, timeout=10, **options)
-    except AWAY as error:
+    except CONNECTION_ERRORS as error:
         raise Unavailable("PostgreSQL cannot be reached") from error
 
 

@@ -1,7 +1,6 @@
 """Notifications of other processes: one LISTEN connection for a process (PostgreSQL `NOTIFY`, channel `gateway`).
 
-A pooler in transaction mode passes none on. Without a direct connection every listener is called once a second, as if
-everything had changed.
+A pooler in transaction mode does not forward them. Without a direct connection, `on_gap` is called once a second.
 """
 
 import asyncio
@@ -28,18 +27,18 @@ WRITTEN = "written"
 RESTARTING = "restarting"
 #: seconds until the connection is tried again
 _RECONNECT = 0.5
-#: seconds between two queries that prove that the connection is alive
-_PROOF_INTERVAL = 1.0
-#: seconds for the answer to such a query; a connection that is silent for longer is lost
-_PROOF_TIMEOUT = 2.0
-#: seconds for connecting
+#: seconds between queries that check the connection
+_CHECK_INTERVAL = 1.0
+#: timeout of such a query in seconds, after which the connection counts as lost
+_CHECK_TIMEOUT = 2.0
+#: timeout of connecting in seconds
 _CONNECT_TIMEOUT = 3.0
-#: seconds between calls of the listeners where nothing can be listened to
+#: seconds between calls of `on_gap` without a direct connection
 _POLL_INTERVAL = 1.0
 
-#: called with the id of what changed, by topic
+#: topic → called with the subject of a notification
 Listeners = Mapping[str, Callable[[str], None]]
-#: called when notifications may have been missed: what was remembered must be forgotten or looked up again
+#: called if notifications may have been missed: the listener clears or reloads what it has cached
 OnGap = Callable[[], None]
 
 
@@ -56,21 +55,22 @@ async def notify_all(database: Database, changes: Sequence[tuple[str, str]]) -> 
 
 
 class NotificationListener:
-    """Calls listeners with what changed, and `on_gap` whenever it begins to listen, also after a lost connection."""
+    """Calls listeners with notifications, and `on_gap` whenever it begins to listen, also after a lost connection."""
 
     def __init__(self, url: str | None, application_name: str = "gateway") -> None:
-        #: of PostgreSQL itself; None where there is a pooler in between
+        #: a direct URL of PostgreSQL; None if there is only a pooler
         self._url = url
-        #: of the session; PostgreSQL keeps no more than 63 bytes
+        #: the name of the session, of which PostgreSQL stores 63 bytes
         self._application_name = application_name[-63:]
-        #: until when the last proof of the connection counts, by `time.monotonic`
-        self._proven_until = float("-inf")
+        #: until when the last check of the connection counts, by `time.monotonic`
+        self._checked_until = float("-inf")
         self._listeners: defaultdict[str, list[Callable[[str], None]]] = defaultdict(list)
         self._on_gap: list[OnGap] = []
 
     def subscribe(self, listeners: Listeners, on_gap: OnGap | None) -> None:
-        """Call the listeners for these topics from now on. `on_gap` is None for a listener that finds out in another
-        way what it may have missed.
+        """Call the listeners for these topics from now on.
+
+        `on_gap` is None if the listener does not depend on every notification.
         """
         for topic, listener in listeners.items():
             self._listeners[topic].append(listener)
@@ -82,20 +82,20 @@ class NotificationListener:
 
         False before the process listens, after its connection is lost, and after the process was frozen.
         """
-        return self._url is None or time.monotonic() < self._proven_until
+        return self._url is None or time.monotonic() < self._checked_until
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["NotificationListener"]:
-        """Listens for as long as the block lasts, whatever happens to the connection."""
-        duty = (_POLL_INTERVAL, self._poll) if self._url is None else (_RECONNECT, partial(self._listen, self._url))
-        async with running(every(*duty, name="notifications")):
+        """Listen within the block, and reconnect whenever the connection is lost."""
+        loop = (_POLL_INTERVAL, self._poll) if self._url is None else (_RECONNECT, partial(self._listen, self._url))
+        async with running(every(*loop, name="notifications")):
             yield self
 
     async def _poll(self) -> None:
         self._report_gap()
 
     async def _listen(self, url: str) -> None:
-        """Until the connection is lost; raises Unavailable."""
+        """Listen until the connection is lost; raises Unavailable."""
         try:
             await self._listen_once(url)
         except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
@@ -105,7 +105,7 @@ class NotificationListener:
         connection = await asyncpg.connect(
             url,
             timeout=_CONNECT_TIMEOUT,
-            command_timeout=_PROOF_TIMEOUT,
+            command_timeout=_CHECK_TIMEOUT,
             server_settings={"application_name": self._application_name},
         )
         lost = asyncio.Event()
@@ -114,19 +114,19 @@ class NotificationListener:
             await connection.add_listener(CHANNEL, self._on_notify)
             self._report_gap()
             while not lost.is_set():
-                await self._prove(connection)
+                await self._check(connection)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_PROOF_INTERVAL):
+                    async with asyncio.timeout(_CHECK_INTERVAL):
                         await lost.wait()
         finally:
             connection.terminate()
-            self._proven_until = float("-inf")
+            self._checked_until = float("-inf")
 
-    async def _prove(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-        """Ask PostgreSQL for an answer; raises TimeoutError where the connection is silent."""
-        asked_at = time.monotonic()
+    async def _check(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+        """Check that PostgreSQL answers; raises TimeoutError."""
+        sent_at = time.monotonic()
         await connection.execute("SELECT 1")
-        self._proven_until = asked_at + _PROOF_INTERVAL + _PROOF_TIMEOUT
+        self._checked_until = sent_at + _CHECK_INTERVAL + _CHECK_TIMEOUT
 
     def _on_notify(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
         topic, _, subject = str(payload).partition(":")

@@ -1,4 +1,4 @@
-"""The pool of connections to PostgreSQL, each bound to one organization while it is used, and each one's share.
+"""The pool of connections to PostgreSQL: a connection in use is bound to one organization, and each has its share.
 
 Row-level security is the second safeguard of every query: a connection without a tenant sees no rows.
 """
@@ -17,8 +17,8 @@ import asyncpg
 from gateway.aio.clock import CLOCK, steady
 from gateway.db.pooler import SERVER_LIMITS, TransactionConnection
 from gateway.db.presence import (
-    AWAY,
     CANNOT_SERVE,
+    CONNECTION_ERRORS,
     PASSING,
     REFUSED,
     Presence,
@@ -33,38 +33,39 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 #: the tenant that sees all rows: maintenance, claims of jobs, identity
 SYSTEM = "*"
-#: seconds that a caller waits for a connection, unless the holders of the connections wait for a slow disk
+#: seconds that a caller waits for a connection, unless PostgreSQL is slow
 _ACQUIRE_TIMEOUT = 1.5
 #: seconds of a use after which the pool checks whether PostgreSQL responds
 _SLOW_AFTER = 1.2
 _RETRY_AFTER = 2
-#: of the connections, the part that organizations leave to claims, leases and sign-ins
+#: one of so many connections is reserved for claims, leases and sign-ins
 _RESERVE = 4
-#: seconds after its last use of a connection for which an organization counts as active
+#: seconds after its last use of a connection during which an organization counts as active
 ACTIVE = 60.0
 
-#: seconds that PostgreSQL has to confirm that a statement was canceled; then its connection is closed
+#: seconds until PostgreSQL must confirm that a statement was canceled; then the connection is closed
 _CANCEL_TIMEOUT = 1.0
-_BECOME_APPLICATION = f"{SERVER_LIMITS.format(scope='SESSION')} SET ROLE gateway_app"
-# One round trip binds the session if its last user was another tenant, so the pool resets nothing.
+_SET_ROLE = f"{SERVER_LIMITS.format(scope='SESSION')} SET ROLE gateway_app"
+# One round trip binds the session if its last user was another tenant; the pool does not reset it.
 _BIND_SESSION = "SELECT set_config('gateway.tenant', $1, false)"
 _UNIX_TIME = "SELECT extract(epoch FROM clock_timestamp())::float8"
-#: seconds for which a refusal stands, and for the answer whether it serves
+#: seconds for which `trouble` reports a refusal
 _TROUBLE = 3.0
+#: timeout of `trouble` in seconds
 _READY_TIMEOUT = 2.0
 
 
 class SessionConnection(asyncpg.Connection):  # type: ignore[misc]
-    """A connection that the pool does not reset on release: the next user binds its own tenant."""
+    """A connection that the pool does not reset on release, because the next user binds its own tenant."""
 
-    #: whose rows it sees; None where that is not known
+    #: the tenant whose rows it sees; None if unknown
     tenant: str | None = None
 
     def get_reset_query(self) -> str:
         return ""
 
     async def bind(self, tenant: str) -> None:
-        """See that tenant's rows from now on."""
+        """Bind the connection to the tenant's rows."""
         if self.tenant != tenant:
             self.tenant = None
             await self.execute(_BIND_SESSION, tenant)
@@ -72,29 +73,29 @@ class SessionConnection(asyncpg.Connection):  # type: ignore[misc]
 
 
 class ConnectionShares:
-    """The number of connections of a pool that each holder may use at a time.
+    """The number of connections of a pool that each holder may use concurrently.
 
-    An organization may use half of what the others leave, one at least. While no other organization is active, it may
-    use all of them. Those that wait take turns.
+    An organization may use half of the connections that others do not use, but at least one. If no other organization
+    is active, it may use all of them. Waiting holders take turns.
     """
 
     def __init__(self, size: int, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        #: the two holders that used a connection last, with the time: they tell whether another one is active
+        #: the two latest holders with the time of their last use: enough to know whether another one is active
         self._latest: dict[str, float] = {}
         #: connections that organizations may use together
         self.total = size - size // _RESERVE
         self._used: Counter[str] = Counter()
         self._in_use = 0
-        #: by holder, those in front whose turn comes first
+        #: holder → its waiting callers; the first holder is next
         self._waiting: dict[str, dict[asyncio.Future[None], None]] = {}
 
     def used(self, holder: str) -> int:
-        """How many connections the holder uses."""
+        """The number of connections that the holder uses."""
         return self._used[holder]
 
     async def acquire(self, holder: str) -> None:
-        """Wait until the holder may use one connection more; `release` gives it back."""
+        """Wait until the holder may use one more connection, until `release`."""
         self._note(holder)
         if holder not in self._waiting and self._may_use_more(holder):
             self._take(holder)
@@ -111,7 +112,7 @@ class ConnectionShares:
             raise
 
     def release(self, holder: str) -> None:
-        """Give one connection back; the next in turn may use it."""
+        """End the use of one connection; the next waiting holder may use it."""
         self._in_use -= 1
         self._used[holder] -= 1
         if not self._used[holder]:
@@ -142,7 +143,7 @@ class ConnectionShares:
         self._used[holder] += 1
 
     def _next(self) -> str | None:
-        """The first in turn that may use more; at most as many are passed over as there are connections."""
+        """The first waiting holder that may use one more connection."""
         return next((holder for holder in self._waiting if self._may_use_more(holder)), None)
 
     def _grant(self, holder: str) -> None:
@@ -157,7 +158,7 @@ class ConnectionShares:
 
 
 class Database:
-    """The pool of a process. Every use names whose rows it is about."""
+    """The pool of a process. Every use is bound to a tenant."""
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", url: str, *, timeout: float = 15.0) -> None:
         self._pool = pool
@@ -170,7 +171,7 @@ class Database:
         self._releasing: set[asyncio.Task[None]] = set()
         #: process ids of the connections in use
         self.backends: set[int] = set()
-        #: why it could not write, and until when that is taken to last
+        #: why PostgreSQL could not write, and until when `trouble` reports it
         self._trouble: str | None = None
         self._trouble_until = 0.0
 
@@ -185,10 +186,10 @@ class Database:
         is_patient: bool = False,
         has_pooler: bool = False,
     ) -> AsyncIterator["Database"]:
-        """A pool whose commands end after `command_timeout` seconds, and at once when PostgreSQL is unavailable.
+        """A pool whose commands end after `command_timeout` seconds, and at once if PostgreSQL is unavailable.
 
-        A patient pool opens even if PostgreSQL is unavailable, and uses it when it is back; any other raises
-        Unavailable. With `has_pooler` the URL may lead to a pooler in transaction mode.
+        A patient pool opens even if PostgreSQL is unavailable, and connects when it is back; any other raises
+        Unavailable. With `has_pooler`, the URL may be that of a pooler in transaction mode.
         """
         try:
             pool = await asyncpg.create_pool(
@@ -197,7 +198,7 @@ class Database:
                 max_size=size,
                 command_timeout=command_timeout,
                 timeout=_ACQUIRE_TIMEOUT,
-                # A pooler's server does not have the statements and settings of an earlier transaction.
+                # A pooler may use another server session, without the statements and settings of earlier transactions.
                 init=_read_first_clock if has_pooler else _initialize,
                 connection_class=TransactionConnection if has_pooler else SessionConnection,
                 statement_cache_size=0 if has_pooler else 100,
@@ -212,12 +213,12 @@ class Database:
 
     @property
     def use(self) -> dict[str, int]:
-        """How many connections are idle and how many in use."""
+        """The number of idle connections and of those in use."""
         idle = self._pool.get_idle_size()
         return {"idle": idle, "used": self._pool.get_size() - idle}
 
     async def read_clock(self) -> None:
-        """Make PostgreSQL's time of day this process's, as its first connection does; raises Unavailable."""
+        """Set the process's clock by PostgreSQL's, as the first connection does; raises Unavailable."""
         async with self.system() as connection:
             await _read_clock(connection)
 
@@ -240,7 +241,7 @@ class Database:
 
     @asynccontextmanager
     async def tenant(self, organization_id: UUID | str) -> AsyncIterator[Connection]:
-        """A connection that sees one organization's rows; raises Unavailable when PostgreSQL cannot serve it."""
+        """A connection that sees one organization's rows; raises Unavailable if PostgreSQL cannot serve it."""
         use, was_sent = _Use(self, str(organization_id)), False
         try:
             connection = await self._bound(use)
@@ -252,8 +253,8 @@ class Database:
                 raise
             except BaseException as error:
                 if isinstance(error, CANNOT_SERVE) and not isinstance(error, PASSING):
-                    connection.terminate()  # a server that became read-only is not the one to continue with
-                # asyncpg fails by an AttributeError where a connection is lost between preparing and executing.
+                    connection.terminate()  # a server that has become read-only must not be used again
+                # asyncpg raises AttributeError if the connection is lost between prepare and execute.
                 is_lost = isinstance(error, AttributeError) and connection.is_closed()
                 await self._release(connection)
                 if is_lost:
@@ -267,7 +268,7 @@ class Database:
             use.end()
 
     def _release_later(self, connection: Connection, use: "_Use") -> None:
-        """Release it when PostgreSQL has confirmed that the statement is canceled, while the caller continues.
+        """Release it in the background, after PostgreSQL has confirmed that the statement is canceled.
 
         Until then it counts as used, so that no more statements run than the pool has connections.
         """
@@ -279,8 +280,8 @@ class Database:
             task.add_done_callback(lambda _: self.shares.release(use.tenant))
 
     async def _release(self, connection: Connection) -> None:
-        """Release it after an error, which may have left a statement that has to be canceled first."""
-        with contextlib.suppress(*AWAY):  # the connection is closed by then
+        """Release it after an error; a running statement is canceled first."""
+        with contextlib.suppress(*CONNECTION_ERRORS):  # the connection is then closed
             await self._pool.release(connection, timeout=_CANCEL_TIMEOUT)
 
     def _unavailable(self, error: BaseException, *, was_sent: bool) -> Unavailable:
@@ -308,7 +309,7 @@ class Database:
                     raise
                 use.limit = None
         except TimeoutError:
-            if not has_turn and not use.is_away:
+            if not has_turn and not use.is_unavailable:
                 raise self._share_used(use.tenant) from None
             raise
         return connection
@@ -327,19 +328,19 @@ class Database:
 
 
 class _Use:
-    """One use of the pool, watched: it ends at once if PostgreSQL is unavailable, and continues if it is slow."""
+    """One use of the pool: it ends at once if PostgreSQL is unavailable, and continues if PostgreSQL is slow."""
 
     def __init__(self, database: Database, tenant: str) -> None:
         self._database = database
         self.tenant = tenant
-        #: whether the use holds one of the tenant's connections; `end` gives it back
+        #: whether the use counts in the tenant's share, until `end`
         self.has_share = False
         self.connection: Connection | None = None
         self._backend: int | None = None
-        #: of the wait for a connection
+        #: the timeout of the wait for a connection
         self.limit: asyncio.Timeout | None = None
         #: whether it ended because PostgreSQL is unavailable
-        self.is_away = False
+        self.is_unavailable = False
         self._checking: asyncio.Task[None] | None = None
         loop = asyncio.get_running_loop()
         self._deadline = loop.time() + database.timeout
@@ -359,14 +360,14 @@ class _Use:
             self._checking.cancel()
 
     def _begin_check(self) -> None:
-        self._checking = asyncio.create_task(self._check(), name="ask whether PostgreSQL is there")
+        self._checking = asyncio.create_task(self._check(), name="check that PostgreSQL responds")
 
     async def _check(self) -> None:
         while (slow := await self._database.slow_backends()) is not None:
             if self.limit is not None and slow & self._database.backends:
                 self.limit.reschedule(self._deadline)
             await asyncio.sleep(_SLOW_AFTER)
-        self.is_away = True
+        self.is_unavailable = True
         if self.limit is not None:
             self.limit.reschedule(0)
         elif self.connection is not None:
@@ -374,12 +375,12 @@ class _Use:
 
 
 async def _initialize(connection: Any) -> None:
-    await connection.execute(_BECOME_APPLICATION)
+    await connection.execute(_SET_ROLE)
     await _read_first_clock(connection)
 
 
 async def _read_first_clock(connection: Any) -> None:
-    """Before anything is compared with PostgreSQL's moments; later a loop of the process reads on."""
+    """Read the clock before any time is compared with PostgreSQL's; a loop of the process reads it again later."""
     if not CLOCK.is_set:
         await _read_clock(connection)
 

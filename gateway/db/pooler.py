@@ -6,12 +6,12 @@ from uuid import UUID
 import asyncpg
 from asyncpg.transaction import Transaction
 
-#: seconds after which PostgreSQL itself ends a statement; more than any store gives one, so that it ends only what a
-#: process that was cut off has left behind
+#: seconds after which PostgreSQL ends a statement; longer than every timeout of the stores, so that it ends only
+#: statements of processes that were cut off
 _STATEMENT_TIMEOUT = 65
 #: seconds after which PostgreSQL ends a transaction whose client is silent, because it may hold locks
 _IDLE_TIMEOUT = 60
-#: seconds between PostgreSQL's looks, during a statement, at whether its client is still connected
+#: seconds between PostgreSQL's checks during a statement that its client is still connected
 _DISCONNECT_CHECK = 2
 
 SERVER_LIMITS = f"""
@@ -26,20 +26,19 @@ _BIND_TRANSACTION = (
 
 
 class TransactionConnection(asyncpg.Connection):  # type: ignore[misc]
-    """A connection through a pooler in transaction mode: between transactions its server may be another's.
+    """A connection through a pooler in transaction mode: each transaction may run in another server session.
 
-    So every statement is in a transaction, its own where there is none yet, and every transaction begins with role and
-    tenant, which end with it.
+    So every statement runs in a transaction, and every transaction sets its role and its tenant, which end with it.
     """
 
-    #: whose rows it sees
+    #: the tenant whose rows it sees
     tenant = ""
 
     def get_reset_query(self) -> str:
         return ""
 
     async def bind(self, tenant: str) -> None:
-        """See that tenant's rows from now on."""
+        """Bind the connection to the tenant's rows."""
         if tenant != "*":
             UUID(tenant)  # it becomes part of a statement
         self.tenant = tenant
@@ -63,7 +62,7 @@ class TransactionConnection(asyncpg.Connection):  # type: ignore[misc]
         return await self._within(super().fetchval, query, *args, **options)
 
     async def _within(self, run: Any, *args: Any, **options: Any) -> Any:
-        """Run it in the current transaction, else in one of its own."""
+        """Run a statement in the current transaction, or else in a new one."""
         # The first is set while a transaction begins, the second while one ends.
         if self._top_xact is not None or self.is_in_transaction():
             return await run(*args, **options)
@@ -72,7 +71,7 @@ class TransactionConnection(asyncpg.Connection):  # type: ignore[misc]
 
 
 class _BoundTransaction(Transaction):  # type: ignore[misc]
-    """A transaction that begins with the role and the tenant of its connection."""
+    """A transaction that sets the role and the tenant of its connection."""
 
     async def start(self) -> None:
         is_outermost = self._connection._top_xact is None

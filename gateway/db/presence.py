@@ -1,4 +1,4 @@
-"""Whether PostgreSQL responds, and why it cannot serve: the errors that are not bugs, in a few words each."""
+"""Whether PostgreSQL responds, and why it cannot serve: the errors that are not bugs, with a short reason each."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import asyncpg
 
 from gateway.aio.single_flight import SingleFlight
 
-#: seconds for a response, and number of tries: this process, too, may be the slow one
+#: timeout of a response in seconds, and number of tries, because this process may be the slow one
 _TIMEOUT, _TRIES = 0.4, 2
 
 _SLOW = """
@@ -14,14 +14,14 @@ _SLOW = """
     WHERE backend_type = 'client backend' AND state = 'active' AND query_start < clock_timestamp() - interval '1 second'
 """
 _IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
-# Sorting more than fits into memory takes space on the disk, and gives it back.
-_SPILL_EARLY = "SET LOCAL work_mem = '64kB'"
-_TAKES_SPACE = (
+# A sort that exceeds work_mem uses disk space, and frees it.
+_SET_SMALL_WORK_MEM = "SET LOCAL work_mem = '64kB'"
+_SORT_ON_DISK = (
     "SELECT count(*) FROM (SELECT md5(n::text) AS t FROM generate_series(1, 20000) AS n ORDER BY t) AS sorted"
 )
 
-#: the connection broke, or there never was one: what was sent may have been done
-AWAY = (
+#: the connection was lost or could not be made: a statement that was sent may have been executed
+CONNECTION_ERRORS = (
     OSError,
     TimeoutError,
     asyncpg.PostgresConnectionError,
@@ -29,16 +29,16 @@ AWAY = (
     asyncpg.InternalClientError,
     asyncpg.OperatorInterventionError,
 )
-#: statements blocked each other, or one took too long and was canceled: the next try may succeed at once
+#: statements blocked each other, or a slow one was canceled: a retry may succeed at once
 PASSING = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError)
-#: it said itself that it did not do it, for want of space, memory or connections, or because it is a standby now
+#: PostgreSQL refused the statement, for lack of space, memory or connections, or because it is a standby
 REFUSED = (
     asyncpg.InsufficientResourcesError,
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.PostgresSystemError,
     *PASSING,
 )
-CANNOT_SERVE = (*AWAY, *REFUSED)
+CANNOT_SERVE = (*CONNECTION_ERRORS, *REFUSED)
 
 _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (asyncpg.DiskFullError, "its disk is full"),
@@ -47,8 +47,8 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (asyncpg.InsufficientResourcesError, "it lacks resources"),
     (asyncpg.ReadOnlySQLTransactionError, "it is read-only"),
     (asyncpg.PostgresSystemError, "its disk fails"),
-    (asyncpg.TransactionRollbackError, "statements stood in each other's way"),
-    (asyncpg.LockNotAvailableError, "statements stood in each other's way"),
+    (asyncpg.TransactionRollbackError, "statements blocked each other"),
+    (asyncpg.LockNotAvailableError, "statements blocked each other"),
     (asyncpg.QueryCanceledError, "a statement took too long"),
     (TimeoutError, "it does not answer in time"),
     (BaseException, "it is unavailable"),
@@ -61,28 +61,28 @@ def reason_of(error: BaseException) -> str:
 
 
 async def is_read_only(connection: "asyncpg.Connection[asyncpg.Record]") -> bool:
-    """Whether the server takes no writes: it is a standby, or was set so."""
+    """Whether the server accepts no writes, because it is a standby or is configured so."""
     return bool(await connection.fetchval(_IS_READ_ONLY))
 
 
 async def require_disk_space(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Raise asyncpg.DiskFullError where the server's disk is full."""
+    """Raise asyncpg.DiskFullError if the server's disk is full."""
     async with connection.transaction():
-        await connection.execute(_SPILL_EARLY)
-        await connection.fetchval(_TAKES_SPACE)
+        await connection.execute(_SET_SMALL_WORK_MEM)
+        await connection.fetchval(_SORT_ON_DISK)
 
 
 class Presence:
-    """Tells absence from slowness: a connection of its own asks which statements run for long."""
+    """Tells an unavailable PostgreSQL from a slow one: a separate connection queries long-running statements."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._querying: SingleFlight[None, frozenset[int] | None] = SingleFlight(lambda _: self._query())
 
     async def slow_backends(self) -> frozenset[int] | None:
-        """The process ids of connections whose statement runs for long; None if PostgreSQL is unavailable.
+        """The process ids of backends with a long-running statement; None if PostgreSQL is unavailable.
 
-        Concurrent callers share the answer.
+        Concurrent callers share the result.
         """
         return await self._querying(None)
 

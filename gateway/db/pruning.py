@@ -2,14 +2,14 @@
 
 from gateway.db.pool import Database
 
-#: rows of one statement, which has to end before its timeout
+#: rows of one statement, which must finish before its timeout
 BATCH = 500
 
 
 async def prune(database: Database, statement: str) -> int:
-    """Run a statement that ends `LIMIT $1 FOR UPDATE SKIP LOCKED` until it finds less than a batch; rows in all.
+    """Repeat a statement that ends with `LIMIT $1 FOR UPDATE SKIP LOCKED` until it finds less than a batch.
 
-    Several processes at once take different rows, so that together they are as fast as PostgreSQL.
+    Returns the number of rows. Concurrent processes take different rows.
     """
     total = 0
     while True:

@@ -1,8 +1,8 @@
-"""The role that processes log in as where the gateway sets PostgreSQL up: not a superuser, and owner of nothing."""
+"""The role with which processes log in to the embedded PostgreSQL: not a superuser, and owner of nothing."""
 
 import asyncpg
 
-# Processes do everything as `gateway_app`, which the migrations create; this role may only switch to it.
+# Processes execute everything as `gateway_app`, which the migrations create; this role may only switch to it.
 _CREATE = """
     DO $$
     BEGIN

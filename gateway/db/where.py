@@ -1,6 +1,6 @@
-"""The conditions of a list that is filtered."""
+"""The WHERE clause of a filtered list."""
 
-#: rows of connectors of these workspaces; for `Where.add` with the names
+#: limits rows to connectors of workspaces; for `Where.add` with their names
 OF_WORKSPACES = """
     connector_id IN (
         SELECT connectors.id FROM connectors JOIN workspaces ON workspaces.id = workspace_id
@@ -10,9 +10,9 @@ OF_WORKSPACES = """
 
 
 class Where:
-    """A WHERE clause with a condition for each filter that is given, and its arguments.
+    """A WHERE clause with a condition for each given filter, and its arguments.
 
-    `$1 IS NULL OR …` for every filter would be one statement, whose kept plan uses no filter's index.
+    One statement with `$1 IS NULL OR …` for every filter would have a generic plan, which uses no filter's index.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Where:
         self.arguments: list[object] = []
 
     def add(self, condition: str, *values: object) -> None:
-        """Add a condition with `{}` for each value; nothing where a value is None, which is a filter not given."""
+        """Add a condition with `{}` for each value, unless a value is None: then the filter is not given."""
         if None not in values:
             self._conditions.append(condition.format(*(self.argument(value) for value in values)))
 

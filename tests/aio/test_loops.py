@@ -69,7 +69,7 @@ async def test_the_first_failure_of_several_is_logged_and_its_end(caplog):
             await is_over.wait()
     told = [record.message for record in caplog.records if record.name == "gateway.aio.loops"]
 
-    assert told == ["a background loop failed; going on", "a background loop works again"]
+    assert told == ["a background loop failed, and continues", "a background loop has recovered"]
 
 
 async def test_a_loop_has_ended_when_its_block_is_left_whatever_the_duty_makes_of_that():

@@ -163,8 +163,8 @@ async def test_who_waits_for_a_connection_that_a_slow_statement_holds_gets_it(da
         ("53300", "it has too many connections"),
         ("25006", "it is read-only"),
         ("58030", "its disk fails"),
-        ("40P01", "statements stood in each other's way"),
-        ("40001", "statements stood in each other's way"),
+        ("40P01", "statements blocked each other"),
+        ("40001", "statements blocked each other"),
     ],
 )
 async def test_what_postgres_cannot_do_for_now_is_unavailable_and_certainly_not_done(database, state, reason):

@@ -179,7 +179,8 @@ class Conditions:
         query = self._arguments.add(terms.text, "text::tsquery")
         indexed = f"""(SELECT w.terms @@ {query} FROM context_words AS w
             WHERE w.entity_id = r.entity_id AND w.id = r.id AND w.digest = r.digest)"""
-        return f"CASE WHEN r.terms IS NULL THEN COALESCE({indexed}, {self._unindexed(condition)}) ELSE r.terms @@ {query} END"
+        from_words = f"COALESCE({indexed}, {self._unindexed(condition)})"
+        return f"CASE WHEN r.terms IS NULL THEN {from_words} ELSE r.terms @@ {query} END"
 
     def _unindexed(self, condition: Condition) -> str:
         """The condition on words, evaluated on the document."""

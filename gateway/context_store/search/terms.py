@@ -13,15 +13,15 @@ from gateway.context_store.term_dictionary import MIN_PART, Containing
 from gateway.context_store.tokenizer import words
 from gateway.kinds.search_operators import MATCHING, SEEKING, Operator
 
-#: the share of records assumed for a word that is not among the common
+#: the assumed share of records for a word that is not common
 RARE = 0.0
-#: the share up to which a word beside a rarer one is worth looking up
+#: maximum share of records of a word that is looked up together with a rarer one
 SELECTIVE = 0.05
-#: more alternatives than these are not looked up one by one
+#: maximum alternatives that are looked up
 MAX_ALTERNATIVES = 200
-#: words of one string that are enough to find it
+#: maximum words of one string that are looked up
 MAX_WORDS = 8
-#: parts of words of one pattern that are looked up
+#: maximum parts of words of one pattern that are looked up
 MAX_PARTS = 2
 
 
@@ -40,7 +40,7 @@ class Vocabulary:
     entity_id: int
     layout: Layout
     common: Mapping[str, float]
-    #: the terms that hold the parts of words that were looked up in the dictionary
+    #: the terms that contain parts of words, from the dictionary
     containing: Containing = field(default_factory=dict)
 
     @classmethod
@@ -48,7 +48,7 @@ class Vocabulary:
         return cls(entity.id, entity.layout, entity.common, containing or {})
 
     def parts(self, filter_: Filter) -> list[tuple[str, str]]:
-        """The parts of words, each with the prefix of its field, whose terms `implied` would have to know."""
+        """The (prefix of the field, part of a word) pairs whose terms `implied` needs."""
         return list(dict.fromkeys(self._parts(filter_)))
 
     def _parts(self, filter_: Filter) -> Iterator[tuple[str, str]]:
@@ -63,11 +63,11 @@ class Vocabulary:
                 pass
 
     def exact(self, condition: Condition) -> TermQuery | None:
-        """Exactly the records in which a `keyword` or `fuzzy` holds; None when the field's words are not kept."""
+        """A query for exactly the records of a `keyword` or `fuzzy`; None if the field's words are not indexed."""
         prefix = self.layout.prefix_of(self.entity_id, condition.field)
         if prefix is None or condition.field.name != condition.field.declared:
             return None
-        return self._seeking(condition, prefix)
+        return self._words(condition, prefix)
 
     def implied(self, filter_: Filter) -> TermQuery | None:
         """A query that matches every record of the filter, and perhaps others; None if the filter implies no words."""
@@ -86,7 +86,7 @@ class Vocabulary:
         if prefix is None:
             return None
         if condition.operator in SEEKING:
-            return self._seeking(condition, prefix, _selective)
+            return self._words(condition, prefix, _selective)
         match condition.operator, condition.value:
             case Operator.EQ, value:
                 return self._equal(value, prefix)
@@ -106,7 +106,7 @@ class Vocabulary:
             case _:
                 return None
 
-    def _seeking(
+    def _words(
         self, condition: Condition, prefix: str, choose: Callable[[Sequence[TermQuery]], Sequence[TermQuery]] = list
     ) -> TermQuery | None:
         searched = list(dict.fromkeys(words(condition.value)))
@@ -120,7 +120,7 @@ class Vocabulary:
         return self._term(prefix + number_term(value)) if is_number(value) else None
 
     def _beginning(self, start: str, prefix: str) -> TermQuery | None:
-        """A text that starts so has these words; the last of them may be longer."""
+        """The words of a text with this beginning; the last of them may be longer."""
         searched = words(start)[: MAX_WORDS + 1]
         if not searched:
             return None
@@ -131,7 +131,7 @@ class Vocabulary:
         )
 
     def _within(self, condition: Condition, prefix: str) -> list[TermQuery]:
-        """A text that has these parts has a word with each, unless it was truncated."""
+        """The words that contain each part of the pattern, or the mark of a truncated text."""
         found = [self.containing.get((prefix, part)) for part in _looked_up(condition.operator, condition.value)]
         return [
             within
@@ -151,7 +151,7 @@ def _looked_up(operator: Operator, value: str) -> list[str]:
 
 
 def _selective(queries: Sequence[TermQuery]) -> Sequence[TermQuery]:
-    """Those worth looking up together: beside a rare word a common one costs much and excludes little."""
+    """The queries that are evaluated: a common word beside a rare one costs much and excludes few records."""
     rarest = min((query.share for query in queries), default=RARE)
     return [query for query in queries if query.share <= max(rarest, SELECTIVE)]
 

@@ -1,4 +1,4 @@
-"""Which operators fit which fields, and which values fit both."""
+"""Which operators a field type allows, and which values."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ from gateway.context_store.tokenizer import words
 from gateway.kinds.search_operators import MATCHING, ORDERING, SEEKING, Family, Operator
 
 MAX_IN = 1_000
-#: characters of one string in a filter
+#: maximum characters of a string in a filter
 MAX_STRING = 4_096
-#: bytes of one array or object in a filter
+#: maximum bytes of an array or object in a filter
 MAX_COMPOSITE = 16_384
-#: every `%` multiplies the work of a pattern
+#: maximum `%` of a pattern; each multiplies its cost
 MAX_WILDCARDS = 8
 #: a little less than the largest double; applications have no larger numbers
 MAX_MAGNITUDE = 1e300
@@ -22,7 +22,7 @@ MAX_MAGNITUDE = 1e300
 _DYNAMIC = frozenset({FieldType.ARRAY, FieldType.ANY})
 _TEXTUAL = _DYNAMIC | {FieldType.STRING}
 
-#: the fields that the operators of a family fit
+#: family of operators → the field types that allow them
 FITTING: Mapping[Family, frozenset[FieldType]] = {
     Family.EQUALITY: frozenset(FieldType),
     Family.MEMBERSHIP: frozenset(FieldType),
@@ -48,24 +48,24 @@ def operand_error(operator: Operator, type_: FieldType, value: object) -> str | 
 
 
 def is_storable(text: str) -> bool:
-    """Whether Postgres can hold the text: no NUL, no half of a surrogate pair."""
+    """Whether PostgreSQL can store the text: no NUL and no lone surrogate."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def is_number(value: object) -> bool:
-    """Whether a JSON value is a number, which `true` is not."""
+    """Whether a JSON value is a number; a boolean is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def as_integer(value: object) -> object:
-    """A whole number written 2.0 or "2" as the number that it is; anything else as it came."""
+    """The integer of 2.0 or "2"; any other value unchanged."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value) else value
 
 
 def shown(value: object) -> str:
-    """The value as a message quotes it, at most 60 characters."""
+    """The value as text for a message, at most 60 characters."""
     try:
         text = msgspec.json.encode(value).decode()
     except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError):
@@ -85,10 +85,10 @@ def _text_error(operator: Operator, value: object) -> str | None:
         return f"{shown(value)} is not a string"
     if operator is Operator.LIKE and value.count("%") > MAX_WILDCARDS:
         return f"the pattern has more than {MAX_WILDCARDS} %"
-    unfit = _string_error(value)
-    if unfit is None and operator in SEEKING and not words(value):
-        return "the value holds no word (a run of letters or digits)"
-    return unfit
+    error = _string_error(value)
+    if error is None and operator in SEEKING and not words(value):
+        return "the value has no word (a run of letters or digits)"
+    return error
 
 
 def _order_error(value: object, type_: FieldType) -> str | None:
@@ -137,7 +137,7 @@ def _is_of_type(value: object, type_: FieldType) -> bool:
 def _string_error(value: str) -> str | None:
     if len(value) > MAX_STRING:
         return f"the string is longer than {MAX_STRING} characters"
-    return None if is_storable(value) else "the string holds a NUL or half a surrogate pair"
+    return None if is_storable(value) else "the string has a NUL or a lone surrogate"
 
 
 def _composite_error(value: object) -> str | None:
@@ -147,4 +147,4 @@ def _composite_error(value: object) -> str | None:
         return "the value is not JSON"
     if len(encoded) > MAX_COMPOSITE:
         return f"the value is longer than {MAX_COMPOSITE} bytes"
-    return "the value holds a NUL" if b"\\u0000" in encoded else None
+    return "the value has a NUL" if b"\\u0000" in encoded else None
