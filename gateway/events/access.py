@@ -1,4 +1,4 @@
-"""The feed as far as a caller sees it: clients limited to workspaces see the events of these."""
+"""The part of a feed that a caller may see: clients limited to workspaces see only the events of these."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -20,7 +20,7 @@ class EventAccess:
     ) -> EventPage:
         """The events after that id, as soon as there is one, or after `seconds`.
 
-        Raises InvalidParams for a type that is unknown, and as `Feed.read` does.
+        Raises InvalidParams for an unknown type, and the errors of `Feed.read`.
         """
         found = await self._feed.wait(caller.organization_id, _filter_of(caller, selection), after, limit, seconds)
         return _view(found)
@@ -28,7 +28,7 @@ class EventAccess:
     async def follow(
         self, caller: Caller, selection: EventSelection, after: int | None, seconds: float
     ) -> AsyncGenerator[EventPage, None]:
-        """Pages as they come until the process stops, an empty one after `seconds` without events; raises as `page`."""
+        """Pages until the process stops, an empty one after `seconds` without events; raises the errors of `page`."""
         pages = self._feed.follow(caller.organization_id, _filter_of(caller, selection), after, seconds)
         async with aclosing(pages):
             async for found in pages:

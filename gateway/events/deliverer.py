@@ -1,9 +1,9 @@
-"""Delivering: workers lease webhooks in turns and send what is due.
+"""Deliveries: workers lease webhooks for a turn, and send the events that are due.
 
-This is not a task of the job machine. A job is one unit of work with an end, claimed by the queue of its connector; a
-webhook has no end, wakes on every event, and must keep its events in order. One job for each delivery would write a
-job's row, its events and its results for a request of a few milliseconds, and jobs of one webhook run side by side.
-The lease of a webhook (SKIP LOCKED, a fence on every write) is the same mechanism on the row that has the order.
+Deliveries are not jobs. A job is one unit of work with an end, claimed from the queue of its connector; a webhook has
+no end, has new deliveries with every event, and keeps the order of events. A job for each delivery would write a job's
+row, its events and its result for a request of a few milliseconds, and jobs of one webhook would run concurrently. The
+lease of a webhook (SKIP LOCKED, a fence on every write) is the same mechanism, on the row that has the order.
 """
 
 import asyncio
@@ -33,13 +33,17 @@ from gateway.events.webhook import (
 
 log = logging.getLogger(__name__)
 
-#: seconds after which a turn starts no further attempt, and seconds of its lease: an attempt and its result fit in
-_TURN, _LEASE = 5.0, 5.0 + TIMEOUT + 5.0
-#: events that a turn takes from the feed, and requests that it has open at a time
-_WINDOW, _CONCURRENCY = 64, 8
-#: webhooks that a worker delivers to at a time
+#: seconds after which a turn starts no further attempt
+_TURN = 5.0
+#: seconds of its lease, which must last for the last attempt and its result
+_LEASE = _TURN + TIMEOUT + 5.0
+#: maximum events that a turn reads from the feed
+_WINDOW = 64
+#: concurrent requests of a turn
+_CONCURRENCY = 8
+#: concurrent turns of a worker
 _TURNS = 200
-#: turns that use PostgreSQL at a time
+#: concurrent turns that use PostgreSQL
 _READERS = 4
 #: seconds between queries for webhooks that are due, in case a notification was lost
 _POLL_INTERVAL = 1.0
@@ -49,7 +53,7 @@ ReadRecords = Callable[[UUID, UUID, str, Sequence[str]], Awaitable[Mapping[str, 
 
 
 class Deliverer:
-    """One worker's share of all deliveries."""
+    """The deliveries of one worker."""
 
     def __init__(
         self,
@@ -67,9 +71,9 @@ class Deliverer:
         self._read_records = read_records
         self._retry_seconds = retry_seconds
         self._woken = asyncio.Event()
-        #: turns wait here for PostgreSQL, and not for a connection of the pool, which jobs need too
+        #: limits the connections of turns, because jobs need the pool too
         self._reading = asyncio.Semaphore(_READERS)
-        #: organizations with an active webhook, so that events of others cost nothing; None if they must be read again
+        #: organizations with an active webhook, so that other organizations' events are ignored; None if unknown
         self._subscribed: set[str] | None = None
         self._turns: set[asyncio.Task[None]] = set()
 
@@ -83,12 +87,12 @@ class Deliverer:
         self.forget()
 
     def forget(self) -> None:
-        """Query for everything, because notifications may have been missed."""
+        """Read everything again, because notifications may have been missed."""
         self._subscribed = None
         self._woken.set()
 
     async def deliver(self) -> None:
-        """Start the turns of webhooks that are due, then wait until there may be more."""
+        """Start the turns of due webhooks, or wait until there may be some."""
         self._woken.clear()
         if self._subscribed is None:
             self._subscribed = await self._store.subscribed()
@@ -108,7 +112,7 @@ class Deliverer:
         self._woken.set()
 
     async def close(self) -> None:
-        """Stop; deliveries without a result are made again by another worker."""
+        """Stop; another worker repeats deliveries without a result."""
         for task in self._turns:
             task.cancel()
         await asyncio.gather(*self._turns, return_exceptions=True)
@@ -120,9 +124,9 @@ class Deliverer:
             await self._delivered(claimed)
         except Exception:
             log.exception("a turn of deliveries failed", extra={"webhook": str(claimed.webhook.id)})
-            # Without PostgreSQL the lease runs out.
+            # If PostgreSQL is unavailable, the lease expires.
             with contextlib.suppress(Unavailable):
-                await self._store.give_back(claimed.webhook)
+                await self._store.end_lease(claimed.webhook)
 
     async def _delivered(self, claimed: ClaimedWebhook) -> None:
         webhook = claimed.webhook
@@ -140,24 +144,22 @@ class Deliverer:
         async with self._reading:
             is_stored = await self._store.finish(webhook, result)
         if not is_stored:
-            log.warning(
-                "lost the lease of a webhook; its deliveries are made again", extra={"webhook": str(webhook.id)}
-            )
+            log.warning("lost the lease of a webhook; its deliveries are repeated", extra={"webhook": str(webhook.id)})
         elif result.disabled_because is not None:
             log.warning("disabled a webhook", extra={"webhook": str(webhook.id), "reason": result.disabled_because})
 
     async def _new_events(self, webhook: Webhook, room: int) -> tuple[Sequence[Event], int]:
-        """Events of the feed that pass the filter and have no delivery, and the position after them."""
+        """Events of the feed that match the filter and have no delivery yet, and the position after them."""
         if room <= 0:
             return (), webhook.position
         try:
             page = await self._feed.read(webhook.organization_id, webhook.filter, webhook.position, min(room, _WINDOW))
         except CursorExpired as expired:
-            # It was disabled or full for longer than events are kept.
+            # The webhook was disabled or full for longer than events are stored.
             log.warning("events were deleted before their delivery", extra={"webhook": str(webhook.id)})
             return (), int(expired.extra["begins_after"])
         except InvalidParams:
-            # A backup from before these events was restored.
+            # A backup from before these events has been restored.
             page = await self._feed.read(webhook.organization_id, webhook.filter, None, 1)
             return (), page.latest_id
         return page.events, page.next_after
@@ -165,7 +167,7 @@ class Deliverer:
     async def _records_of(
         self, webhook: Webhook, lanes: Sequence[Sequence[Delivery]]
     ) -> Mapping[tuple[UUID | None, str, str], msgspec.Raw]:
-        """The records of the deliveries as the copy has them now, if the webhook includes them."""
+        """The current records of the copy for these deliveries, if the webhook includes records."""
         if not webhook.include_record:
             return {}
         wanted: dict[tuple[UUID, str], list[str]] = {}
@@ -183,7 +185,7 @@ class Deliverer:
 
 
 class _Turn:
-    """The requests of one turn: lanes side by side, within a lane one after the other."""
+    """The requests of one turn: lanes run concurrently, and the deliveries of a lane one after the other."""
 
     def __init__(
         self,
@@ -201,7 +203,7 @@ class _Turn:
         self.attempts: list[DeliveryAttempt] = []
 
     async def run(self, lanes: Sequence[Sequence[Delivery]]) -> None:
-        """Send what may be sent now; `done` and `attempts` have the results."""
+        """Send the deliveries of these lanes; `done` and `attempts` have the results."""
         waiting = iter(lanes)
         async with asyncio.TaskGroup() as group:
             for _ in range(min(_CONCURRENCY, len(lanes))):
@@ -217,7 +219,7 @@ class _Turn:
 
     @property
     def _is_over(self) -> bool:
-        """Whether to leave the rest for another turn: time is up, or the receiver asks to wait or takes nothing."""
+        """Whether the rest waits for another turn: time is up, or the receiver asks to wait or refuses everything."""
         if asyncio.get_running_loop().time() > self._ends_at:
             return True
         if any(attempt.status in (429, GONE) for attempt in self.attempts):

@@ -1,4 +1,4 @@
-"""The feed of an organization: events in the order in which they became visible, read by a cursor, kept for a time."""
+"""The feed of an organization: its events in the order in which they became visible, read by a cursor."""
 
 import asyncio
 import contextlib
@@ -15,15 +15,15 @@ from gateway.db.where import Where
 from gateway.errors import CursorExpired, FieldError, InvalidParams, NotFound
 from gateway.events.model import Event, EventFilter
 
-#: seconds after which a waiting reader queries again, in case a notification was lost
+#: seconds until a waiting reader queries again, in case a notification was lost
 _POLL_INTERVAL = 5.0
-#: events that a stream reads at a time
+#: events of one page of a stream
 _PAGE = 200
 
-#: gives ids to events that have none; whether some are left
+#: gives ids to events that have none; returns whether some are left
 NUMBER = "SELECT gateway_number_events($1)"
-# One statement and so one snapshot: an event that is pruned meanwhile is either read or known to be pruned. A row holds
-# the events of several records, of which a cursor may have passed some.
+# One statement has one snapshot, so that an event that is pruned meanwhile is either read or known to be pruned. A row
+# has the events of several records; the cursor may be between two of them.
 _READ = """
     SELECT feed.last_id, feed.pruned_id, page.*
     FROM organizations
@@ -45,7 +45,7 @@ class FeedPage(msgspec.Struct, frozen=True):
     """Some events of a feed in their order."""
 
     events: Sequence[Event]
-    #: the `after` of the next page: every event up to it that passes the filter was read
+    #: the `after` of the next page: all matching events up to it have been read
     next_after: int
     #: the id of the feed's newest event
     latest_id: int
@@ -60,10 +60,10 @@ class Feed:
         self._is_shutting_down = False
 
     async def read(self, organization_id: UUID, filter_: EventFilter, after: int | None, limit: int) -> FeedPage:
-        """The events after that id; without one, from the oldest that is kept.
+        """The events after that id; without one, from the oldest that is stored.
 
-        Raises CursorExpired, which says where the feed begins, if events after `after` were pruned, InvalidParams for
-        an id that the feed has not reached, and NotFound if the organization is disabled.
+        Raises CursorExpired, with the beginning of the feed, if events after `after` were pruned, InvalidParams for an
+        id beyond the newest event, and NotFound if the organization is disabled.
         """
         query, arguments = _statement(organization_id, filter_, after or 0, limit)
         async with self._database.tenant(organization_id) as connection:
@@ -74,14 +74,14 @@ class Feed:
             raise NotFound("there is no such organization")
         latest, pruned = rows[0]["last_id"] or 0, rows[0]["pruned_id"] or 0
         if after is not None:
-            _require_kept(after, pruned, latest)
+            _require_readable(after, pruned, latest)
         events = [_event(row) for row in rows if row["id"] is not None]
         return FeedPage(events, events[-1].id if len(events) == limit else latest, latest)
 
     async def wait(
         self, organization_id: UUID, filter_: EventFilter, after: int | None, limit: int, seconds: float
     ) -> FeedPage:
-        """As `read`, as soon as there is an event, or after `seconds`."""
+        """The page of `read`, as soon as it has an event, or after `seconds`."""
         deadline = asyncio.get_running_loop().time() + seconds
         added = asyncio.Event()
         waiting = self._waiting[str(organization_id)]
@@ -105,7 +105,7 @@ class Feed:
     async def follow(
         self, organization_id: UUID, filter_: EventFilter, after: int | None, seconds: float
     ) -> AsyncGenerator[FeedPage, None]:
-        """Pages as they come until the process stops, an empty one after `seconds` without events; raises as `read`."""
+        """Pages until the process stops, an empty one after `seconds` without events; raises the errors of `read`."""
         while True:
             page = await self.wait(organization_id, filter_, after, _PAGE, seconds)
             yield page
@@ -146,11 +146,11 @@ def _statement(organization_id: UUID, filter_: EventFilter, after: int, limit: i
     return query, where.arguments
 
 
-def _require_kept(after: int, pruned: int, latest: int) -> None:
+def _require_readable(after: int, pruned: int, latest: int) -> None:
     if after < pruned:
         raise CursorExpired(
-            f"events up to {pruned} are deleted; the feed begins after that: send after={pruned}, and read anew "
-            "what you need of the time before",
+            f"events up to {pruned} are deleted; the feed begins after that: send after={pruned}, and read "
+            "again what you need from before",
             extra={"begins_after": pruned},
         )
     if after > latest:

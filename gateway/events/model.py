@@ -38,19 +38,19 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class EventFilter(msgspec.Struct, frozen=True):
-    """Which events of a feed; None is all."""
+    """Selects events of a feed; None selects all."""
 
     types: Sequence[EventType] | None = None
     connector_id: UUID | None = None
     entity: str | None = None
-    #: names of the only workspaces
+    #: names of the workspaces that the caller may see
     workspaces: Sequence[str] | None = None
-    #: only the ends of jobs that name this callback
+    #: only the final events of jobs with this callback
     callback: UUID | None = None
 
 
 def event_types(names: Iterable[str], *, pointer: str = "/types") -> list[EventType]:
-    """The types that the names stand for: `job.failed`, or `job.*` for all of a group; raises InvalidParams."""
+    """The types with these names; `job.*` is all types of a group. Raises InvalidParams."""
     types: list[EventType] = []
     faults = []
     for name in names:

@@ -1,4 +1,4 @@
-"""Deleting old events: by age, and by the number that one organization may keep."""
+"""Deletes old events, by age and by their number in an organization."""
 
 from uuid import UUID
 
@@ -10,8 +10,7 @@ _BATCH = 1000
 
 _UNNUMBERED = "SELECT DISTINCT organization_id FROM events WHERE last_id IS NULL LIMIT $1"
 _FEEDS = "SELECT organization_id FROM event_feeds WHERE last_id > pruned_id"
-# The feed's row is locked before its events, as when they are numbered. Ids are in the order of the rows' numbers, and
-# nearly in that of their times.
+# The feed's row is locked before its events, as when they are numbered. The order of ids is nearly that of times.
 _PRUNE = """
     WITH feed AS (
         SELECT organization_id, last_id FROM event_feeds WHERE organization_id = $1 FOR NO KEY UPDATE
@@ -35,9 +34,9 @@ _PRUNE = """
 
 
 async def prune_events(database: Database, seconds: int, max_events: int) -> int:
-    """Delete events older than so many seconds, and the oldest of an organization beyond `max_events`; rows in all.
+    """Delete events older than `seconds`, and the oldest of an organization beyond `max_events`; returns their rows.
 
-    Unread events are numbered first, so that a cursor from before them is known to be too old.
+    Events without an id are numbered first, so that a cursor from before them is known to be too old.
     """
     async with database.system() as connection:
         unnumbered: list[UUID] = [row[0] for row in await connection.fetch(_UNNUMBERED, _BATCH)]

@@ -1,6 +1,6 @@
-"""Adding events, in the transactions of their changes.
+"""Adds events in the transactions of their changes.
 
-The ends of jobs and the states of connectors are added by triggers (`0003_jobs.sql`, `0008_events.sql`).
+Triggers add the events of jobs and of connectors' states (`0003_jobs.sql`, `0008_events.sql`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ async def add_event(
     data: Mapping[str, Any],
     connector_id: UUID | None = None,
 ) -> None:
-    """Add one event in the caller's own transaction."""
+    """Add one event in the caller's transaction."""
     await connection.execute(_ADD, organization_id, connector_id, type_, msgspec.json.encode(data).decode())
 
 
@@ -49,6 +49,6 @@ async def add_record_events(
     updated: Sequence[str] = (),
     deleted: Sequence[str] = (),
 ) -> None:
-    """Add an event for each of these records of a connector, in the caller's own transaction."""
+    """Add an event for each of these records, in the caller's transaction."""
     if created or updated or deleted:
         await connection.execute(_ADD_RECORDS, organization_id, connector_id, entity, created, updated, deleted)

@@ -1,4 +1,4 @@
-"""Sending one delivery: one POST, judged like every connection of the gateway, without redirects."""
+"""Sends one delivery: one POST, through the egress policy and without redirects."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -16,14 +16,14 @@ from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.transport import NotSent, Transport
 
-#: seconds for one attempt, until the first bytes of the response's body are read
+#: timeout of one attempt in seconds, including the first bytes of the response's body
 TIMEOUT = 15.0
-#: bytes of a response's body that are kept
-_KEPT_BYTES = 1024
+#: bytes of a response's body that are stored
+_STORED_BYTES = 1024
 
 
 class Sender:
-    """Sends deliveries through a transport of its own: operators allow receivers other addresses than applications."""
+    """Sends deliveries through a separate transport, for which the operator allows other addresses."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -31,7 +31,7 @@ class Sender:
     async def send(
         self, webhook_id: UUID, url: str, message_id: str, body: bytes, signing_secrets: Sequence[str]
     ) -> DeliveryAttempt:
-        """Send it once; every failure is an attempt with an error."""
+        """Send a delivery once; a failure is an attempt with an error."""
         at, started = CLOCK.now(), time.monotonic()
         headers = {
             "Content-Type": "application/json",
@@ -64,6 +64,6 @@ async def _first_bytes(chunks: AsyncIterator[bytes]) -> str:
     kept = b""
     async for chunk in chunks:
         kept += chunk
-        if len(kept) >= _KEPT_BYTES:
+        if len(kept) >= _STORED_BYTES:
             break
-    return kept[:_KEPT_BYTES].decode(errors="replace").replace("\0", "")
+    return kept[:_STORED_BYTES].decode(errors="replace").replace("\0", "")

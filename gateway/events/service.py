@@ -1,4 +1,4 @@
-"""The use cases of webhooks: subscribe, change, test, rotate the secret, replay, list deliveries."""
+"""The use cases of webhooks: create, change, test, rotate the secret, replay, list deliveries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -31,18 +31,18 @@ from gateway.events.urls import url_fault
 from gateway.events.webhook import Webhook
 from gateway.identity.model import Caller
 
-#: webhooks of one organization
+#: maximum webhooks of an organization
 MAX_WEBHOOKS = 2000
 #: seconds for which deliveries are signed with the previous secret too
 _OVERLAP = 86400.0
 #: `status_reason` of a webhook that a caller disabled
 _BY_OWNER = "disabled by its owner"
-#: callback URLs of one client
+#: maximum callback URLs of a client
 _MAX_CALLBACKS = 50
 
 
 class WebhookService:
-    """Webhooks of an organization, as far as the caller sees them: clients limited to workspaces see their own."""
+    """The webhooks that the caller may see: clients limited to workspaces see only those of these."""
 
     def __init__(
         self, audit: Audit, store: WebhookStore, feed: Feed, sender: Sender, allowed_origins: Iterable[URL]
@@ -54,7 +54,7 @@ class WebhookService:
         self._allowed_origins = frozenset(allowed_origins)
 
     async def create(self, caller: Caller, request: NewWebhook) -> CreatedWebhookView:
-        """A webhook for events from now on, with its secret; raises InvalidParams, and Conflict for one too many."""
+        """Create a webhook for events from now on; returns it with its secret. Raises InvalidParams and Conflict."""
         request = replace(request, types=event_types(request.types))
         with self._audit.record("webhook.create", caller, connector_id=request.connector_id) as entry:
             self._require_url(request.url)
@@ -69,7 +69,7 @@ class WebhookService:
         return CreatedWebhookView(**asdict(webhook.view), secret=secret)
 
     async def callback(self, caller: Caller, url: str) -> UUID:
-        """The webhook of one of the client's callback URLs; raises InvalidParams for any other URL."""
+        """The webhook of a callback URL of the client; raises InvalidParams for any other URL."""
         found = await self._store.callback(caller.organization_id, caller.client_id, url)
         if found is None:
             message = (
@@ -80,17 +80,17 @@ class WebhookService:
         return found
 
     async def callback_urls(self, caller: Caller) -> Mapping[UUID, Sequence[str]]:
-        """The callback URLs of each client of the organization that has some."""
+        """Client → its callback URLs, for all clients of the organization."""
         urls: dict[UUID, list[str]] = {}
         for each in await self._store.callbacks(caller.organization_id):
             urls.setdefault(each.webhook.client_id, []).append(each.webhook.url)
         return urls
 
     async def set_callback_urls(self, caller: Caller, client_id: UUID, urls: Sequence[str]) -> str | None:
-        """Replace a client's callback URLs; the secret of its callbacks if it had none. Raises InvalidParams."""
+        """Replace a client's callback URLs; returns the secret if they are its first. Raises InvalidParams."""
         faults = [fault for url in urls if (fault := url_fault(url, self._allowed_origins, "callback_urls"))]
         if faults or len(urls) > _MAX_CALLBACKS:
-            message = f"callback_urls are more than {_MAX_CALLBACKS}"
+            message = f"callback_urls has more than {_MAX_CALLBACKS} URLs"
             raise InvalidParams(faults=faults or [FieldError("/callback_urls", "callback_urls", "too_many", message)])
         organization_id = caller.organization_id
         before = await self._store.callbacks(organization_id, client_id)
@@ -114,21 +114,21 @@ class WebhookService:
         return await self._store.get(caller.organization_id, webhook_id, _workspaces(caller))
 
     async def find(self, caller: Caller, cursor: str | None, limit: int) -> WebhookPage:
-        """The newest first; raises InvalidParams for a cursor that the gateway did not issue."""
+        """Webhooks, newest first; raises InvalidParams for a cursor that the gateway did not issue."""
         before = read_time_cursor(cursor)
         found = await self._store.find(caller.organization_id, _workspaces(caller), before, limit + 1)
         page, next_cursor = page_of(found, limit)
         return WebhookPage([webhook.view for webhook in page], next_cursor)
 
     async def disabled_by_gateway(self, caller: Caller, limit: int) -> Sequence[WebhookView]:
-        """Those to which the gateway stopped delivering, the newest first."""
+        """Webhooks that the gateway has disabled, newest first."""
         found = await self._store.find(
             caller.organization_id, _workspaces(caller), None, limit, disabled_except=_BY_OWNER
         )
         return [webhook.view for webhook in found]
 
     async def change(self, caller: Caller, webhook_id: UUID, change: Mapping[str, Any]) -> WebhookView:
-        """The webhook with these members changed; `status: active` enables it again. Raises NotFound, InvalidParams."""
+        """Change members of the webhook; `status: active` enables it again. Raises NotFound and InvalidParams."""
         columns = dict(change)
         if "types" in columns:
             columns["types"] = event_types(columns["types"])
@@ -147,7 +147,7 @@ class WebhookService:
             await self._store.delete(caller.organization_id, webhook_id, _workspaces(caller))
 
     async def test(self, caller: Caller, webhook_id: UUID) -> WebhookTestView:
-        """Send an event of the type `webhook.test`, which is in no feed, now and once; raises NotFound."""
+        """Send an event of the type `webhook.test` once, which is not in the feed; raises NotFound."""
         with self._audit.record("webhook.test", caller, target=str(webhook_id)):
             webhook = await self._stored(caller, webhook_id)
             test_event = {"id": 0, "type": "webhook.test", "at": CLOCK.now(), "data": {"webhook_id": str(webhook.id)}}
@@ -159,7 +159,7 @@ class WebhookService:
         return attempt.view
 
     async def rotate(self, caller: Caller, webhook_id: UUID) -> RotatedSecretView:
-        """Another secret, and until when deliveries are signed with the previous one too; raises NotFound."""
+        """Replace the secret; returns it, and until when the old one signs too. Raises NotFound."""
         with self._audit.record("webhook.rotate", caller, target=str(webhook_id)):
             secret, webhook = new_secret(), await self._stored(caller, webhook_id)
             until = await self._store.rotate(webhook, secret, _OVERLAP)
@@ -182,7 +182,7 @@ class WebhookService:
     async def replay(self, caller: Caller, webhook_id: UUID, after: int) -> WebhookView:
         """Deliver the events after that id again; raises NotFound, CursorExpired and InvalidParams."""
         with self._audit.record("webhook.replay", caller, target=str(webhook_id)):
-            await self._feed.read(caller.organization_id, EventFilter(), after, 1)  # judges the cursor
+            await self._feed.read(caller.organization_id, EventFilter(), after, 1)  # checks the cursor
             return (await self._store.replay(caller.organization_id, webhook_id, _workspaces(caller), after)).view
 
     async def resend(self, caller: Caller, webhook_id: UUID, event_id: int) -> None:
@@ -222,6 +222,6 @@ def stored_members(
 
 
 def _workspaces(caller: Caller) -> Sequence[str] | None:
-    """The only workspaces of a caller."""
+    """Names of the workspaces to which the caller is limited; None for all."""
     workspaces = caller.client.workspaces
     return None if workspaces is None else sorted(workspaces)

@@ -12,7 +12,7 @@ _SECRET_BYTES = 32
 
 
 def new_secret() -> str:
-    """A signing secret as receivers hold it: `whsec_` and base64."""
+    """A new signing secret: `whsec_` and base64."""
     return f"whsec_{base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()}"
 
 

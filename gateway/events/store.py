@@ -17,7 +17,7 @@ from gateway.events.recording import add_event
 from gateway.events.webhook import Delivery, TurnResult, Webhook
 from gateway.vault.vault import Binding, Sealed, Vault
 
-#: pending deliveries of one webhook; while there are as many, its further events stay in the feed
+#: maximum pending deliveries of a webhook; further events stay in the feed
 MAX_PENDING = 500
 
 _MEMBERS = Webhook.__struct_fields__
@@ -44,7 +44,7 @@ _SEAL = """
     WHERE organization_id = $1 AND id = $2
     RETURNING previous_until
 """
-# The fence drops the results of a turn that began before: its events come again.
+# The new fence drops the results of a turn in progress, whose events are delivered again.
 _REPLAY = f"""
     WITH dropped AS (
         DELETE FROM webhook_deliveries
@@ -85,7 +85,7 @@ _DELIVERY = """
 _DELIVERIES = f"""
     SELECT {_DELIVERY} FROM webhook_deliveries WHERE {{conditions}} ORDER BY event_id DESC LIMIT {{limit}}
 """
-# Those that waited longest first, so that receivers with much to take do not keep others waiting.
+# Webhooks that waited longest come first, so that those with many events do not delay others.
 _CLAIM = f"""
     UPDATE webhooks
     SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1, turn_at = now()
@@ -103,7 +103,7 @@ _CLAIM = f"""
 _PENDING = f"""
     SELECT {_DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'pending' ORDER BY event_id
 """
-_GIVE_BACK = """
+_END_LEASE = """
     UPDATE webhooks SET lease_until = NULL, held_until = now() + interval '1 second' WHERE id = $1 AND fence = $2
 """
 _SUBSCRIBED = "SELECT DISTINCT organization_id FROM webhooks WHERE status = 'active'"
@@ -120,7 +120,7 @@ _FINISH = f"""
     WHERE id = $1 AND fence = $2
     RETURNING id
 """
-_HOLD_FENCE = "SELECT id FROM webhooks WHERE id = $1 AND fence = $2 FOR NO KEY UPDATE"
+_LOCK_IF_HELD = "SELECT id FROM webhooks WHERE id = $1 AND fence = $2 FOR NO KEY UPDATE"
 _STORE = f"""
     INSERT INTO webhook_deliveries (webhook_id, organization_id, event_id, subject, {_DELIVERY})
     SELECT $1, $2, event_id, subject, {_DELIVERY} FROM json_to_recordset($3::json) AS delivery (
@@ -151,21 +151,21 @@ def binding(organization_id: UUID, webhook_id: UUID) -> Binding:
 
 
 class ClaimedWebhook(msgspec.Struct, frozen=True):
-    """A webhook whose deliveries this worker makes now, and the secrets that sign them."""
+    """A webhook that this worker has leased, and its signing secrets."""
 
     webhook: Webhook
     secrets: Sequence[str]
 
 
 class WebhookStore:
-    """Webhooks and their deliveries; `workspaces` are the only ones of the caller, None is all."""
+    """Webhooks and their deliveries; `workspaces` are those to which the caller is limited, None for all."""
 
     def __init__(self, database: Database, vault: Vault) -> None:
         self._database = database
         self._vault = vault
 
     async def create(self, webhook: Mapping[str, Any], secret: str) -> Webhook:
-        """A new webhook, for the events from now on."""
+        """Insert a webhook for events from now on."""
         sealed = self._vault.seal({"current": secret}, binding(webhook["organization_id"], webhook["id"]))
         async with self._database.tenant(webhook["organization_id"]) as connection:
             row = await connection.fetchrow(
@@ -186,7 +186,7 @@ class WebhookStore:
         return [ClaimedWebhook(_webhook(row), self._opened(_webhook(row), row)) for row in rows]
 
     async def drop_callbacks(self, organization_id: UUID, client_id: UUID, kept: Sequence[str]) -> None:
-        """Delete the callbacks of a client whose URL is not among those kept."""
+        """Delete the callbacks of a client whose URL is not in `kept`."""
         async with self._database.tenant(organization_id) as connection:
             await connection.execute(_DROP_CALLBACKS, organization_id, client_id, list(kept))
 
@@ -207,7 +207,7 @@ class WebhookStore:
         *,
         disabled_except: str | None = None,
     ) -> Sequence[Webhook]:
-        """The newest first; with `disabled_except` the disabled ones whose `status_reason` is another."""
+        """Webhooks, newest first; with `disabled_except` only disabled ones with another `status_reason`."""
         where = Where()
         where.add("organization_id = {}", organization_id)
         where.add("workspaces <@ {}::text[]", workspaces)
@@ -234,7 +234,7 @@ class WebhookStore:
     async def replay(
         self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None, after: int
     ) -> Webhook:
-        """Deliver the events after that id, again where they were delivered before; raises NotFound."""
+        """Deliver the events after that id, even if they were delivered before; raises NotFound."""
         return await self._one(_REPLAY, organization_id, webhook_id, workspaces, after)
 
     async def resend(
@@ -259,7 +259,7 @@ class WebhookStore:
             return [_delivery(row) for row in await connection.fetch(query, *where.arguments)]
 
     async def secrets(self, webhook: Webhook) -> Sequence[str]:
-        """The secrets that sign now, the current one first; raises NotFound."""
+        """The signing secrets, the current one first; raises NotFound."""
         async with self._database.tenant(webhook.organization_id) as connection:
             row = await connection.fetchrow(_OPEN, webhook.organization_id, webhook.id)
         if row is None:
@@ -267,7 +267,7 @@ class WebhookStore:
         return self._opened(webhook, row)
 
     async def rotate(self, webhook: Webhook, secret: str, overlap: float) -> datetime:
-        """Sign with this secret, and for `overlap` seconds with the one before it too; until when."""
+        """Sign with this secret, and for `overlap` seconds also with the previous one; returns when that ends."""
         current = (await self.secrets(webhook))[0]
         bound = binding(webhook.organization_id, webhook.id)
         sealed = self._vault.seal({"current": secret, "previous": current}, bound)
@@ -277,7 +277,7 @@ class WebhookStore:
         return until
 
     async def claim(self, worker: str, lease: float, limit: int) -> Sequence[ClaimedWebhook]:
-        """Webhooks that have something to deliver, of all organizations, leased to this worker for `lease` seconds."""
+        """Lease webhooks with due deliveries, of all organizations, to this worker for `lease` seconds."""
         async with self._database.system() as connection:
             rows = await connection.fetch(_CLAIM, worker, lease, limit)
         return [ClaimedWebhook(_webhook(row), self._opened(_webhook(row), row)) for row in rows]
@@ -288,24 +288,24 @@ class WebhookStore:
             return {str(row["organization_id"]) for row in await connection.fetch(_SUBSCRIBED)}
 
     async def release(self, worker: str) -> None:
-        """End the leases of a worker that stops."""
+        """End the leases of a worker that shuts down."""
         async with self._database.system() as connection:
             await connection.execute(_RELEASE, worker)
 
-    async def give_back(self, webhook: Webhook) -> None:
-        """End the lease of a turn that failed; the webhook is due again after a moment."""
+    async def end_lease(self, webhook: Webhook) -> None:
+        """End the lease after a failed turn; the webhook is due again after a second."""
         async with self._database.system() as connection:
-            await connection.execute(_GIVE_BACK, webhook.id, webhook.fence)
+            await connection.execute(_END_LEASE, webhook.id, webhook.fence)
 
     async def pending(self, webhook: Webhook) -> Sequence[Delivery]:
-        """Deliveries that are to be sent, the oldest event first."""
+        """Pending deliveries, oldest event first."""
         async with self._database.system() as connection:
             return [_delivery(row) for row in await connection.fetch(_PENDING, webhook.id)]
 
     async def finish(self, webhook: Webhook, result: TurnResult) -> bool:
-        """Store what a turn did and end its lease; False where the lease was lost, and nothing is stored."""
+        """Store the result of a turn and end its lease; false, and nothing is stored, if the lease was lost."""
         async with self._database.system() as connection, connection.transaction():
-            if await connection.fetchval(_HOLD_FENCE, webhook.id, webhook.fence) is None:
+            if await connection.fetchval(_LOCK_IF_HELD, webhook.id, webhook.fence) is None:
                 return False
             if result.deliveries:
                 rows = msgspec.json.encode([_row(delivery) for delivery in result.deliveries]).decode()

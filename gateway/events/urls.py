@@ -14,13 +14,13 @@ def url_fault(url: str, allowed_origins: Collection[URL], field: str = "url") ->
     """The fault of a receiver's URL: it must be https, or on an origin that the operator allows."""
     try:
         parsed = URL(url, encoded=True)
-        host, port = parsed.host, parsed.port  # the port is parsed only now
+        host, port = parsed.host, parsed.port  # yarl parses the port here
     except ValueError:
         return _fault(field, "format", "is not a URL")
     if len(url) > MAX_URL:
         return _fault(field, "length", f"must be at most {MAX_URL} characters")
     if not url.isascii() or not url.isprintable() or any(each in url for each in ' \\"<>^`{|}'):
-        return _fault(field, "format", "must be written in plain ASCII, everything else percent-encoded")
+        return _fault(field, "format", "must be ASCII; percent-encode all other characters")
     if not host or not port or parsed.scheme not in ("http", "https"):
         return _fault(field, "format", "must be an absolute https URL")
     if "#" in url or "@" in parsed.raw_authority:

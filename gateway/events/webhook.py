@@ -1,4 +1,4 @@
-"""A webhook, its deliveries, and what a turn of deliveries does. Pure."""
+"""A webhook, its deliveries, and the result of a turn of deliveries. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from gateway.contract.events import (
 from gateway.events.model import Event, EventFilter
 from gateway.events.retries import hold_pause, is_given_up, retry_pause
 
-#: turns that fail with this status disable the webhook
+#: a response with this status disables the webhook
 GONE = 410
 
 
@@ -78,7 +78,7 @@ class Webhook(msgspec.Struct, frozen=True):
 
     @staticmethod
     def message_id_of(webhook_id: UUID, event_id: int) -> str:
-        """The `webhook-id` of an event: the same for each attempt, and for no other webhook."""
+        """The `webhook-id` of an event: the same for each attempt, and another one for each webhook."""
         return f"msg_{webhook_id.hex}_{event_id}"
 
 
@@ -90,7 +90,7 @@ class Delivery(msgspec.Struct, frozen=True):
     attempts: int = 0
     first_attempt_at: datetime | None = None
     attempted_at: datetime | None = None
-    #: None where an earlier delivery of the same subject comes first
+    #: None while an earlier delivery of the same subject is pending
     next_attempt_at: datetime | None = None
     response_status: int | None = None
     duration_ms: int | None = None
@@ -114,11 +114,11 @@ class Delivery(msgspec.Struct, frozen=True):
 
 
 class DeliveryAttempt(msgspec.Struct, frozen=True):
-    """One request to a receiver and its answer."""
+    """One request to a receiver and its response."""
 
     at: datetime
     duration_ms: int
-    #: None where there was no answer
+    #: None without a response
     status: int | None = None
     body: str | None = None
     error: str | None = None
@@ -138,18 +138,18 @@ class DeliveryAttempt(msgspec.Struct, frozen=True):
 class TurnResult(msgspec.Struct, frozen=True):
     """The state after a turn."""
 
-    #: those that changed
+    #: the changed deliveries
     deliveries: Sequence[Delivery]
     position: int
     failures: int
     failing_since: datetime | None
-    #: seconds for which nothing is sent
+    #: seconds for which nothing is sent to the receiver
     hold: float
     disabled_because: str | None = None
 
 
 def lanes_of(pending: Iterable[Delivery], events: Iterable[Event]) -> list[list[Delivery]]:
-    """Deliveries by subject, each in the order of their events; `events` are those that have no delivery yet."""
+    """Deliveries by subject, in the order of their events; `events` have no delivery yet."""
     lanes: dict[str, list[Delivery]] = {}
     known = set()
     for delivery in sorted(pending, key=lambda each: each.event.id):
@@ -162,7 +162,7 @@ def lanes_of(pending: Iterable[Delivery], events: Iterable[Event]) -> list[list[
 
 
 def is_due(lane: Sequence[Delivery], now: datetime) -> bool:
-    """Whether the first delivery of a lane may be sent now; those behind it wait for it."""
+    """Whether the first delivery of a lane is due; the others wait for it."""
     due_at = lane[0].next_attempt_at
     return due_at is None or due_at <= now
 
@@ -204,9 +204,9 @@ def turn_result(
     now: datetime,
     retry_seconds: float,
 ) -> TurnResult:
-    """The lanes after a turn.
+    """The result of a turn.
 
-    `stored` are the ids of events whose deliveries are stored already, `done` the deliveries that were attempted.
+    `stored`: ids of events whose deliveries are stored already. `done`: the attempted deliveries.
     """
     failures, failing_since, hold = webhook.failures, webhook.failing_since, 0.0
     if any(attempt.is_success for attempt in attempts):
@@ -233,7 +233,7 @@ def turn_result(
 def _changed(
     lane: Sequence[Delivery], stored: Collection[int], done: Mapping[int, Delivery], now: datetime
 ) -> Iterable[Delivery]:
-    """The deliveries of a lane that are to be stored: of those that are pending the first has a time."""
+    """The deliveries of a lane that must be stored; only the first pending one has a `next_attempt_at`."""
     has_head = False
     for before in lane:
         after = done.get(before.event.id, before)

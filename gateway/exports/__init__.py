@@ -1,1 +1,1 @@
-"""Exports: all pages of a list or a search, collected into a stored file by a job."""
+"""Exports: a job collects all pages of a list or a search into a stored file."""

@@ -19,7 +19,7 @@ from gateway.upstream.prepared import prepare
 def new_export(kind: Kind, call: OperationCall, organization_id: UUID, workspace_name: str) -> NewJob:
     """The job that collects the call's list into a file of the format `call.file`.
 
-    Raises what is wrong with the call, and InvalidParams for an operation that is neither a list nor a search.
+    Raises the errors of the call, and InvalidParams for an operation that is neither a list nor a search.
     """
     assert call.file is not None
     entity, action, params = _checked(kind, call)

@@ -12,11 +12,11 @@ class ExportParams(msgspec.Struct, frozen=True):
     """The params of an export's job."""
 
     file: FileFormat
-    #: those of the first page
+    #: the params of the first page
     params: dict[str, Any] = {}
 
     def document(self) -> dict[str, Any]:
-        """As plain data; `msgspec.convert` is the way back."""
+        """The params as plain data, for `msgspec.convert`."""
         document: dict[str, Any] = msgspec.to_builtins(self)
         return document
 
@@ -30,7 +30,7 @@ class ExportState(msgspec.Struct, frozen=True):
     #: bytes of the records
     size: int = 0
     parts: int = 0
-    #: columns of a CSV file that no selection names
+    #: columns of a CSV file, if no selection names them
     columns: Sequence[str] = ()
 
     @classmethod
@@ -39,5 +39,5 @@ class ExportState(msgspec.Struct, frozen=True):
         return msgspec.convert(state["export"], cls) if "export" in state else cls(first)
 
     def document(self) -> dict[str, Any]:
-        """As a job's state; `of` is the way back."""
+        """The state of the job, for `of`."""
         return {"export": msgspec.to_builtins(self)}

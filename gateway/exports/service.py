@@ -27,7 +27,7 @@ from gateway.operations.execution import Execution
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.responses import OperationResult
 
-# The file is whole: the pages that it was made of are not needed any more.
+# Once the file is complete, its pages are no longer needed.
 _DELETE_PAGES = """
     WITH ended AS (
         SELECT id FROM jobs WHERE task = 'export' AND parts > 0 AND finished_at IS NOT NULL
@@ -54,7 +54,7 @@ class Exports:
     async def start(self, caller: Caller, call: OperationCall) -> Accepted:
         """The job that collects the call's list into a file of the format `call.file`.
 
-        Raises InvalidParams, UnknownAction and InvalidQuery as a call does, and InvalidParams for other operations.
+        Raises InvalidParams, UnknownAction and InvalidQuery, and InvalidParams for other operations.
         """
         with recorded(self.audit, caller, call) as entry:
             caller.require(Scope.READ)
@@ -89,6 +89,6 @@ class Exports:
         return ListPages(connector, resolved.connector.kind.operation(entity, action))
 
     async def delete_pages(self) -> int:
-        """Delete the stored pages of exports that have ended; of how many."""
+        """Delete the stored pages of ended exports; returns the number of exports."""
         async with self.database.system() as connection:
             return len(await connection.fetch(_DELETE_PAGES))

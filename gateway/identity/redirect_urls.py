@@ -24,7 +24,7 @@ def redirect_error(url: str, allowed: Sequence[str], *, is_embedded: bool) -> Fi
     if len(url) > MAX_LENGTH:
         return _redirect_error("length", f"must be at most {MAX_LENGTH} characters")
     if not url.isascii() or not url.isprintable() or any(each in url for each in ' \\"<>^`{|}'):
-        return _redirect_error("format", "must be written in plain ASCII, everything else percent-encoded")
+        return _redirect_error("format", "must be ASCII; percent-encode all other characters")
     if not host or not HOST_NAME.fullmatch(host) or not port or parsed.scheme not in ("http", "https"):
         return _redirect_error("format", "must be an absolute https URL")
     if "#" in url:

@@ -1,1 +1,1 @@
-"""Webhooks in: applications' notices of changes, verified, stored once, and followed by a synchronization."""
+"""Inbound webhooks: verifies applications' notices of changes, stores each once, and synchronizes the records."""

@@ -1,4 +1,4 @@
-"""A hook: the address at the gateway where an application sends its notices."""
+"""A hook: the URL of the gateway to which an application sends its notices."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,16 +8,16 @@ import msgspec
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """The hook of one connector, with the secrets that its notices are signed with."""
+    """The hook of one connector, with the secrets that sign its notices."""
 
     id: UUID
     organization_id: UUID
     connector_id: UUID
     kind: str
-    #: until when a handshake may bring a secret
+    #: until when a handshake may add a secret
     handshake_until: datetime
     created_at: datetime
-    #: None where it was not asked for
+    #: None if it was not read
     last_notice_at: datetime | None
     secrets: Sequence[str]
 

@@ -1,4 +1,4 @@
-"""Hooks with their sealed secrets, the notices of the last days, and the entities that these were about."""
+"""Hooks with their sealed secrets, the notices of the last days, and the changes that they report."""
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,14 +16,14 @@ from gateway.inbound_webhooks.notice import NoticedChange
 from gateway.jobs.tasks import SYNCHRONIZE
 from gateway.vault.vault import Binding, Sealed, Vault
 
-#: entities that are brought forward, and records that are read, at once
+#: maximum entities and records of one statement
 _MAX = 200
-#: records of an entity above which its list is read instead
+#: maximum records of an entity that are read one by one; beyond, its list is read
 _MAX_RECORDS = 50
 
 _MEMBERS = "hook.id, hook.organization_id, hook.connector_id, hook.handshake_until, hook.created_at"
 _SEALED = "hook.key_id, hook.wrapped_key, hook.sealed"
-# A notice names the hook alone, so this is the one look-up without a tenant.
+# A notice has only the id of the hook, so this is the only look-up without a tenant.
 _FIND = f"""
     SELECT {_MEMBERS}, {_SEALED}, connectors.kind, NULL::timestamptz AS last_notice_at
     FROM inbound_hooks AS hook JOIN connectors ON connectors.id = hook.connector_id
@@ -50,8 +50,7 @@ _EXPECT_HANDSHAKE = """
     UPDATE inbound_hooks SET handshake_until = now() + make_interval(secs => $3) WHERE organization_id = $1 AND id = $2
 """
 _DELETE = "DELETE FROM inbound_hooks WHERE organization_id = $1 AND connector_id = $2 RETURNING id"
-# A repeated notice changes nothing. Many notices of a record or an entity are one row, which a synchronization takes
-# away.
+# A repeated notice changes nothing. Many notices of a record or an entity are one row, which a synchronization deletes.
 _STORE = """
     WITH stored AS (
         INSERT INTO inbound_notices (hook_id, digest, organization_id) VALUES ($1, $2, $3)
@@ -63,8 +62,8 @@ _STORE = """
     )
     SELECT EXISTS (SELECT FROM stored)
 """
-# Changes stay while a job synchronizes their entity: it may have read the record before the change. A run that failed
-# is tried again when its error allows it. The pause keeps a stream of notices from becoming a stream of runs.
+# Changes stay while a job synchronizes their entity, because it may have read the record before the change. A failed
+# run is tried again when its error allows it. The pause limits the runs that a stream of notices causes.
 _BRING_FORWARD = f"""
     WITH free AS (
         SELECT e.id, change.connector_id, change.entity
@@ -82,7 +81,7 @@ _BRING_FORWARD = f"""
     WHERE change.connector_id = free.connector_id AND change.entity = free.entity
     RETURNING change.connector_id, change.entity
 """
-# A connector has one job that reads records at a time: what changes meanwhile is read together, by the next.
+# A connector has one job that reads records; the next job reads all records that change meanwhile.
 _TAKE_RECORDS = f"""
     WITH taken AS (
         SELECT connector_id, entity, record_id FROM inbound_changes AS change
@@ -142,7 +141,7 @@ class HookStore:
         return self._hook(row)
 
     async def create(self, organization_id: UUID, connector_id: UUID) -> Hook:
-        """The connector's hook, new and without secrets, or as it is."""
+        """The connector's hook; created without secrets if there is none."""
         hook_id = uuid4()
         sealed = self._vault.seal({}, binding(organization_id, hook_id))
         arguments = (hook_id, organization_id, connector_id, sealed.key_id, sealed.wrapped_key, sealed.sealed)
@@ -151,12 +150,12 @@ class HookStore:
         return await self.get(organization_id, connector_id)
 
     async def expect_handshake(self, hook: Hook, seconds: float) -> None:
-        """Let handshakes bring secrets for so long."""
+        """Let handshakes add secrets for `seconds`."""
         async with self._database.tenant(hook.organization_id) as connection:
             await connection.execute(_EXPECT_HANDSHAKE, hook.organization_id, hook.id, seconds)
 
     async def add_secret(self, hook: Hook, secret: str, max_secrets: int) -> None:
-        """Another secret that notices may be signed with; the oldest of too many is dropped."""
+        """Add a secret that may sign notices; beyond `max_secrets`, the oldest is deleted."""
         bound = binding(hook.organization_id, hook.id)
         async with self._database.tenant(hook.organization_id) as connection, connection.transaction():
             row = await connection.fetchrow(_LOCK, hook.organization_id, hook.id)
@@ -175,21 +174,21 @@ class HookStore:
                 raise NotFound("the connector has no hook")
 
     async def store(self, hook: Hook, digest: bytes, changes: Sequence[NoticedChange]) -> bool:
-        """Store a notice about these changes, in order; whether it was not stored before."""
+        """Store a notice of these changes; returns false if it was stored before."""
         columns = [each.entity for each in changes], [each.record_id for each in changes]
         async with self._database.tenant(hook.organization_id) as connection:
             arguments = (hook.id, digest, hook.organization_id, hook.connector_id, *columns)
             return bool(await connection.fetchval(_STORE, *arguments))
 
     async def bring_forward(self, pause: float) -> int:
-        """Make the entities due that notices were about, `pause` seconds after their last run; how many."""
+        """Make changed entities due, `pause` seconds after their last run; returns their number."""
         async with self._database.system() as connection:
             rows = await connection.fetch(_BRING_FORWARD, pause)
         return len({(row["connector_id"], row["entity"]) for row in rows})
 
     @asynccontextmanager
     async def taken_records(self) -> AsyncIterator[Sequence[ChangedRecords]]:
-        """The records that notices named, by connector; they stay if the block raises."""
+        """Take the changed records, by connector; they stay if the block raises."""
         async with self._database.system() as connection, connection.transaction():
             ids: defaultdict[tuple[UUID, UUID], defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
             for row in await connection.fetch(_TAKE_RECORDS):
@@ -201,5 +200,5 @@ class HookStore:
         return Hook(**members, secrets=self._secrets(row, binding(row["organization_id"], row["id"])))
 
     def _secrets(self, row: Mapping[str, Any], bound: Binding) -> list[str]:
-        """The newest first: they are sealed in that order."""
+        """The secrets, newest first: they are sealed in that order."""
         return list(self._vault.open(Sealed(row["key_id"], row["wrapped_key"], row["sealed"]), bound).values())

@@ -1,8 +1,8 @@
-"""Cron expressions in time zones: checked, and the times that they name. Pure.
+"""Cron expressions in time zones: checks them, and computes their times. Pure.
 
-A time that a change of the clocks leaves out or repeats is handled as Debian's cron does: if the expression names the
-hour and the minute, a run at a time that is left out follows at once, and a run at a time that comes twice is run the
-first time. An expression whose minute or hour begins with `*` follows real time.
+Times that daylight saving time skips or repeats are handled as by Debian's cron: if the expression names the hour and
+the minute, a skipped time runs immediately after the change, and a repeated time runs the first time. An expression
+whose minute or hour begins with `*` follows real time.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from cronsim import CronSim, CronSimError
 from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.suggestions import did_you_mean
 
-#: shorthands that crontab(5) has for expressions
+#: the shorthands of crontab(5)
 _SHORTHANDS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -29,12 +29,12 @@ _SHORTHANDS = {
 }
 _FIELDS = 5
 _HELP = "a cron expression has five fields: minute hour day-of-month month day-of-week, such as '30 6 * * 1-5'"
-#: the moment with which every expression is tried
+#: the moment from which the first time of an expression is computed, to check it
 _TRIED_AT = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 class Cron(msgspec.Struct, frozen=True):
-    """An expression and the name of its time zone; `parsed` is the way to one."""
+    """An expression and the name of its time zone; create it with `parsed`."""
 
     expression: str
     timezone: str
@@ -44,7 +44,7 @@ class Cron(msgspec.Struct, frozen=True):
         local = moment.astimezone(_zone(self.timezone))
         for time in CronSim(_SHORTHANDS.get(self.expression, self.expression), local):
             in_utc = time.astimezone(UTC)
-            # Within an hour that comes twice, CronSim may name a time of the hour's first pass again.
+            # Within a repeated hour, CronSim may return a time of its first pass again.
             if in_utc > moment:
                 yield in_utc
 
@@ -58,7 +58,7 @@ class Cron(msgspec.Struct, frozen=True):
 
 
 def parsed(expression: str, timezone: str) -> Cron:
-    """The expression in the time zone; raises InvalidParams that names every fault."""
+    """The expression in the time zone; raises InvalidParams with all faults."""
     faults = [*_faults_of_expression(expression), *_faults_of_timezone(timezone)]
     if faults:
         raise InvalidParams(faults=faults)
@@ -79,7 +79,7 @@ def _faults_of_expression(expression: str) -> Iterator[FieldError]:
     except CronSimError as error:
         yield _fault("cron", f"cron is {expression!r}: {str(error).replace('Bad', 'invalid')}; {_HELP}")
     except StopIteration:
-        yield _fault("cron", f"cron is {expression!r}, a time that never comes; change the day or the month")
+        yield _fault("cron", f"cron is {expression!r}, a date that does not exist; change the day or the month")
 
 
 def _faults_of_timezone(timezone: str) -> Iterator[FieldError]:

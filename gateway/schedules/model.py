@@ -1,4 +1,4 @@
-"""A schedule, and how its slots are treated. A slot is one of the times that its cron expression names."""
+"""A schedule. A slot is one of the times of its cron expression."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,9 +15,9 @@ from gateway.vault.vault import Binding
 SCHEDULE_LABEL = "schedule_id"
 #: the label of a run that a slot started: the slot, RFC 3339 in UTC
 SLOT_LABEL = "scheduled_for"
-#: runs of a schedule that it remembers
+#: latest runs of a schedule that are stored
 REMEMBERED_RUNS = 20
-#: next slots that callers see
+#: next slots in the view
 _NEXT_SLOTS = 3
 
 
@@ -26,7 +26,7 @@ class Schedule(msgspec.Struct, frozen=True):
 
     id: UUID
     organization_id: UUID
-    #: the client that made or changed it last, in whose name it runs
+    #: the client that last created or changed it, for which its jobs run
     client_id: UUID
     workspace_name: str
     kind: str
@@ -34,12 +34,12 @@ class Schedule(msgspec.Struct, frozen=True):
     #: None while it is disabled
     next_run_at: datetime | None
     last_run_at: datetime | None = None
-    #: the jobs of its last runs, the newest first
+    #: the jobs of its latest runs, newest first
     job_ids: Sequence[UUID] = ()
     #: the last slot that was not run, and why
     missed_at: datetime | None = None
     missed_reason: str | None = None
-    #: why its slots are not run now
+    #: why its slots are currently not run
     paused_reason: str | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
@@ -79,5 +79,5 @@ class Schedule(msgspec.Struct, frozen=True):
 
 
 def binding(organization_id: UUID, schedule_id: UUID) -> Binding:
-    """The associated data of a schedule's sealed params: they cannot be opened for another schedule."""
+    """The associated data of a schedule's sealed params, which cannot be decrypted for another schedule."""
     return Binding(organization_id, schedule_id, "schedule")

@@ -20,7 +20,7 @@ from gateway.upstream.prepared import prepare
 
 
 def job_of(schedule: Schedule, kind: Kind, job_id: UUID, slot: datetime | None = None, **members: Any) -> NewJob:
-    """The job that runs a schedule, for a slot or for a caller; `members` replace those that a slot's job has.
+    """The job that runs a schedule, for a slot or a caller; `members` replace members of a slot's job.
 
     Raises UnknownEntity, UnknownAction, InvalidParams and InvalidQuery, also for a schedule that was valid before the
     kind changed.
@@ -33,7 +33,7 @@ def job_of(schedule: Schedule, kind: Kind, job_id: UUID, slot: datetime | None =
 
 
 def new_job(schedule: Schedule, kind: Kind) -> NewJob:
-    """The job of the schedule's operation; raises as `job_of` does."""
+    """The job of the schedule's operation; raises the errors of `job_of`."""
     definition = schedule.definition
     selection = FieldSelection(definition.select_fields, definition.exclude_fields)
     if definition.output is not None:

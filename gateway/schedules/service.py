@@ -1,4 +1,4 @@
-"""The use cases around schedules: make, read, change, delete, and run now."""
+"""The use cases of schedules: create, read, change, delete and run now."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from gateway.schedules.cron import Cron, parsed
 from gateway.schedules.model import SCHEDULE_LABEL, SLOT_LABEL, Schedule
 from gateway.schedules.store import ScheduleStore
 
-#: members of a schedule that decide when it runs
+#: members of a schedule that determine when it runs
 _TIMING = ("cron", "timezone", "enabled")
 
 
@@ -42,7 +42,7 @@ class ScheduleService:
     wakeup: Wakeup
 
     async def create(self, caller: Caller, definition: ScheduleDefinition) -> ScheduleView:
-        """The new schedule; raises InvalidParams that names every fault, and NotFound for the connector."""
+        """Create a schedule; raises InvalidParams with all faults, and NotFound for the connector."""
         schedule_id = uuid4()
         with self.audit.record(
             "schedule.create", caller, connector_id=definition.connector_id, target=str(schedule_id)
@@ -67,15 +67,15 @@ class ScheduleService:
     async def find(
         self, caller: Caller, cursor: str | None, limit: int, connector_id: UUID | None = None
     ) -> SchedulePage:
-        """The oldest first; raises InvalidParams for a cursor that the gateway did not issue."""
+        """Schedules, oldest first; raises InvalidParams for a cursor that the gateway did not issue."""
         after = read_time_cursor(cursor)
         page, next_cursor = page_of(await self.store.find(caller, after, limit + 1, connector_id), limit)
         return SchedulePage([schedule.view for schedule in page], next_cursor)
 
     async def change(self, caller: Caller, schedule_id: UUID, change: Mapping[str, Any]) -> ScheduleView:
-        """The schedule with other members of its definition; it runs in the caller's name now.
+        """Change members of the definition; from now on the schedule runs for the caller's client.
 
-        A slot that is due stays unless the change affects when the schedule runs. Raises as `create` does.
+        A due slot stays unless the change affects when the schedule runs. Raises the errors of `create`.
         """
         with self.audit.record("schedule.update", caller, target=str(schedule_id)) as entry:
             record = await self.connectors.get(caller, change["connector_id"]) if "connector_id" in change else None
@@ -97,7 +97,7 @@ class ScheduleService:
             await self.store.delete(caller, schedule_id)
 
     async def run(self, caller: Caller, schedule_id: UUID, request_id: str) -> StoredJob:
-        """The job of a run that begins now, whether or not another one runs; raises NotFound, ConnectorNotReady."""
+        """Run the schedule now, even if another run has not ended; raises NotFound and ConnectorNotReady."""
         with self.audit.record("schedule.run", caller, target=str(schedule_id)) as entry:
             caller.require(Scope.WRITE)
             await self.acceptance.require_room(caller.organization_id)
@@ -119,7 +119,7 @@ class ScheduleService:
         return job
 
     def _checked(self, caller: Caller, schedule: Schedule, definition: ScheduleDefinition) -> Schedule:
-        """The schedule with its new definition, from now on; raises InvalidParams, UnknownEntity, UnknownAction."""
+        """The schedule with a checked definition; raises InvalidParams, UnknownEntity and UnknownAction."""
         caller.require(Scope.WRITE)
         cron = checked_timing(definition)
         new = runs.new_job(replace(schedule, definition=definition), self.catalog.kind(schedule.kind))
@@ -131,7 +131,7 @@ class ScheduleService:
 
 
 def checked_timing(definition: ScheduleDefinition) -> Cron:
-    """When the schedule runs; raises InvalidParams that names every fault of its time and its labels."""
+    """The cron expression of the schedule; raises InvalidParams with all faults of its time and its labels."""
     reserved = [
         FieldError(
             f"/labels/{name}", f"labels.{name}", "reserved", f"labels.{name} is set by the gateway; leave it out"

@@ -1,4 +1,4 @@
-"""Decides whether a slot that is due is run or missed: pure."""
+"""Decides whether a due slot is run or missed: pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,17 +6,17 @@ from datetime import datetime, timedelta
 from gateway.contract.schedules import CatchUp, Overlap
 from gateway.schedules.model import Schedule
 
-#: how late a slot may be until it counts as missed: a restart of the workers takes less
+#: delay after which a slot counts as missed; a restart of the workers takes less
 _GRACE = timedelta(seconds=60)
 
 NOT_ENDED = "the previous run has not ended"
 NO_ORGANIZATION = "the organization is disabled"
-NO_WORKER = "no worker ran when it came"
+NO_WORKER = "no worker was running at its time"
 
 
 @dataclass(frozen=True, slots=True)
 class DueSlot:
-    """A slot that is due, and its schedule's runs."""
+    """A due slot, and the state of its schedule's runs."""
 
     schedule: Schedule
     slot: datetime
@@ -28,7 +28,7 @@ class DueSlot:
 
 
 def reason_to_miss(due: DueSlot, now: datetime) -> str | None:
-    """Why the slot is not run; None where it is run."""
+    """Why the slot is not run; None if it is."""
     schedule, definition = due.schedule, due.schedule.definition
     if due.is_organization_disabled:
         return NO_ORGANIZATION
@@ -42,14 +42,14 @@ def reason_to_miss(due: DueSlot, now: datetime) -> str | None:
 
 
 def _possible_since(due: DueSlot) -> datetime:
-    """Since when the slot could be run: a queued one waited for the previous run."""
+    """When the slot could have been run: with `overlap: queue`, after the previous run."""
     if due.schedule.definition.overlap is Overlap.QUEUE and due.last_finished_at is not None:
         return max(due.slot, due.last_finished_at)
     return due.slot
 
 
 def paused_reason(connector_status: str | None, status_reason: str | None, *, is_deleted: bool) -> str | None:
-    """Why slots are not run while the connector is in that state; None where they are."""
+    """Why slots are not run in this state of the connector; None if they are."""
     if is_deleted or connector_status is None:
         return "its connector was deleted"
     if connector_status == "active":

@@ -18,9 +18,9 @@ from gateway.schedules.model import REMEMBERED_RUNS, Schedule, binding
 from gateway.schedules.slots import DueSlot, paused_reason
 from gateway.vault.vault import Sealed, Vault
 
-#: schedules of one organization
+#: maximum schedules of an organization
 _MAX = 10_000
-#: members of a definition that are one column
+#: members of a definition that are stored in one column
 _SELECTION = ("select_fields", "exclude_fields")
 
 _COLUMNS = """
@@ -32,7 +32,7 @@ _COLUMNS = """
 """
 _FROM = "FROM schedules LEFT JOIN connectors ON connectors.id = schedules.connector_id"
 _SEES = "schedules.organization_id = $1 AND ($2::text[] IS NULL OR schedules.workspace_name = ANY ($2))"
-# The organization's row is locked, so that two requests at the same time do not pass the limit together.
+# Locks the organization's row, so that concurrent requests do not exceed the limit together.
 _LOCK_ORGANIZATION = "SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE"
 _COUNT = "SELECT count(*) FROM schedules WHERE organization_id = $1"
 _INSERT = """
@@ -56,15 +56,15 @@ _ADD_RUN = f"""
     UPDATE schedules SET job_ids = (ARRAY[$3::uuid] || job_ids)[1:{REMEMBERED_RUNS}], last_run_at = now()
     WHERE organization_id = $1 AND id = $2
 """
-# A queued slot waits for the previous run: it is not due until that has ended.
+# With `overlap: queue`, a slot is not due until the previous run has ended.
 _IS_RUNNING = """
     EXISTS (
         SELECT FROM jobs WHERE jobs.id = ANY (schedules.job_ids) AND jobs.status IN ('queued', 'running', 'waiting'))
 """
 _IS_DUE = f"next_run_at <= now() AND NOT (overlap = 'queue' AND {_IS_RUNNING})"
-# The order makes the planner use the index, whatever the statistics of the table are.
+# The order makes the planner use the index, with any statistics of the table.
 _ANY_DUE = f"SELECT EXISTS (SELECT FROM schedules WHERE {_IS_DUE} ORDER BY next_run_at LIMIT 1)"
-# Workers that query at the same time lock different rows; a row is locked until the transaction has accepted its job.
+# Concurrent workers lock different rows; a row is locked until the transaction has accepted its job.
 _LOCK_DUE = f"""
     SELECT {_COLUMNS}, now() AS now, organizations.disabled_at IS NOT NULL AS is_disabled, {_IS_RUNNING} AS is_running,
         (SELECT max(finished_at) FROM jobs WHERE jobs.id = ANY (schedules.job_ids)) AS last_finished_at
@@ -91,19 +91,19 @@ class SlotOutcome:
 
     due: DueSlot
     next_run_at: datetime
-    #: why it is not run; None where it is
+    #: why it is not run; None if it is
     reason: str | None
 
 
 class ScheduleStore:
-    """Schedules; their params are sealed as those of jobs are."""
+    """Schedules with sealed params."""
 
     def __init__(self, database: Database, vault: Vault) -> None:
         self._database = database
         self._vault = vault
 
     async def insert(self, schedule: Schedule) -> None:
-        """Store a new schedule; raises Conflict where the organization has as many as it may have."""
+        """Insert a schedule; raises Conflict if the organization has the maximum number."""
         async with self._database.tenant(schedule.organization_id) as connection, connection.transaction():
             await connection.execute(_LOCK_ORGANIZATION, schedule.organization_id)
             if await connection.fetchval(_COUNT, schedule.organization_id) >= _MAX:
@@ -111,14 +111,14 @@ class ScheduleStore:
             await connection.execute(_INSERT, *self._values(schedule))
 
     async def get(self, caller: Caller, schedule_id: UUID) -> Schedule:
-        """The schedule; raises NotFound, for one that the caller may not see just the same."""
+        """The schedule; raises NotFound, also if the caller may not see it."""
         async with self._database.tenant(caller.organization_id) as connection:
             return self._found(await connection.fetchrow(_GET, *_seen_by(caller), schedule_id))
 
     async def find(
         self, caller: Caller, after: tuple[datetime, UUID] | None, limit: int, connector_id: UUID | None = None
     ) -> Sequence[Schedule]:
-        """The oldest first."""
+        """Schedules, oldest first."""
         where = Where()
         where.add("schedules.organization_id = {}", caller.organization_id)
         where.add("schedules.workspace_name = ANY ({}::text[])", _seen_by(caller)[1])
@@ -138,31 +138,31 @@ class ScheduleStore:
             yield connection, self._found(await connection.fetchrow(_LOCKED, *_seen_by(caller), schedule_id))
 
     async def update_within(self, connection: Connection, schedule: Schedule) -> None:
-        """Replace the stored schedule, in the caller's own transaction."""
+        """Update the schedule in the caller's transaction."""
         await connection.execute(_UPDATE, *self._values(schedule))
 
     async def add_run_within(self, connection: Connection, schedule: Schedule, job_id: UUID) -> None:
-        """Remember a run, in the caller's own transaction."""
+        """Add a run in the caller's transaction."""
         await connection.execute(_ADD_RUN, schedule.organization_id, schedule.id, job_id)
 
     async def delete(self, caller: Caller, schedule_id: UUID) -> None:
-        """Remove it; raises NotFound."""
+        """Delete the schedule; raises NotFound."""
         async with self._database.tenant(caller.organization_id) as connection:
             if await connection.fetchval(_DELETE, *_seen_by(caller), schedule_id) is None:
                 raise _no_schedule()
 
     async def is_any_due(self) -> bool:
-        """Whether a slot of any organization has come; one statement."""
+        """Whether a slot of any organization is due."""
         async with self._database.system() as connection:
             return bool(await connection.fetchval(_ANY_DUE))
 
     async def lock_due_within(self, connection: Connection, limit: int) -> tuple[Sequence[DueSlot], datetime | None]:
-        """Slots that have come, of all organizations, and PostgreSQL's time; they are the transaction's alone."""
+        """Lock due slots of all organizations until the transaction ends; returns them and PostgreSQL's time."""
         rows = await connection.fetch(_LOCK_DUE, limit)
         return [self._due(row) for row in rows], rows[0]["now"] if rows else None
 
     async def move_on_within(self, connection: Connection, outcomes: Sequence[SlotOutcome]) -> Collection[UUID]:
-        """Store the outcomes of locked slots; returns the ids of the schedules that were still at their slot."""
+        """Store the outcomes of locked slots; returns the ids of the schedules whose slot had not changed."""
         columns = zip(*map(_moved, outcomes), strict=True)
         return {row["id"] for row in await connection.fetch(_MOVE_ON, *map(list, columns))}
 
@@ -256,7 +256,7 @@ def _moved(outcome: SlotOutcome) -> tuple[Any, ...]:
 
 
 def _seen_by(caller: Caller) -> tuple[UUID, list[str] | None]:
-    """The caller's organization, and the names of the only workspaces that it may see; None for all."""
+    """The caller's organization, and the names of the workspaces to which it is limited; None for all."""
     workspaces = caller.client.workspaces
     return caller.organization_id, None if workspaces is None else sorted(workspaces)
 

@@ -1,4 +1,4 @@
-"""The use case: begin an upload, read its offset, and continue it. The application's session has the bytes."""
+"""The use case: begin an upload, read its offset, and continue it. The application stores the bytes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ from gateway.upstream.upload_session import SessionUpload, completed, open_sessi
 
 #: the audit name of a request whose upload does not exist
 _OPERATION = "upload"
-#: errors after which an upload can be continued: neither the audit log nor the metrics count them
+#: errors after which an upload can be continued; neither the audit log nor the metrics count them
 _RESUMABLE = (MalformedRequest, Conflict, RateLimited, UpstreamError, Unavailable, asyncio.CancelledError)
 
 

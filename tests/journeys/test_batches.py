@@ -346,4 +346,4 @@ async def test_a_batch_is_not_retried_as_a_whole(api, support_desk):
 
     refusal = (await api.post(f"/api/v1/jobs/{job['id']}/retry")).document(409)
 
-    assert "send those of its operations again" in refusal["detail"]
+    assert "send the operations again that did not succeed" in refusal["detail"]
