@@ -1,1 +1,1 @@
-"""Batches: many operations of one connector as one job, checked before the first is sent, with a result for each."""
+"""Batches: one job for many operations of a connector, checked before the first is sent, with a result for each."""

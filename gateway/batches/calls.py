@@ -1,4 +1,4 @@
-"""The calls of one batch: prepared for its connector as it is now, grouped for bulk requests, and run."""
+"""Prepares the calls of a batch for the current connector, groups them for bulk requests, and runs them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class BatchCalls:
         self._options = options
 
     async def groups(self, operations: Sequence[Numbered]) -> list[list[Numbered]]:
-        """The operations as they are sent: several by one bulk request, or one by itself."""
+        """The operations in groups: several for one bulk request, or a single one."""
         alone = [[numbered] for numbered in operations]
         if self._options.steps or self._options.stop_on_error:
             return alone
@@ -49,7 +49,7 @@ class BatchCalls:
         return grouped((numbered, _call_of(kind, numbered[1])) for numbered in operations)
 
     async def prepared(self, operation: StoredOperation) -> PreparedCall:
-        """The call that an operation is; raises InvalidParams, NotFound and ConnectorNotReady."""
+        """The call of an operation; raises InvalidParams, NotFound and ConnectorNotReady."""
         kind = (await self._resolved()).connector.kind
         if self._options.steps:
             return prepare(kind.operation(operation.entity, operation.action), operation.params)
@@ -76,7 +76,7 @@ def _call(kind: Kind, operation: StoredOperation) -> PreparedCall:
 
 
 def _call_of(kind: Kind, operation: StoredOperation) -> PreparedCall | None:
-    """The same; None for an operation that the kind does not have any more."""
+    """The call of an operation; None if the kind no longer has it."""
     try:
         return _call(kind, operation)
     except GatewayError:

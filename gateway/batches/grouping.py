@@ -1,4 +1,4 @@
-"""Operations of a batch that one bulk request can stand for: pure."""
+"""Groups the operations of a batch for bulk requests: pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,19 +18,19 @@ class _Group:
     """A group that further operations may join."""
 
     members: list[Numbered]
-    most: int
+    max_items: int
     #: the values that distinguish its calls; a request writes each record once
     matches: set[Match] = field(default_factory=set)
 
     def takes(self, call: PreparedCall) -> bool:
         is_other = call.effect is Effect.READ or match_of(call) not in self.matches
-        return is_other and len(self.members) < self.most
+        return is_other and len(self.members) < self.max_items
 
 
 def grouped(operations: Iterable[tuple[Numbered, PreparedCall | None]]) -> list[list[Numbered]]:
-    """The operations in groups, each at the place of its first; most are alone. None is an operation without a call.
+    """The operations in groups, in the order of their first members; an operation whose call is None is alone.
 
-    No operation moves past a write: reads are grouped up to the next write, writes with their neighbours.
+    No operation moves past a write: reads are grouped up to the next write, and writes with adjacent ones.
     """
     groups: list[list[Numbered]] = []
     may_grow: dict[str, _Group] = {}

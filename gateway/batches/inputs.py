@@ -1,4 +1,4 @@
-"""The operations of batches in PostgreSQL: stored part by part as they are received, read again as they are run."""
+"""The operations of batches in PostgreSQL: stored in parts while they are received, and read when they are run."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -12,10 +12,10 @@ from gateway.jobs.leases import LARGE_TIMEOUT
 from gateway.jobs.model import JobSummary
 from gateway.jobs.sealing import JobKey, JobSealing
 
-# Its request is still being read, and may end without a job: then these rows are deleted, or pruned.
+# The request may end without a job; then these rows are deleted or pruned.
 _STORE = "INSERT INTO batch_inputs (organization_id, job_id, first_index, lines) VALUES ($1, $2, $3, $4)"
 _DISCARD = "DELETE FROM batch_inputs WHERE organization_id = $1 AND job_id = $2"
-# The part that holds an operation, then the parts after it, one at a time: no connection is held while they are run.
+# The part with an operation, then the next parts, one at a time, so that no connection is held while they run.
 _FROM = """
     SELECT first_index, lines FROM batch_inputs
     WHERE organization_id = $1 AND job_id = $2 AND first_index >= COALESCE((
@@ -33,7 +33,7 @@ class BatchInputs:
         self._sealing = sealing
 
     async def store(self, key: JobKey, first: int, lines: str) -> None:
-        """Store operations, one a line; `first` is the index of the first."""
+        """Store operations as JSON lines; `first` is the index of the first."""
         sealed = self._sealing.seal(key, _field(first), lines)
         async with self._database.tenant(key.organization_id) as connection:
             await connection.execute(_STORE, key.organization_id, key.id, first, sealed, timeout=LARGE_TIMEOUT)
@@ -49,14 +49,14 @@ class BatchInputs:
             return (await anext(operations))[1]
 
     async def operations(self, job: JobSummary, end: int, first: int = 0) -> AsyncGenerator[Numbered, None]:
-        """The operations from an index to before `end`, with their indexes; one part of them is in memory at a time."""
+        """The operations from `first` to before `end`, with their indexes; only one part is in memory."""
         async with aclosing(self.parts(job, end, first)) as parts:
             async for part in parts:
                 for numbered in part:
                     yield numbered
 
     async def parts(self, job: JobSummary, end: int, first: int = 0) -> AsyncGenerator[list[Numbered], None]:
-        """The same, part by part as they were stored."""
+        """The operations from `first` to before `end`, in their stored parts."""
         index = first
         while index < end:
             async with self._database.tenant(job.organization_id) as connection:
@@ -69,5 +69,5 @@ class BatchInputs:
 
 
 def _field(first: int) -> str:
-    """The field of one part: sealed parts cannot be swapped."""
+    """The field name of one part, so that sealed parts cannot be swapped."""
     return f"input {first}"

@@ -1,4 +1,4 @@
-"""Receiving a batch: every operation is checked against the connector's kind and stored, before the first is sent."""
+"""Receives a batch: checks every operation against the connector's kind and stores it, before the first is sent."""
 
 import hashlib
 from typing import Any
@@ -18,12 +18,12 @@ from gateway.kinds.catalog import Kind, Operation
 from gateway.upstream.download import ACTION as DOWNLOAD
 from gateway.upstream.prepared import prepare
 
-#: operations and bytes of one stored part
+#: maximum operations and bytes of one stored part
 _PART_LINES, _PART_BYTES = 500, 256 << 10
 _ORDER = (Effect.READ, Effect.IDEMPOTENT, Effect.WRITE)
 _NOT_IN_BATCHES = {
-    DOWNLOAD: "a batch holds no files; download it on its own",
-    SEARCH_ACTION: "a batch holds no searches of the copy; run it on its own",
+    DOWNLOAD: "a batch cannot download files; send the download separately",
+    SEARCH_ACTION: "a batch cannot search the copy; send the search separately",
 }
 
 
@@ -45,7 +45,7 @@ class Intake:
         self._faults: list[FieldError] = []
         self._identity = hashlib.sha256(msgspec.json.encode(options))
         self.total = 0
-        #: the strongest of the operations' effects; a batch of reads only is idempotent as a whole
+        #: the strongest effect of the operations; a batch with only reads counts as idempotent
         self.effect = Effect.IDEMPOTENT
 
     async def add(self, received: ReceivedOperation) -> None:
@@ -69,7 +69,7 @@ class Intake:
             await self._store()
 
     async def end(self) -> None:
-        """Store the rest; raises InvalidParams with every fault of the batch, at most `MAX_FAULTS`."""
+        """Store the remaining operations; raises InvalidParams with the first `MAX_FAULTS` faults of the batch."""
         if self._faults:
             raise InvalidParams(faults=self._faults)
         if not self.total:
@@ -77,7 +77,7 @@ class Intake:
         await self._store()
 
     def fingerprint(self) -> bytes:
-        """SHA-256 of what makes it this batch and no other."""
+        """SHA-256 of the options and operations."""
         return self._identity.digest()
 
     async def _store(self) -> None:
@@ -99,11 +99,11 @@ class Intake:
         return _stored(sent, operation, call.params, call.limit), call.effect
 
     def _checked_step(self, sent: BatchOperation, operation: Operation) -> tuple[StoredOperation, Effect]:
-        """A step's params are validated when it runs; here they are as far as they do not refer to results."""
+        """Check a step, except for references to results, which are checked when it runs."""
         params, faults = sent.params or {}, []
         if sent.id is not None and not references.is_step_id(sent.id):
             faults.append(
-                FieldError("/id", "id", "pattern", f"id is {sent.id!r}; a step's is letters, digits, _ and -")
+                FieldError("/id", "id", "pattern", f"id is {sent.id!r}; it may have letters, digits, _ and -")
             )
         elif sent.id in self._step_ids:
             faults.append(FieldError("/id", "id", "conflict", f"id {sent.id!r} is that of an earlier step"))
@@ -120,7 +120,7 @@ class Intake:
         return _stored(sent, operation, params, None), effect
 
     def _note(self, index: int, where: str, error: InvalidParams) -> None:
-        """Keep the faults of an operation, each naming its place in the batch."""
+        """Add the faults of an operation, with its index in the batch."""
         base = f"/operations/{index}"
         faults = error.faults or (FieldError("", "", error.code, error.detail),)
         for fault in faults[: MAX_FAULTS - len(self._faults)]:

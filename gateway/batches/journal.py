@@ -1,4 +1,4 @@
-"""The operations of a batch that are done and in flight, as a document that stays small for a long batch. Pure."""
+"""The operations of a batch that have ended and those in flight, as a document that stays small. Pure."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -8,7 +8,7 @@ from typing import Any
 from gateway.batches.model import ItemStatus
 from gateway.upstream.run_context import Effects
 
-#: operations and bytes of one stored part of the result; one operation's result may be larger
+#: maximum operations and bytes of one stored part of the result; a single larger result is one part
 PART_LINES, PART_BYTES = 1000, 1 << 20
 
 
@@ -17,9 +17,9 @@ class Journal:
 
     def __init__(self, total: int) -> None:
         self.total = total
-        #: disjoint, ascending, apart: [first, end)
+        #: ranges [first, end), ascending and not adjacent
         self._done: list[tuple[int, int]] = []
-        #: writes that may have been sent and whose response is not stored
+        #: indexes of writes that may have been sent and whose response is not stored
         self.in_flight: set[int] = set()
         self.counts: Counter[str] = Counter()
 
@@ -33,7 +33,7 @@ class Journal:
         return journal
 
     def document(self) -> dict[str, Any]:
-        """The journal as a job's state, with the counts by which maintenance can end the job."""
+        """The journal as the job's state, with the counts that maintenance needs to end the job."""
         known = {"items": self.total, "items_done": self.done, "items_in_flight": len(self.in_flight)}
         effects = Effects(
             known=known,
@@ -52,7 +52,7 @@ class Journal:
 
     @property
     def done(self) -> int:
-        """How many operations have ended."""
+        """The number of operations that have ended."""
         return self.counts.total()
 
     @property
@@ -62,13 +62,13 @@ class Journal:
 
     @property
     def summary(self) -> str:
-        """How many operations succeeded, and how many did not, for people."""
+        """The numbers of operations that succeeded and that did not, for people."""
         others = (ItemStatus.FAILED, ItemStatus.UNKNOWN, ItemStatus.SKIPPED)
         counted = [f", {self.counts[status]:,} {status}" for status in others if self.counts[status]]
         return f"{self.counts[ItemStatus.SUCCEEDED]:,} of {self.total:,} operations done{''.join(counted)}"
 
     def head(self) -> dict[str, Any]:
-        """The result without the operations; those that have not ended count as skipped."""
+        """The head of the result; operations that have not ended count as skipped."""
         counts = {status.value: self.counts[status] for status in ItemStatus}
         counts[ItemStatus.SKIPPED] += self.total - self.done
         return {"total": self.total, **counts}
@@ -78,7 +78,7 @@ class Journal:
         return place >= 0 and index < self._done[place][1]
 
     def finish(self, index: int, status: ItemStatus) -> None:
-        """An operation has ended."""
+        """Record the end of an operation."""
         self.in_flight.discard(index)
         self.counts[status] += 1
         first, end = index, index + 1
@@ -91,7 +91,7 @@ class Journal:
         self._done.insert(place, (first, end))
 
     def gaps(self) -> Iterator[range]:
-        """The operations that have not ended, in parts of at most `PART_LINES`."""
+        """The operations that have not ended, as ranges of at most `PART_LINES`."""
         first = 0
         for done_from, done_to in [*self._done, (self.total, self.total)]:
             for start in range(first, done_from, PART_LINES):
@@ -100,10 +100,10 @@ class Journal:
 
 
 def parts_of(lines: Mapping[int, str]) -> dict[int, str]:
-    """Lines of the result by the number of the part that holds them: its first index and one.
+    """Number of a part → its lines; the number is the index of its first operation plus one.
 
-    Operations end in any order and are stored as they end. Each part holds consecutive operations, so that the parts
-    in the order of their numbers are the result in the order asked for.
+    Operations end in any order, and are stored when they end. Each part has consecutive operations, so that the parts
+    in the order of their numbers are the result in the order of the operations.
     """
     parts: dict[int, list[str]] = {}
     first, previous, size = 0, -2, 0

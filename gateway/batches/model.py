@@ -1,4 +1,4 @@
-"""Operations of a batch as they are stored, and a result for each."""
+"""The stored operations of a batch, and their results."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -18,7 +18,7 @@ class StoredOperation(msgspec.Struct, frozen=True, omit_defaults=True):
     action: str
     id: str | None = None
     params: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    #: records asked for of a list that the application does not page
+    #: maximum records of a list that the application does not page
     limit: int | None = None
 
 
@@ -40,7 +40,7 @@ class ItemStatus(StrEnum):
 
 
 class ItemResult(msgspec.Struct, frozen=True):
-    """One operation's line of the result."""
+    """The result of one operation, a line of the batch's result."""
 
     index: int
     id: str | UnsetType
@@ -49,5 +49,5 @@ class ItemResult(msgspec.Struct, frozen=True):
     error: dict[str, Any] | UnsetType = UNSET
 
     def line(self) -> str:
-        """As one line of JSON."""
+        """The result as one line of JSON."""
         return results.line_of(msgspec.Raw(msgspec.json.encode(self)))

@@ -7,16 +7,16 @@ from typing import Any
 from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.suggestions import did_you_mean
 
-#: the member that makes an object a reference, where it is the only one
+#: an object with only this member is a reference
 FROM = "$from"
-#: ids of steps hold no dot, because the path begins at the first
+#: an id has no dot, because the path begins after the first one
 _STEP_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
-#: faults of an array or a combination of params that a reference within it may cause
+#: codes of faults of a whole value that a reference within it may cause
 _OF_WHOLES = frozenset({"type", "oneOf", "anyOf"})
 
 
 class MissingValue(InvalidParams):
-    """A reference names a value that the result of its step does not have."""
+    """The result of a step does not have the value of a reference."""
 
 
 def is_step_id(text: str) -> bool:
@@ -24,7 +24,7 @@ def is_step_id(text: str) -> bool:
 
 
 def references(value: Any, pointer: str = "/params") -> Iterator[tuple[str, Any]]:
-    """Every reference in a step's params with its place (RFC 6901): its text, or what stands there instead."""
+    """Every reference in a step's params: its JSON pointer (RFC 6901) and the value of `$from`."""
     if isinstance(value, dict):
         if value.keys() == {FROM}:
             yield pointer, value[FROM]
@@ -37,12 +37,12 @@ def references(value: Any, pointer: str = "/params") -> Iterator[tuple[str, Any]
 
 
 def source_of(reference: str) -> str:
-    """The id of the step that a reference names."""
+    """The id of the step in a reference."""
     return reference.partition(".")[0]
 
 
 def faults_of(params: Mapping[str, Any], earlier: Iterable[str]) -> Iterator[FieldError]:
-    """The faults in a step's references; `ids` are those of the earlier steps."""
+    """The faults in a step's references; `earlier` are the ids of earlier steps."""
     known = list(earlier)
     for pointer, reference in references(params):
         field = pointer.removeprefix("/params/").replace("/", ".")
@@ -56,7 +56,7 @@ def faults_of(params: Mapping[str, Any], earlier: Iterable[str]) -> Iterator[Fie
 
 
 def without_references(faults: Iterable[FieldError], params: Mapping[str, Any]) -> list[FieldError]:
-    """The faults of a step's params that its references do not explain: their values are known only when it runs."""
+    """The faults of a step's params, except those that its references may cause."""
     places = [pointer for pointer, _ in references(params)]
     return [fault for fault in faults if not any(_is_explained(fault, place) for place in places)]
 
@@ -68,7 +68,7 @@ def _is_explained(fault: FieldError, place: str) -> bool:
 
 
 def filled(value: Any, results: Mapping[str, Any]) -> Any:
-    """The value with each reference replaced by what it refers to; `results` by step id; raises MissingValue."""
+    """The value with each reference replaced; `results` by the id of the step. Raises MissingValue."""
     if isinstance(value, dict):
         if value.keys() == {FROM}:
             return _found(value[FROM], results)
@@ -80,7 +80,7 @@ def _found(reference: str, results: Mapping[str, Any]) -> Any:
     source, _, path = reference.partition(".")
     parts = path.split(".")
     value = results[source]
-    # `a.result.id` is understood as `a.id`, unless the result has a member of that name.
+    # `a.result.id` means `a.id`, unless the result has a member `result`.
     if parts[0] == "result" and not (isinstance(value, dict) and "result" in value):
         parts = parts[1:]
     for part in parts:

@@ -1,7 +1,7 @@
-"""Running a batch on a worker: requests side by side, each result stored before the next takes its place.
+"""Runs a batch on a worker: requests run concurrently, and each result is stored before another request takes its slot.
 
-The job's state is the journal. A write is entered in it before the first byte is sent, and struck off with its result.
-After a kill the next attempt runs what has not ended, and a write that was in flight ends `unknown`.
+The job's state is the journal. A write is added to it before the first byte is sent, and removed with its result. After
+a kill, the next attempt runs the operations that have not ended, and a write that was in flight ends `unknown`.
 """
 
 import asyncio
@@ -47,17 +47,17 @@ from gateway.upstream.run_context import InMemoryRunContext
 
 log = logging.getLogger(__name__)
 
-#: seconds after which a batch gives its worker back and waits for its next turn
+#: seconds after which a batch is requeued, so that other jobs get its slot
 _TURN = 3600.0
 #: changes of the journal that one statement stores
 _MAX_CHANGES = 1000
-#: bulk requests under way, whose results are in memory until they are stored
+#: maximum concurrent bulk requests, whose results are in memory until they are stored
 _MAX_BULK = 10
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """An entry of the journal: writes about to be sent, writes that were not sent, and results of operations."""
+    """A change of the journal: writes about to be sent, writes that were not sent, and results of operations."""
 
     in_flight: Sequence[int] = ()
     cleared: Sequence[int] = ()
@@ -65,13 +65,13 @@ class _Change:
 
 
 class _RequestRunContext(InMemoryRunContext):
-    """The run context of one request: whether its writes are in flight is durable, everything else is not."""
+    """The run context of one request: only whether its writes are in flight is stored."""
 
     def __init__(self, commit: Callable[[_Change], Awaitable[None]], indexes: Sequence[int]) -> None:
         super().__init__()
         self._commit = commit
         self._indexes = indexes
-        #: of the call; only a write may not be sent twice
+        #: the effect of the call; only a write must not be sent twice
         self.effect = Effect.READ
         self.is_in_flight = False
 
@@ -108,32 +108,32 @@ class BatchRun:
         self._commit: Batcher[_Change, None] = Batcher(self._commit_all, max_batch=_MAX_CHANGES, concurrency=1)
         self._reading = asyncio.Lock()
         self._width = 1 if options.steps else options.concurrency
-        #: requests that may be under way at a time
+        #: limits concurrent requests
         self._room = asyncio.Semaphore(self._width)
-        #: bulk requests whose results are in memory
+        #: limits bulk requests whose results are in memory
         self._bulk_room = asyncio.Semaphore(_MAX_BULK)
-        self._gives_back_at = time.monotonic() + _TURN
-        #: why nothing more is sent in this attempt: the job waits and continues later
+        self._turn_ends_at = time.monotonic() + _TURN
+        #: why this attempt sends nothing more; the job waits and continues later
         self._interruption: GatewayError | None = None
         #: whether nothing more is sent at all
         self._is_ended = False
-        #: by step id, results that references may name
+        #: id of a step → its result, for references
         self._step_results: dict[str, Any] = {}
 
     async def all(self) -> OperationResult:
-        """Run what has not ended; the result's head, its lines are stored.
+        """Run the operations that have not ended; returns the head of the result, whose lines are stored.
 
-        Raises JobCanceled where a caller canceled it, and UpstreamRateLimited or Unavailable where it continues later.
+        Raises JobCanceled if it was canceled, and UpstreamRateLimited or Unavailable if it continues later.
         """
         await self._read_steps()
         await self._end_lost()
         self._is_ended = self._options.stop_on_error and self._journal.has_failures
         if not self._run_context.is_canceled:
-            await self._work_off(self._pending())
-        is_whole = self._journal.done == self._options.total
-        if self._interruption is not None and not self._run_context.is_canceled and not is_whole:
+            await self._run_all(self._pending())
+        is_complete = self._journal.done == self._options.total
+        if self._interruption is not None and not self._run_context.is_canceled and not is_complete:
             raise self._interruption
-        is_canceled = self._run_context.is_canceled and not is_whole
+        is_canceled = self._run_context.is_canceled and not is_complete
         await self._skip_rest()
         await self._progress()
         if is_canceled:
@@ -141,7 +141,7 @@ class BatchRun:
         return OperationResult(msgspec.Raw(msgspec.json.encode(self._journal.head())), collected="results")
 
     async def _read_steps(self) -> None:
-        """Results that an earlier attempt stored, for the steps that refer to them."""
+        """Read the results that an earlier attempt stored, for steps that refer to them."""
         if not self._options.steps:
             return
         async for part in self._jobs.lines(self._job, self._job.parts):
@@ -151,7 +151,7 @@ class BatchRun:
                     self._step_results[stored["id"]] = stored["result"]
 
     async def _end_lost(self) -> None:
-        """Writes that an earlier attempt had in flight end `unknown`: their responses are lost."""
+        """End the writes that an earlier attempt had in flight as `unknown`, because their responses are lost."""
         for index in sorted(self._journal.in_flight):
             operation = await self._inputs.operation(self._job, index)
             error = OutcomeUnknown(
@@ -160,8 +160,8 @@ class BatchRun:
             )
             await self._commit(_Change(ended=[_result(index, operation, ItemStatus.UNKNOWN, error)]))
 
-    async def _work_off(self, groups: AsyncGenerator[list[Numbered], None]) -> None:
-        """Run groups of operations until there are no more; `_room` bounds the requests under way."""
+    async def _run_all(self, groups: AsyncGenerator[list[Numbered], None]) -> None:
+        """Run groups of operations until there are no more; `_room` limits concurrent requests."""
         try:
             async with aclosing(groups), asyncio.TaskGroup() as slots:
                 for _ in range(min(self._width, self._options.total)):
@@ -191,13 +191,13 @@ class BatchRun:
     def _stops(self) -> bool:
         """Whether nothing more is sent in this attempt."""
         if self._run_context.stopping.is_set() and self._interruption is None:
-            self._interruption = Unavailable("its worker shuts down; another continues it")
-        elif time.monotonic() > self._gives_back_at and self._interruption is None:
-            self._interruption = Unavailable("it waits for its next turn")
+            self._interruption = Unavailable("the worker shuts down; another continues the batch")
+        elif time.monotonic() > self._turn_ends_at and self._interruption is None:
+            self._interruption = Unavailable("the batch waits for its next turn")
         return self._is_ended or self._interruption is not None
 
     async def _run_group(self, group: Sequence[Numbered]) -> None:
-        """One request for many operations; those that it does not answer are sent one by one."""
+        """Send one request for many operations; those that it does not answer are sent one by one."""
         async with self._bulk_room:
             outcomes = await self._bulk_outcomes(group)
             if outcomes is None:
@@ -207,7 +207,7 @@ class BatchRun:
             rest = [numbered for numbered, outcome in pairs if outcome is None]
             await self._commit(_Change(cleared=[index for index, _ in rest], ended=ended))
         if rest:
-            await self._work_off(_one_by_one(rest))
+            await self._run_all(_one_by_one(rest))
 
     async def _bulk_outcomes(self, group: Sequence[Numbered]) -> Sequence[Outcome] | None:
         """The outcome of each operation of a bulk request; None if the batch continues later."""
@@ -222,11 +222,11 @@ class BatchRun:
             if is_requeued(self._job, error, None):
                 self._interruption = error
                 return None
-            return [None] * len(group)  # nothing was sent: each ends with the error of its own call
+            return [None] * len(group)  # nothing was sent; each operation ends with the error of its own call
         except LostLease:
             raise
         except Exception:
-            log.exception("a bulk request of a batch failed by a bug", extra={"job_id": str(self._job.id)})
+            log.exception("a bulk request of a batch failed because of a bug", extra={"job_id": str(self._job.id)})
             unknown = with_unknown_outcome(InternalError(), {"request_sent": MAYBE}, safe_to_retry=False)
             return [unknown if context.is_in_flight else None] * len(group)
 
@@ -245,7 +245,7 @@ class BatchRun:
         except LostLease:
             raise
         except Exception:
-            log.exception("an operation of a batch failed by a bug", extra={"job_id": str(self._job.id)})
+            log.exception("an operation of a batch failed because of a bug", extra={"job_id": str(self._job.id)})
             status = ItemStatus.UNKNOWN if context.is_in_flight else ItemStatus.FAILED
             ended = _result(index, operation, status, InternalError())
             self._is_ended = self._is_ended or self._options.stop_on_error
@@ -277,7 +277,7 @@ class BatchRun:
         return answer
 
     def _lacks(self, operation: StoredOperation) -> GatewayError | None:
-        """Why a step cannot run: a step whose result it refers to did not succeed."""
+        """The error if a step refers to the result of a step that did not succeed."""
         if not self._options.steps:
             return None
         sources = {references.source_of(text) for _, text in references.references(operation.params)}
@@ -285,14 +285,14 @@ class BatchRun:
         return Conflict(f"skipped: step {missing[0]!r} did not succeed") if missing else None
 
     async def _skip_rest(self) -> None:
-        """Every operation that was not sent gets a line too."""
+        """Store a result for every operation that was not sent."""
         for gap in list(self._journal.gaps()):
             operations = self._inputs.operations(self._job, gap.stop, gap.start)
             skipped = [_result(index, each, ItemStatus.SKIPPED) async for index, each in operations]
             await self._commit_all([_Change(ended=skipped)])
 
     async def _commit_all(self, changes: Sequence[_Change]) -> Sequence[None]:
-        """Store what happened since the last commit: one statement, whatever happened meanwhile waits for the next."""
+        """Store the changes since the last commit in one statement; later changes are stored by the next one."""
         lines = {}
         for change in changes:
             self._journal.in_flight |= set(change.in_flight)
@@ -314,7 +314,7 @@ async def _one_by_one(operations: Sequence[Numbered]) -> AsyncGenerator[list[Num
 
 
 def _is_of_connector(error: GatewayError) -> bool:
-    """Whether every further operation would be refused as well: the connector is gone, or needs a person."""
+    """Whether all further operations would be refused: the connector was deleted, or needs a person."""
     return type(error) is NotFound or isinstance(error, ConnectorNotReady | ReauthorizationRequired)
 
 

@@ -54,7 +54,7 @@ class Batches:
         """Check and store every operation, then accept the job that runs them.
 
         Raises InvalidParams with the faults of all operations, NotFound, ConnectorNotReady, InsufficientScope,
-        RateLimited and IdempotencyMismatch. `is_new` is false where the idempotency key stands for an earlier job.
+        RateLimited and IdempotencyMismatch. `is_new` is false if the idempotency key was used for an earlier job.
         """
         with self._audit.record("batch", caller, connector_id=call.connector_id) as entry:
             resolved = await self._connectors.get_for(caller, call.connector_id)

@@ -1,4 +1,4 @@
-"""The use case behind connect links: created by a program, used by a person, valid for one connector."""
+"""The use case of connect links: a program creates a link, and a person connects one application with it."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +24,7 @@ from gateway.oauth_client.store import FlowState
 
 
 class ConnectLinks:
-    """Links: created for callers, opened in browsers, used up when a connector is created."""
+    """Creates links for callers; a link is used once a connector is created with it."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ConnectLinks:
         redirect_url: str | None,
         seconds: int,
     ) -> ConnectLinkView:
-        """A link for the workspace, or for one connector of it.
+        """Create a link for the workspace, or for one connector of it.
 
         Raises InsufficientScope, InvalidParams and NotFound.
         """
@@ -118,12 +118,12 @@ class ConnectLinks:
         """The session of a link; raises NotFound for an unknown token and if the client is disabled."""
         session = await self._store.by_token(hashed(token))
         if session is None:
-            raise NotFound("this link is unknown; ask for a new one where you got it")
+            raise NotFound("this link is unknown; request a new one where you got it")
         await self._caller(session)
         return session
 
     async def connect(self, session: ConnectSession, kind: str, credentials: Mapping[str, Any]) -> ConnectorRecord:
-        """The connector from a person's key, accepted by the application; raises InvalidCredentials and Conflict."""
+        """Create the connector with a person's credentials; raises InvalidCredentials and Conflict."""
         caller = await self._caller(session)
         what = "connector.update" if session.reauthorizes else "connector.create"
         with self._audit.record(what, caller, connector_id=session.reauthorizes, changed=["credentials"]) as entry:
@@ -139,7 +139,7 @@ class ConnectLinks:
     async def begin_consent(
         self, session: ConnectSession, token: str, kind: str, environment: Mapping[str, Any]
     ) -> str:
-        """The URL that the person's browser opens next; only the last consent of a link can create a connector."""
+        """Begin a consent and return its URL; only the last consent of a link can create a connector."""
         self._require_open(session, kind)
         requested = ConsentRequest(
             session.workspace_name,
@@ -156,7 +156,7 @@ class ConnectLinks:
         return started.consent_url
 
     async def finish_consent(self, token: str) -> tuple[ConnectSession, FlowState]:
-        """The session after the consent that the browser returns from; raises NotFound."""
+        """The session after its consent; raises NotFound."""
         session = await self.open(token)
         flow_id = session.flow_id
         if flow_id is None:
@@ -179,7 +179,7 @@ class ConnectLinks:
         if session.status is SessionStatus.COMPLETED:
             raise Conflict("the link was used already")
         if session.status is SessionStatus.EXPIRED:
-            raise Conflict("the link has expired; ask for a new one where you got it")
+            raise Conflict("the link has expired; request a new one where you got it")
         if kind not in session.kinds:
             raise NotFound(f"this link is not for {kind}")
 
@@ -207,7 +207,7 @@ class ConnectLinks:
         return record
 
     async def _use_up(self, connection: Connection, session: ConnectSession, connector_id: UUID) -> None:
-        """Complete the link. Of all its forms and consents only the first succeeds; the others raise Conflict."""
+        """Complete the link; raises Conflict unless this is the first of its forms and consents."""
         flow_id = await self._store.complete(connection, session, connector_id)
         if flow_id is not None and not await self._flows.abandon_within(connection, session.organization_id, flow_id):
             raise Conflict("the link was used already")

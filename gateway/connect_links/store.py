@@ -24,8 +24,8 @@ _BY_TOKEN = f"SELECT {_COLUMNS} FROM connect_sessions WHERE token_hash = $1"
 _BY_ID = f"SELECT {_COLUMNS} FROM connect_sessions WHERE organization_id = $1 AND id = $2"
 _IS_OPEN = "organization_id = $1 AND id = $2 AND completed_at IS NULL"
 _SET_FLOW = f"UPDATE connect_sessions SET flow_id = $3 WHERE {_IS_OPEN} AND expires_at > now() RETURNING id"
-# A compare-and-set: of two forms sent at once one makes or changes the connector. A session may end while the
-# application is called, so its expiry is not checked again.
+# Compare-and-set: of concurrent forms, one creates or changes the connector. The expiry is not checked again, because
+# the session may expire during the request to the application.
 _COMPLETE = f"UPDATE connect_sessions SET completed_at = now(), connector_id = $3 WHERE {_IS_OPEN} RETURNING flow_id"
 _PRUNE = "DELETE FROM connect_sessions WHERE expires_at < now() - interval '7 days'"
 
@@ -79,7 +79,7 @@ class ConnectSessionStore:
         return row and _session(row)
 
     async def set_flow(self, session: ConnectSession, flow_id: UUID) -> None:
-        """Note the consent that was begun; raises Conflict when the link was used meanwhile."""
+        """Store the latest consent; raises Conflict if the link was used meanwhile."""
         async with self._database.tenant(session.organization_id) as connection:
             if await connection.fetchval(_SET_FLOW, session.organization_id, session.id, flow_id) is None:
                 raise Conflict("the link was used or has expired")
@@ -87,7 +87,7 @@ class ConnectSessionStore:
     async def complete(self, connection: Connection, session: ConnectSession, connector_id: UUID) -> UUID | None:
         """Complete the link within the transaction that changes the connector; raises Conflict if it was used.
 
-        The id of the consent that was begun with the link last, if one was.
+        Returns the id of the latest consent of the link, if there is one.
         """
         row = await connection.fetchrow(_COMPLETE, session.organization_id, session.id, connector_id)
         if row is None:
@@ -97,7 +97,7 @@ class ConnectSessionStore:
 
 
 async def prune_connect_sessions(database: Database) -> None:
-    """Delete sessions a week after their end."""
+    """Delete sessions a week after they expired."""
     async with database.system() as connection:
         await connection.execute(_PRUNE)
 

@@ -16,7 +16,7 @@ Params = Mapping[str, Any]
 
 
 class RecordPages(Protocol):
-    """RecordPages of records."""
+    """Pages of records."""
 
     async def page(self, params: Params) -> tuple[Sequence[msgspec.Raw], Params | None]:
         """The records of a page, and the params of the next; None after the last."""
@@ -30,10 +30,10 @@ class ListPages:
         self._operation = operation
 
     async def page(self, params: Params) -> tuple[Sequence[msgspec.Raw], Params | None]:
-        """Raises UpstreamRejected where the application does not give the rest: a part is never the whole."""
+        """The page of the application; raises UpstreamRejected if it refuses the next page."""
         answer, following = await self._connector.page(self._operation, params)
         if following == params:
-            raise UpstreamInvalidResponse(f"{self._operation}: the application names a page as its own next page")
+            raise UpstreamInvalidResponse(f"{self._operation}: the application returned a page as its own next page")
         return answer.records, following
 
 

@@ -1,4 +1,4 @@
-"""One run of an export: pages are stored one by one with a checkpoint, then written into one file."""
+"""One run of an export: stores each page with a checkpoint, then writes all pages to one file."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from gateway.upstream.field_selection import FieldSelection, selected_records
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.responses import OperationResult
 
-#: columns of a CSV file without a selection; records with names of their own would make more and more
+#: maximum columns of a CSV file without a selection; records may have any number of different fields
 _MAX_COLUMNS = 2000
 
 
 @dataclass(frozen=True)
 class ExportRun:
-    """Runs an export from where its last attempt stopped; only a page whose checkpoint is not stored is read again."""
+    """Runs an export from where its last attempt stopped; only a page without a stored checkpoint is read again."""
 
     pages: RecordPages
     jobs: JobStore
@@ -46,7 +46,7 @@ class ExportRun:
         return OperationResult(msgspec.Raw(msgspec.json.encode(stored.document())))
 
     async def _collect(self, state: ExportState) -> ExportState:
-        """Store the pages that are not stored yet, each with the checkpoint that names the next."""
+        """Store the remaining pages, each with the checkpoint of the next."""
         selection = FieldSelection(**self.job.selection)
         while state.following is not None:
             records, following = await self.pages.page(state.following)
@@ -93,12 +93,12 @@ class ExportRun:
             records += lines.count("\n")
             yield (csv_rows(lines, columns) if is_csv else lines).encode()
         if records != state.records:
-            raise InternalError(f"the stored pages hold {records} records of {state.records}")
+            raise InternalError(f"the stored pages have {records} records of {state.records}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Storing:
-    """The progress of a file that is written: the job counts records, all of which are collected by now."""
+    """The progress while the file is written: the job counts records, and all of them are collected."""
 
     run_context: JobRunContext
     records: int
@@ -109,6 +109,6 @@ class _Storing:
 
 
 def _lines(records: Sequence[Any]) -> list[msgspec.Raw]:
-    """Each record on one line."""
+    """The records, each on one line."""
     encoded = (each if isinstance(each, msgspec.Raw) else msgspec.Raw(msgspec.json.encode(each)) for each in records)
     return [msgspec.Raw(line_of(record).rstrip("\n").encode()) for record in encoded]

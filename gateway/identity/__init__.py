@@ -1,1 +1,1 @@
-"""Organizations, the clients that act for them, and the tokens that prove it."""
+"""Organizations, the clients that act for them, and the clients' tokens."""

@@ -1,4 +1,4 @@
-"""Counts attempts without a token, such as wrong secrets: for all front ends in Redis, for each alone without it."""
+"""Counts attempts without a token, such as wrong secrets, in Redis for all front ends; without Redis, in each one."""
 
 import hashlib
 import time
@@ -11,16 +11,16 @@ from gateway.errors import RateLimited
 
 #: seconds until Redis counts as unavailable
 _TIMEOUT = 0.5
-#: attempts within a window before the next ones have to wait; an address may be that of a proxy for many
+#: maximum attempts within a window by client id, and by address, which may be that of a proxy for many callers
 MAX_BY_ID, MAX_BY_ADDRESS = 20, 60
-#: seconds
+#: seconds of a window
 WINDOW = 60
-#: most counts that a process keeps without Redis; the oldest are dropped first
+#: maximum counts of a process without Redis; the oldest are dropped first
 REMEMBERED = 10_000
 
 
 class Attempts:
-    """How often something was tried within a window. Ids and addresses are stored as digests only."""
+    """The number of attempts within a window. Ids and addresses are stored as digests only."""
 
     def __init__(self, redis: "Redis") -> None:
         self._redis = redis
@@ -35,13 +35,13 @@ class Attempts:
         await self._redis.aclose()
 
     async def require(self, what: str, address: str) -> None:
-        """Count what an address does without a token; raises RateLimited for too many within a window."""
+        """Count an attempt of an address without a token; raises RateLimited for too many within a window."""
         seconds = await self._wait(f"{what} {address}", MAX_BY_ADDRESS)
         if seconds:
             raise RateLimited(f"too many attempts from this address: {what}", retry_after=seconds)
 
     async def wrong_secret(self, client_id: str, address: str) -> int:
-        """Count one more wrong secret; returns the seconds for which further ones are refused, 0 for none."""
+        """Count a wrong secret; returns the seconds for which further attempts are refused, or 0."""
         waits = [
             await self._wait(f"address {address}", MAX_BY_ADDRESS),
             await self._wait(f"id {client_id}", MAX_BY_ID),

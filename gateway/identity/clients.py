@@ -13,7 +13,7 @@ from gateway.identity.tokens import hashed, new_secret
 
 log = logging.getLogger(__name__)
 
-#: characters of a client's name, and clients of an organization that are not disabled
+#: maximum characters of a client's name, and enabled clients of an organization
 _MAX_NAME, _MAX_CLIENTS = 200, 1000
 
 
@@ -26,11 +26,11 @@ class Clients:
         self._is_embedded = is_embedded
 
     async def all(self, caller: Caller) -> Sequence[Client]:
-        """Programs and people that may act for the caller's organization, the oldest first."""
+        """Programs and people that may act for the caller's organization, oldest first."""
         return await self._store.clients_of(caller.organization_id)
 
     async def create(self, caller: Caller, name: str, scopes: Sequence[Scope]) -> tuple[UUID, str]:
-        """Id and secret of a new client of the organization; raises InvalidParams, and Conflict for one too many."""
+        """Create a client of the organization; returns its id and secret. Raises InvalidParams and Conflict."""
         with self._audit.record("client.create", caller, changed=("name", "scopes")) as entry:
             _require_name(name)
             if not scopes:
@@ -44,7 +44,7 @@ class Clients:
         return client_id, secret
 
     async def rotate_secret(self, caller: Caller, client_id: UUID) -> str:
-        """Another secret; the one before it still works. Raises NotFound."""
+        """Add a secret and return it; the previous one stays valid. Raises NotFound."""
         with self._audit.record("client.rotate_secret", caller, target=str(client_id), changed=["secret"]):
             secret = new_secret()
             await self._store.rotate_secret((await self.own(caller, client_id)).id, hashed(secret))
@@ -65,7 +65,7 @@ class Clients:
         with self._audit.record("client.update", caller, target=str(client_id), changed=["redirect_urls"]):
             await self.own(caller, client_id)
             if len(urls) > MAX_URLS:
-                message = f"redirect_urls are more than {MAX_URLS}"
+                message = f"redirect_urls has more than {MAX_URLS} URLs"
                 raise InvalidParams(faults=[FieldError("/redirect_urls", "redirect_urls", "too_many", message)])
             if faults := redirect_errors(urls, is_embedded=self._is_embedded):
                 raise InvalidParams(faults=faults)
@@ -75,8 +75,7 @@ class Clients:
     async def sign_in_failed(self, what: str, client_id: str, error: GatewayError) -> None:
         """Record that a sign-in as this client was refused, in the audit log of each of its organizations.
 
-        A sign-in that is refused because there are too many (RateLimited) is not recorded, so that strangers cannot
-        fill the log.
+        A refusal because of too many sign-ins (RateLimited) is not recorded, so that strangers cannot fill the log.
         """
         log.warning("a sign-in failed", extra={"sign_in": what, "client_id": client_id[:_MAX_NAME], "code": error.code})
         id_ = None if isinstance(error, RateLimited) else id_of(client_id)
@@ -98,7 +97,7 @@ class Clients:
 
 
 def _require_name(name: str) -> None:
-    """Raise InvalidParams unless the name is one that a list can show."""
+    """Raise InvalidParams unless the name has 1 to 200 printable characters."""
     if not 0 < len(name) <= _MAX_NAME or not name.isprintable():
         message = f"name must be 1 to {_MAX_NAME} printable characters"
         raise InvalidParams(message, faults=[FieldError("/name", "name", "invalid", message)])

@@ -8,11 +8,11 @@ from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import hashed, new_secret
 
-#: seconds without a request after which one must sign in again, and seconds after which one must in any case
+#: seconds without a request after which a session expires, and maximum seconds of a session
 IDLE, LIFETIME = 1800, 43_200
 
 _INSERT = "INSERT INTO console_sessions (token_hash, organization_id, client_id) VALUES ($1, $2, $3)"
-_SEE = f"""
+_USE = f"""
     UPDATE console_sessions SET seen_at = now()
     WHERE token_hash = $1 AND seen_at > now() - interval '{IDLE} seconds'
       AND created_at > now() - interval '{LIFETIME} seconds'
@@ -26,7 +26,7 @@ _PRUNE = f"""
 
 
 class ConsoleSessions:
-    """Sessions of people, each of whom acts as a client."""
+    """The console sessions of people; each person acts as a client."""
 
     def __init__(self, database: Database, identity: IdentityStore, key: bytes) -> None:
         self._database = database
@@ -41,9 +41,9 @@ class ConsoleSessions:
         return token
 
     async def caller(self, token: str) -> Caller | None:
-        """The person of the session; None if the cookie is unknown or expired or the person may no longer sign in."""
+        """The caller of the session; None if the cookie is unknown or expired, or the person may no longer sign in."""
         async with self._database.system() as connection:
-            row = await connection.fetchrow(_SEE, hashed(token))
+            row = await connection.fetchrow(_USE, hashed(token))
         return await self._identity.caller(row["client_id"], row["organization_id"]) if row else None
 
     async def end(self, token: str) -> None:
@@ -59,6 +59,6 @@ class ConsoleSessions:
 
 
 async def prune_console_sessions(database: Database) -> None:
-    """Delete sessions that have ended."""
+    """Delete expired sessions."""
     async with database.system() as connection:
         await connection.execute(_PRUNE)

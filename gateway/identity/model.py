@@ -13,7 +13,7 @@ from gateway.errors import InsufficientScope, NotFound, OrganizationForbidden, O
 
 @lru_cache(maxsize=1024)
 def id_of(text: str | None) -> UUID | None:
-    """The id that a text spells, in any spelling of UUIDs; None for any other text."""
+    """The UUID of a text, in any of its formats; None if it is not a UUID."""
     try:
         return UUID(text) if text else None
     except ValueError:
@@ -22,7 +22,7 @@ def id_of(text: str | None) -> UUID | None:
 
 @lru_cache(maxsize=1024)
 def id_text(id_: UUID) -> str:
-    """The text of an id, remembered because `UUID` takes a microsecond to write it."""
+    """The text of an id, cached because `UUID` takes a microsecond to format it."""
     return str(id_)
 
 
@@ -58,11 +58,11 @@ class Client:
     redirect_urls: tuple[str, ...] = ()
     created_at: datetime | None = None
     disabled_at: datetime | None = None
-    #: whether it stands for a person who signs in by the operator's provider, and so has no secret
+    #: whether it is a person, who signs in through the operator's provider and has no secret
     is_person: bool = False
-    #: names of the only workspaces that the client may see; None is all
+    #: names of the workspaces to which the client is limited; None for all
     workspaces: frozenset[str] | None = None
-    #: the only URL that its token is valid for (RFC 8707); None is all
+    #: the only URL for which its token is valid (RFC 8707); None for all
     resource: str | None = None
 
     def caller(self, organization: str | None) -> "Caller":
@@ -80,7 +80,7 @@ class Client:
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A client acting for one organization: an argument of every look-up, so that no look-up can forget the tenant."""
+    """A client acting for one organization; an argument of every look-up, so that each has a tenant."""
 
     client: Client
     organization_id: UUID
@@ -90,13 +90,13 @@ class Caller(msgspec.Struct, frozen=True):
         return self.client.id
 
     def limited_to(self, workspace_name: str) -> "Caller":
-        """The caller with one of its workspaces only."""
+        """The caller, limited to one of its workspaces."""
         own = self.client.workspaces
         one = frozenset({workspace_name})
         return Caller(replace(self.client, workspaces=one if own is None else own & one), self.organization_id)
 
     def sees(self, workspace_name: str | None) -> bool:
-        """Whether the client may see what belongs to a workspace; most clients are not limited to any."""
+        """Whether the client may see the resources of a workspace."""
         allowed = self.client.workspaces
         return allowed is None or workspace_name in allowed
 

@@ -1,4 +1,4 @@
-"""People whom an administrator has added: each is a client without a secret."""
+"""The people that an administrator has added; each is a client without a secret."""
 
 import string
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _BIND = "UPDATE people SET issuer = $1, subject = $2 WHERE login = $3 AND subjec
 _DELETE = "DELETE FROM people WHERE login = $1 RETURNING client_id"
 
 
-#: ASCII letters alone
+#: lower case of ASCII letters only
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -75,19 +75,21 @@ class People:
         return client_id
 
     async def signed_in(self, issuer: str, subject: str, login: str) -> Client | None:
-        """The client of the person whom the provider names; None for an unknown person and for a disabled client."""
+        """The client of the provider's account; None for an unknown person and a disabled client."""
         async with self._database.system() as connection:
             client_id = (
                 await connection.fetchval(_SEEN, issuer, subject)
                 or await connection.fetchval(_BIND, issuer, subject, login)
-                or await connection.fetchval(_SEEN, issuer, subject)  # another page of the same person has just done so
+                or await connection.fetchval(
+                    _SEEN, issuer, subject
+                )  # a concurrent sign-in of the same person has bound it
             )
         return None if client_id is None else await self._identity.enabled_client(client_id)
 
 
 def login_of(claim: str, value: str) -> str:
-    """A login as it is stored and compared: the case of ASCII letters does not matter in an email address.
+    """The login in its stored form: an email address has its ASCII letters in lower case.
 
-    No other letters are folded: the Kelvin sign (U+212A) becomes a `k` in Unicode, and would sign in as another person.
+    Other letters are not folded: Unicode folds the Kelvin sign (U+212A) to `k`, which would be another person's login.
     """
     return value.strip(" ").translate(_LOWER) if claim == "email" else value.strip(" ")

@@ -1,4 +1,4 @@
-"""Where a client's browsers may be sent: its redirect URLs. Pure."""
+"""The redirect URLs of a client, to which the gateway may redirect browsers. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from yarl import URL
 
 from gateway.errors import FieldError
 
-#: redirect URLs of a client, and characters of each
+#: maximum redirect URLs of a client, and characters of each
 MAX_URLS, MAX_LENGTH = 50, 2000
-#: names and addresses: hosts are shown in `frame-ancestors` and `form-action`, where `*` stands for every host
+#: host names and addresses. Hosts are part of `frame-ancestors` and `form-action`, where `*` matches every host.
 HOST_NAME = re.compile(r"[A-Za-z0-9.-]+|[0-9A-Fa-f:.]+")
 
 
@@ -18,7 +18,7 @@ def redirect_error(url: str, allowed: Sequence[str], *, is_embedded: bool) -> Fi
     """The fault of a redirect_url. Valid are the client's own https URLs; embedded, any loopback (RFC 8252 §7.3)."""
     try:
         parsed = URL(url, encoded=True)
-        host, port = parsed.host, parsed.port  # the port is parsed only now
+        host, port = parsed.host, parsed.port  # yarl parses the port here
     except ValueError:
         return _redirect_error("format", "is not a URL")
     if len(url) > MAX_LENGTH:
@@ -42,7 +42,7 @@ def redirect_error(url: str, allowed: Sequence[str], *, is_embedded: bool) -> Fi
 
 
 def redirect_errors(urls: Sequence[str], *, is_embedded: bool) -> list[FieldError]:
-    """The faults in a client's new list of redirect URLs, each with its place."""
+    """The faults in a client's new list of redirect URLs, each with its index."""
     faults = ((index, url, redirect_error(url, urls, is_embedded=is_embedded)) for index, url in enumerate(urls))
     return [
         FieldError(f"/redirect_urls/{index}", f"redirect_urls.{index}", fault.code, f"{url[:200]}: {fault.message}")

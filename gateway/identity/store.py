@@ -25,7 +25,7 @@ _CANCEL_JOBS = """
     WHERE organization_id = $1 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
       AND task NOT LIKE 'delete%'
 """
-# Processes that cached its clients still list the organization.
+# Cached clients still have the organization.
 _NOTIFY_CLIENTS = """
     SELECT pg_notify('gateway', 'client:' || client_id) FROM client_organizations WHERE organization_id = $1
 """
@@ -35,7 +35,7 @@ _INSERT_CLIENT = """
 """
 _GRANT_ORGANIZATION = "INSERT INTO client_organizations (client_id, organization_id) VALUES ($1, $2)"
 
-# Disabled organizations drop out here, so that no token reaches them.
+# Disabled organizations are left out, so that no token is valid for them.
 _CLIENTS = """
     SELECT clients.id, clients.name, clients.secret_hashes, clients.scopes, clients.redirect_urls,
            clients.created_at, clients.disabled_at, clients.workspaces,
@@ -54,7 +54,7 @@ _CLIENTS_OF = f"""
 """
 _CLIENT_BY_ID = f"{_CLIENTS} WHERE clients.id = $1 GROUP BY clients.id"
 _DISABLE_CLIENT = "UPDATE clients SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
-# The newest comes first; two live at a time, so that one can be replaced while the other works.
+# The newest comes first. Two are valid, so that one can be replaced while the other is in use.
 _ROTATE_SECRET = """
     UPDATE clients
     SET secret_hashes = CASE WHEN $2::bytea IS NULL THEN secret_hashes[1:1] ELSE ARRAY[$2] || secret_hashes[1:1] END
@@ -83,7 +83,7 @@ _TOKEN = """
     WHERE tokens.hash = $1 AND tokens.expires_at > now()
 """
 
-# A workspace comes into being when it is first named; the update is there to return the row that was.
+# A workspace is created when it is first used. The update returns an existing row.
 _WORKSPACE_NAMED = """
     INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $2, $3)
     ON CONFLICT (organization_id, name) DO UPDATE SET name = EXCLUDED.name
@@ -100,7 +100,7 @@ _LIST_WORKSPACES = """
     ORDER BY name COLLATE "C", id
     LIMIT $5
 """
-# The lock waits for connectors that are being created and keeps new ones out until the transaction ends.
+# The lock waits for connectors that are being created, and blocks new ones until the transaction ends.
 _MARK_WORKSPACE_DELETED = """
     WITH old AS (
         SELECT id, name FROM workspaces
@@ -128,10 +128,10 @@ class StoredClient:
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """A bearer token with what it is limited to: what its client asked for, or what was granted."""
+    """A bearer token with its limits: those that its client requested, or those of its grant."""
 
     client_id: UUID
-    #: until it expires
+    #: seconds until it expires
     seconds_left: float
     organization_id: UUID | None = None
     scopes: Sequence[str] | None = None
@@ -154,7 +154,7 @@ class StoredToken:
 
 
 def _both(own: frozenset[str] | None, granted: Sequence[str] | None) -> frozenset[str] | None:
-    """The workspaces that both the client and the grant allow; None is all."""
+    """The workspaces that both the client and the grant allow; None for all."""
     if own is None or granted is None:
         return own if granted is None else frozenset(granted)
     return own & frozenset(granted)
@@ -162,7 +162,7 @@ def _both(own: frozenset[str] | None, granted: Sequence[str] | None) -> frozense
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A caller-named group of connectors."""
+    """A group of connectors, named by callers."""
 
     id: UUID
     name: str
@@ -207,7 +207,7 @@ class IdentityStore:
         redirect_urls: Sequence[str] = (),
         workspaces: Sequence[str] | None = None,
     ) -> UUID:
-        """A new client; `workspaces` are the names of the only ones that it may see."""
+        """Create a client; `workspaces` are the names of those to which it is limited."""
         client_id = uuid4()
         async with self._database.system() as connection, connection.transaction():
             await self.insert_client(
@@ -226,7 +226,7 @@ class IdentityStore:
         redirect_urls: Sequence[str] = (),
         workspaces: Sequence[str] | None = None,
     ) -> None:
-        """Add a client in the caller's own transaction; raises NotFound."""
+        """Add a client in the caller's transaction; raises NotFound."""
         await connection.execute(_INSERT_CLIENT, client_id, name, secret_hashes, scopes, redirect_urls, workspaces)
         try:
             await connection.executemany(_GRANT_ORGANIZATION, [(client_id, each) for each in organization_ids])
@@ -234,12 +234,12 @@ class IdentityStore:
             raise NotFound("there is no such organization") from error
 
     async def clients_of(self, organization_id: UUID) -> list[Client]:
-        """The clients that may act for the organization, the oldest first."""
+        """The clients that may act for the organization, oldest first."""
         async with self._database.system() as connection:
             return [_client(row).client for row in await connection.fetch(_CLIENTS_OF, organization_id)]
 
     async def all_clients(self) -> list[Client]:
-        """The clients of all organizations, the oldest first; for the operator."""
+        """The clients of all organizations, oldest first, for the operator."""
         async with self._database.system() as connection:
             return [_client(row).client for row in await connection.fetch(_LIST_CLIENTS)]
 
@@ -291,7 +291,7 @@ class IdentityStore:
     async def save_token(
         self, token_hash: bytes, client_id: UUID, seconds: int, scopes: Collection[str] | None = None
     ) -> None:
-        """Add a token; without `scopes` it has all that its client has."""
+        """Add a token; without `scopes` it has all scopes of its client."""
         async with self._database.system() as connection:
             await connection.execute(
                 _INSERT_TOKEN, token_hash, client_id, seconds, None if scopes is None else list(scopes)
@@ -329,8 +329,9 @@ class IdentityStore:
     async def mark_workspace_deleted(
         self, connection: Connection, organization_id: UUID, workspace_id: UUID, job_id: UUID
     ) -> str:
-        """Mark the workspace for deletion by that job, in the caller's own transaction; returns its name, raises
-        NotFound.
+        """Mark the workspace for deletion by that job, in the caller's transaction.
+
+        Returns its name; raises NotFound.
         """
         name = await connection.fetchval(_MARK_WORKSPACE_DELETED, organization_id, workspace_id, job_id)
         if name is None:
@@ -338,7 +339,7 @@ class IdentityStore:
         return str(name)
 
     async def delete_workspace(self, organization_id: UUID, workspace_id: UUID) -> None:
-        """Remove a workspace whose connectors are gone."""
+        """Delete a workspace that has no connectors."""
         async with self._database.tenant(organization_id) as connection:
             await connection.execute(_DELETE_WORKSPACE, organization_id, workspace_id)
 

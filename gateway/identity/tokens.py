@@ -1,4 +1,4 @@
-"""Bearer tokens: made from a client's secret, stored as hashes, verified from memory for a few seconds."""
+"""Bearer tokens: issued for a client's secret, stored as hashes, and cached for a few seconds once verified."""
 
 import hashlib
 import hmac
@@ -15,7 +15,7 @@ from gateway.identity.store import IdentityStore
 
 #: seconds for which a verified token is cached; a notification of a change ends that at once
 _TRUST = 5.0
-#: verified tokens that a process caches
+#: maximum verified tokens that a process caches
 _REMEMBERED = 10_000
 #: compared with the secret if the client is unknown, so that the refusal takes as long as that of a wrong secret
 _NOBODY = hashlib.sha256(b"nobody").digest()
@@ -42,18 +42,18 @@ def new_secret() -> str:
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """A token as its client gets it, once."""
+    """A token in the response to its client."""
 
     access_token: str
     expires_in: int
-    #: its client, with the scopes of the token
+    #: the client, limited to the scopes of the token
     client: Client
 
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
     client: Client
-    #: by the steady clock; never later than the token expires
+    #: by the steady clock; at most the expiry of the token
     trusted_until: float
 
 
@@ -70,30 +70,30 @@ class Tokens:
     async def issue(
         self, client_id: str, client_secret: str, address: str = "", scopes: frozenset[str] = frozenset()
     ) -> IssuedToken:
-        """A token for the right secret, with the requested `scopes`; without any, with all of the client's.
+        """Issue a token with the requested `scopes`; without any, with all scopes of the client.
 
-        Raises OAuthError for a scope that the client does not have, and as `authenticated` does.
+        Raises OAuthError for a scope that the client does not have, and the errors of `authenticated`.
         """
         client = await self.authenticated(client_id, client_secret, address)
         if not scopes <= client.scopes:
-            raise OAuthError("invalid_scope", f"scope may hold {', '.join(sorted(client.scopes))}")
+            raise OAuthError("invalid_scope", f"scope may contain {', '.join(sorted(client.scopes))}")
         token = secrets.token_urlsafe(32)
         await self._store.save_token(hashed(token), client.id, self._seconds, scopes or None)
         return IssuedToken(token, self._seconds, replace(client, scopes=scopes or client.scopes))
 
     async def revoke(self, client_id: str, client_secret: str, token: str, address: str = "") -> None:
-        """End a token in all processes at once, unless it is another client's; raises as `authenticated` does."""
+        """End a token in all processes at once, unless it is another client's; raises the errors of `authenticated`."""
         client = await self.authenticated(client_id, client_secret, address)
         await self._store.revoke_token(hashed(token), client.id)
-        # Here it ends with the response; the other processes are notified.
+        # This process refuses the token from now on; the others are notified.
         self._reading.forget()
         self._verified.pop(hashed(token), None)
 
     async def authenticated(self, client_id: str, client_secret: str, address: str = "") -> Client:
         """The client with this secret; an unknown client and a wrong secret get the same refusal in the same time.
 
-        Secrets cannot be guessed; wrong ones are limited for their cost only, by client id and by the `address` that
-        they come from. Raises Unauthorized, and RateLimited beyond that limit.
+        Secrets cannot be guessed; wrong ones are limited because of their cost, by client id and by the caller's
+        `address`. Raises Unauthorized, and RateLimited beyond that limit.
         """
         id_ = id_of(client_id)
         client = await self._with_secret(id_, client_secret)

@@ -26,10 +26,10 @@ class NoticedChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A request of an application, as its bytes came; `headers` are found in any case."""
+    """The request of an application, undecoded; names of `headers` are case-insensitive."""
 
     method: str
-    #: the URL that the application has
+    #: the URL that the application has requested
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
@@ -42,7 +42,7 @@ class Notice:
             return None
 
     def text_at(self, path: MetaPath) -> str:
-        """The text or number in a header (`$header.name`) or at a place of the body; empty where there is none."""
+        """The text or number in a header (`$header.name`) or at a path of the body; empty if there is none."""
         if path[:1] == (HEADER_PATH,):
             return self.headers.get(".".join(path[1:]), "")
         value = value_at(self.document(), path) if path else None
@@ -50,7 +50,7 @@ class Notice:
 
 
 def changes_of(spec: NoticeSpec, notice: Notice) -> list[NoticedChange]:
-    """The subjects of the notice, each once and in order; a body without JSON is one change."""
+    """The changes of the notice, sorted and without duplicates; a body that is not JSON is one change."""
     found = value_at(notice.document(), spec.changes)
     changes = found if isinstance(found, list) else [found]
     is_in_header = spec.type[:1] == (HEADER_PATH,)

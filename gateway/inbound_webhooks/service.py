@@ -1,4 +1,4 @@
-"""The use cases of webhooks in: make a connector's hook, receive a notice, bring synchronizations forward."""
+"""The use cases of inbound webhooks: create a connector's hook, receive a notice, bring synchronizations forward."""
 
 import logging
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ from gateway.telemetry.metrics import NOTICES
 
 log = logging.getLogger(__name__)
 
-#: seconds for which handshakes may bring secrets after a request for the hook
+#: seconds after a request for the hook during which handshakes may add secrets
 HANDSHAKE_WINDOW = 3600.0
-#: secrets that a caller gave: the newest, and the one before it for notices already signed with it
+#: maximum secrets from callers: the newest, and the previous one for notices that are already signed with it
 _MAX_SECRETS = 2
-#: secrets that handshakes brought: applications have one for each webhook that they send
+#: maximum secrets from handshakes; an application has one for each of its webhooks
 _MAX_HANDSHAKES = 20
 #: seconds between the runs of an entity that notices bring forward
 _PAUSE = 5.0
@@ -38,14 +38,14 @@ _PAUSE = 5.0
 class Receipt:
     """The response to a notice."""
 
-    #: the member of the answer, for a challenge
+    #: the challenge to return in the body
     challenge: str | None = None
-    #: name and value of the header, for a secret that came in a header
+    #: name and value of the header to return, for a secret in a header
     header: tuple[str, str] | None = None
 
 
 class InboundWebhooks:
-    """Hooks of connectors, for callers with access to the connector and for applications that send notices."""
+    """The hooks of connectors, for callers and for applications that send notices."""
 
     def __init__(
         self,
@@ -64,24 +64,26 @@ class InboundWebhooks:
         self._base_url = base_url.rstrip("/")
 
     async def create(self, caller: Caller, connector_id: UUID, secret: str | None) -> HookView:
-        """The connector's hook, made where there is none; handshakes may bring secrets for the next hour.
+        """The connector's hook, created if there is none; handshakes may add secrets for the next hour.
 
-        `secret` is added to those that notices may be signed with. Raises NotFound, and InvalidParams for a kind
-        without webhooks and for a secret in a wrong format.
+        `secret` is added to the secrets that may sign notices. Raises NotFound, and InvalidParams for a kind without
+        webhooks and for a secret in a wrong format.
         """
         with self._audit.record("hook.create", caller, connector_id=connector_id) as entry:
             record = await self._connectors.get(caller, connector_id)
             entry.kind = record.kind
             spec = self._spec(record.kind)
             if spec is None:
-                raise InvalidParams(f"the gateway takes no webhooks of {record.kind}; its copies follow their schedule")
+                raise InvalidParams(
+                    f"the gateway accepts no webhooks of {record.kind}; its copies are synchronized by schedule"
+                )
             if secret is not None:
                 _require_key(spec, secret)
             hook = await self._store.create(caller.organization_id, connector_id)
             entry.target = str(hook.id)
             if secret is not None:
                 await self._store.add_secret(hook, secret, _MAX_SECRETS)
-            if _brings_secret(spec):
+            if _has_secret_handshake(spec):
                 await self._store.expect_handshake(hook, HANDSHAKE_WINDOW)
             return self._view(await self._store.get(caller.organization_id, connector_id))
 
@@ -101,9 +103,9 @@ class InboundWebhooks:
         return f"{self._base_url}/hooks/{hook.id}"
 
     def _verification_token(self, hook: Hook) -> str | None:
-        """The secret of a handshake's body, for a person to copy into the application within the hour."""
+        """The secret from a handshake's body, which a person copies to the application within the hour."""
         spec = self._spec(hook.kind)
-        is_copied = spec is not None and _brings_secret(spec) and not _is_in_header(spec)
+        is_copied = spec is not None and _has_secret_handshake(spec) and not _is_in_header(spec)
         return hook.secrets[0] if is_copied and hook.secrets and hook.handshake_until > CLOCK.now() else None
 
     def _view(self, hook: Hook) -> HookView:
@@ -129,13 +131,13 @@ class InboundWebhooks:
     async def receive(self, hook: Hook, method: str, query: str, headers: Mapping[str, str], body: bytes) -> Receipt:
         """Store a notice that the application signed; a repeated one changes nothing. Raises Forbidden for others.
 
-        `query` is the raw query string of the request; names of `headers` are found in any case.
+        `query` is the raw query string of the request; names of `headers` are case-insensitive.
         """
         notice = Notice(method, self._url_of(hook) + (f"?{query}" if query else ""), headers, body)
         spec = self._spec(hook.kind)
         if spec is None:
             raise _refused(hook.kind)
-        if _brings_secret(spec) and spec.signature.header not in notice.headers:
+        if _has_secret_handshake(spec) and spec.signature.header not in notice.headers:
             return await self._handshake(spec, hook, notice)
         digest = delivery_digest(spec, notice, hook.secrets, CLOCK.now())
         if digest is None:
@@ -150,7 +152,7 @@ class InboundWebhooks:
         return Receipt()
 
     async def bring_forward(self) -> int:
-        """Make the synchronizations due that notices ask for, and read the records that they name; how many of both."""
+        """Make changed entities due, and read changed records; returns the number of both."""
         entities = await self._store.bring_forward(_PAUSE)
         async with self._store.taken_records() as found:
             for each in found:
@@ -165,22 +167,22 @@ class InboundWebhooks:
         except InvalidParams:
             raise _refused(hook.kind) from None
         if hook.handshake_until <= CLOCK.now():
-            log.warning("a handshake came too late", extra={"connector_id": str(hook.connector_id)})
+            log.warning("a handshake was refused: its time is over", extra={"connector_id": str(hook.connector_id)})
             raise _refused(hook.kind)
         await self._store.add_secret(hook, secret, _MAX_HANDSHAKES)
         NOTICES.add(hook.kind, "handshake")
-        log.info("a handshake brought a secret", extra={"connector_id": str(hook.connector_id), "kind": hook.kind})
+        log.info("a handshake added a secret", extra={"connector_id": str(hook.connector_id), "kind": hook.kind})
         return Receipt(header=(spec.handshake.path[1], secret) if _is_in_header(spec) else None)
 
     def _spec(self, kind: str) -> NoticeSpec | None:
-        """None for a kind without webhooks, and for one that is no longer served."""
+        """The webhooks of the kind's spec; None for a kind without webhooks, and for one that is not served."""
         try:
             return self._catalog.kind(kind).spec.webhooks
         except UnknownConnectorType:
             return None
 
 
-def _brings_secret(spec: NoticeSpec) -> bool:
+def _has_secret_handshake(spec: NoticeSpec) -> bool:
     return spec.handshake is not None and spec.handshake.style == "secret"
 
 
@@ -189,10 +191,10 @@ def _is_in_header(spec: NoticeSpec) -> bool:
 
 
 def _require_key(spec: NoticeSpec, secret: str) -> None:
-    """Raises InvalidParams for a secret from which no key can be made."""
+    """Raise InvalidParams for a secret that is not a valid key."""
     try:
         is_key = secret.isascii() and secret.isprintable() and bool(key_of(spec.signature, secret))
-        message = "secret is visible ASCII text, as the application shows it"
+        message = "secret must be printable ASCII text, as the application shows it"
     except ValueError as error:
         is_key, message = False, f"secret {error}"
     if not is_key or len(secret) > 500:
@@ -200,6 +202,6 @@ def _require_key(spec: NoticeSpec, secret: str) -> None:
 
 
 def _refused(kind: str) -> Forbidden:
-    """The same answer for an unknown hook, a forged notice and an old one, so that it reveals nothing."""
+    """The error for an unknown hook, a forged notice and an old one: always the same, so that it reveals nothing."""
     NOTICES.add(kind, "refused")
     return Forbidden("the notice is not accepted")

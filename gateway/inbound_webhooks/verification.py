@@ -9,14 +9,14 @@ from gateway.inbound_webhooks.notice import Notice
 from gateway.kinds.notice_signatures import seconds_of, signature_of, signed_text
 from gateway.kinds.notices import NoticeSignature, NoticeSpec, NoticeTimestamp
 
-#: signatures of one header that are compared
+#: maximum signatures of one header that are compared
 _MAX_SIGNATURES = 20
 
 
 def delivery_digest(spec: NoticeSpec, notice: Notice, secrets: Sequence[str], now: datetime) -> bytes | None:
-    """The key of a verified delivery: the SHA-256 of the application's id for it, else of the signed text.
+    """The key of a verified delivery: the SHA-256 of its id, or else of the signed text.
 
-    None for a notice that none of the secrets signed, and for one whose time is further from `now` than the tolerance.
+    None if none of the secrets signed the notice, or if its time differs from `now` by more than the tolerance.
     """
     delivery_id = notice.text_at(spec.delivery_id)
     values = {
@@ -55,11 +55,11 @@ def _timestamp_text(timestamp: NoticeTimestamp | None, notice: Notice) -> str:
 
 
 def _items(text: str, separator: str | None, prefix: str) -> Iterator[str]:
-    """The items of a header that begin with a prefix, without it."""
+    """The items of a header that begin with the prefix, which is removed."""
     items = [text] if separator is None else text.split(separator)
     return (item.strip().removeprefix(prefix) for item in items if item.strip().startswith(prefix))
 
 
 def _bytes(text: str) -> bytes:
-    """The bytes of a header, of which aiohttp makes text in UTF-8, whatever they are."""
+    """The bytes of a header, which aiohttp decodes as UTF-8 with surrogate escapes."""
     return text.encode(errors="surrogateescape")

@@ -1,1 +1,1 @@
-"""Key rotation: every stored data key is wrapped again with the newest key."""
+"""Key rotation: wraps every stored data key with the newest key."""

@@ -1,4 +1,4 @@
-"""Key rotation: wraps the data keys of older keys with the newest one. The sealed values are not opened."""
+"""Key rotation: wraps the data keys with the newest key. The sealed values are not decrypted."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -9,7 +9,7 @@ from gateway.db.pool import Connection, Database
 from gateway.errors import InternalError
 from gateway.vault.vault import Binding, Sealed, Vault
 
-#: rows between two reports of progress
+#: rows after which progress is reported
 _BATCH = 200
 
 _CENSUS = "SELECT key_id, count(*) AS rows FROM {table} WHERE key_id IS NOT NULL GROUP BY key_id"
@@ -17,7 +17,7 @@ _STALE = """
     SELECT organization_id, {owner} AS owner, {context} AS context, key_id, wrapped_key, {sealed} AS sealed FROM {table}
     WHERE key_id <> $1 OR ({context} IS NOT NULL AND octet_length(wrapped_key) = 60)
 """
-# A compare-and-set: credentials that were replaced in the meantime are sealed anew already.
+# Compare-and-set: values that were replaced meanwhile are already sealed with the newest key.
 _IS_SAME = "organization_id = $1 AND {owner} = $2 AND wrapped_key = $3"
 _REWRAP = f"UPDATE {{table}} SET key_id = $4, wrapped_key = $5 WHERE {_IS_SAME}"
 _RESEAL = f"UPDATE {{table}} SET key_id = $4, wrapped_key = $5, sealed = $6 WHERE {_IS_SAME}"
@@ -25,15 +25,15 @@ _RESEAL = f"UPDATE {{table}} SET key_id = $4, wrapped_key = $5, sealed = $6 WHER
 
 @dataclass(frozen=True, slots=True)
 class SealedTable:
-    """A table with sealed values: the column that names a row within its organization, and what binds its value."""
+    """A table with sealed values: the column that identifies a row within its organization, and the binding."""
 
     name: str
     owner: str
-    #: of organization and owner; of the context too where there is one
+    #: (organization, owner[, context]) → the binding
     binding: Callable[..., Binding]
-    #: SQL for what else the value is bound to
+    #: SQL of the context to which the value is bound
     context: str = "NULL::text"
-    #: SQL for the sealed value, where it is not kept beside its key
+    #: SQL of the sealed value, if it is not in the column `sealed`
     sealed: str = "sealed"
 
     def sql(self, statement: str) -> str:
@@ -46,16 +46,16 @@ class SealedTable:
 
 @dataclass(slots=True)
 class Rotation:
-    """One pass over everything sealed. It may be interrupted and repeated at any time."""
+    """One pass over all sealed values, which may be interrupted and repeated."""
 
     database: Database
     vault: Vault
     tables: Sequence[SealedTable]
-    #: rows that did not open, `table owner: why`; they stay as they are
+    #: rows that cannot be decrypted, as `table owner: reason`; they stay unchanged
     failures: list[str] = field(default_factory=list)
 
     async def census(self) -> Counter[str]:
-        """How many rows each key wraps, by the key's id."""
+        """Key id → the number of rows that it wraps."""
         counts: Counter[str] = Counter()
         async with self.database.system() as connection:
             for table in self.tables:
@@ -63,7 +63,7 @@ class Rotation:
         return counts
 
     async def run(self) -> AsyncIterator[int]:
-        """Wrap anew what the newest key does not wrap; yields the number of rows done since the last report."""
+        """Wrap the data keys of older keys; yields the number of rows since the last report."""
         for table in self.tables:
             async with self.database.system() as reading, self.database.system() as writing, reading.transaction():
                 batch: list[Any] = []

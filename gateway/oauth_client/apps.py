@@ -1,4 +1,4 @@
-"""Chooses the OAuth app of a connector: the organization's own, else the platform's."""
+"""The OAuth app of a connector: the organization's own, or else the platform's."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,12 +34,12 @@ _DELETE = "DELETE FROM oauth_apps WHERE organization_id = $1 AND kind = $2"
 
 
 def binding(organization_id: UUID, kind: str) -> Binding:
-    """The binding under which the secret of an organization's own app is sealed."""
+    """The associated data of the sealed secret of an organization's own app."""
     return Binding(organization_id, f"oauth_apps:{kind}", "client_secret")
 
 
 class RegisteredApps:
-    """The platform's apps from the settings, and the organizations' own in their place."""
+    """The platform's apps from the settings, and the organizations' own apps, which take precedence."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class RegisteredApps:
         self._platform = {kind: App(client_id, secret) for kind, (client_id, secret) in platform.items()}
 
     async def put(self, caller: Caller, connector_type: str, client_id: str, client_secret: SecretStr) -> AppView:
-        """Make an app the organization's own, from the next consent on; raises InvalidParams without OAuth."""
+        """Set the organization's own app for further consents; raises InvalidParams for a kind without OAuth."""
         spec, organization_id = self._catalog.kind(connector_type).spec, caller.organization_id
         require_oauth(spec)
         kind = spec.kind
@@ -85,7 +85,7 @@ class RegisteredApps:
                 await connection.execute(_DELETE, caller.organization_id, kind)
 
     async def current(self, organization_id: UUID, kind: str) -> App:
-        """The app for the next consent; raises Conflict that names both ways to set one."""
+        """The app for a new consent; raises Conflict if there is none."""
         app = await self._own(organization_id, kind) or self._platform.get(kind)
         if app is None:
             variable = f"GATEWAY_OAUTH_{kind.upper().replace('-', '_')}_CLIENT_ID"

@@ -41,7 +41,7 @@ class _Cached:
 
 
 class StoredAuthorizer:
-    """A connector's OAuth tokens, renewed before they end and when the application refuses them."""
+    """A connector's OAuth tokens, renewed before they expire and when the application refuses them."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class StoredAuthorizer:
         return self._cache(await self._renewals.renewed(self._record, secret))
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
-        """Make the connector `needs_reauth`, unless other credentials have taken the place of those refused."""
+        """Mark the connector `needs_reauth`, unless the refused credentials have been replaced."""
         if self._cached is None or self._cached.headers != credentials:
             return
         secret, record = self._cached.secret, self._record
@@ -88,7 +88,7 @@ class StoredAuthorizer:
         await self._persistence.refuse(record.organization_id, record.id, secret.version, reason)
 
     async def _renewed_early(self, secret: Secret) -> Secret:
-        """New tokens; the old ones if they are still valid and the renewal fails for now."""
+        """New tokens; the old ones if they are still valid and the renewal fails temporarily."""
         try:
             return await self._renewals.renewed(self._record, secret)
         except GatewayError as error:
@@ -138,7 +138,7 @@ class OAuthAuthorizers:
         self._upstreams = upstreams
 
     def authorizer_of(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> Authorizer:
-        """The authorizer of a record's calls; `secret` holds credentials that were read with the record."""
+        """The authorizer of a record's calls; `secret` is the credentials that were read with the record."""
         spec = self._catalog.kind(record.kind).spec
         if not _is_oauth(record, spec):
             return SealedAuthorizer(self._connectors, self._catalog, record, self._persistence.refuse, secret)
@@ -146,7 +146,7 @@ class OAuthAuthorizers:
         return StoredAuthorizer(record, method, self._connectors, self._renewals, self._persistence, secret)
 
     async def ensure_token_variables(self, record: ConnectorRecord) -> ConnectorRecord:
-        """The record with the variables that only a token brings, minting the first one where they are missing."""
+        """The record with the variables that only a token response has; requests a token if they are missing."""
         spec = self._catalog.kind(record.kind).spec
         is_complete = not _is_oauth(record, spec) or not missing_token_variables(spec, record.environment)
         if is_complete or record.status is not ConnectorStatus.ACTIVE:

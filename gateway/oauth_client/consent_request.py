@@ -10,12 +10,12 @@ from gateway.errors import FieldError, InvalidCredentials, InvalidParams
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.requests import checked_environment
 
-#: RFC 6749 §3.3, without the comma that some applications separate scopes with
+#: RFC 6749 §3.3, without the comma, with which some applications separate scopes
 _SCOPE = re.compile(r"[!#-+\--\[\]-~]{1,200}")
 
 
 def require_oauth(spec: ConnectorSpec) -> None:
-    """Raise InvalidParams for a kind without OAuth; the error names the other way to connect it."""
+    """Raise InvalidParams for a kind without OAuth, with the credentials that it needs instead."""
     if spec.oauth is None or spec.oauth_method is None:
         fields = ", ".join(name for method in spec.authentication.values() for name in method.required)
         message = (
@@ -31,7 +31,7 @@ def checked(
     redirect_error: FieldError | None,
     override: URL | None,
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The variables and scopes of a request; raises InvalidParams with every fault of it, `redirect_error` included."""
+    """The variables and scopes of a request; raises InvalidParams with all faults, `redirect_error` included."""
     faults = [redirect_error] if redirect_error else []
     faults += _scope_errors(spec, requested.scopes or ())
     environment: dict[str, str] = {}
@@ -47,11 +47,14 @@ def checked(
 
 def _scope_errors(spec: ConnectorSpec, scopes: Sequence[str]) -> list[FieldError]:
     if scopes and not spec.oauth_endpoints.scopes:
-        message = f"scopes: {spec.kind} knows no scopes; what it may do is set where its app is registered"
+        message = f"scopes: {spec.kind} has no scopes; permissions are set where its app is registered"
         return [FieldError("/scopes", "scopes", "unsupported", message)]
     return [
         FieldError(
-            f"/scopes/{number}", "scopes", "pattern", f"scopes: {scope!r} is not one scope; give each its own entry"
+            f"/scopes/{number}",
+            "scopes",
+            "pattern",
+            f"scopes: {scope!r} is not one scope; send each scope as its own entry",
         )
         for number, scope in enumerate(scopes)
         if not _SCOPE.fullmatch(scope)

@@ -1,8 +1,8 @@
-"""The consent flow: from the request for a connector to the connector, exactly once.
+"""The consent flow, from the request for a connector to the connector, exactly once.
 
-A new connector is saved as soon as there are tokens: they were made a moment ago, and a check that fails for another
-reason must not lose the grant. A connector that is authorized again keeps its old credentials until the application
-has accepted the new ones, because the old ones may still be valid.
+A new connector is saved as soon as there are tokens: they are fresh, and a check that fails for another reason must not
+lose the grant. A connector that is authorized again keeps its old credentials until the application has accepted the
+new ones, because the old ones may still be valid.
 """
 
 import logging
@@ -61,7 +61,7 @@ from gateway.upstream.upstreams import Upstreams
 
 log = logging.getLogger(__name__)
 
-#: where browsers begin a consent, and where authorization servers send them back to
+#: path at which browsers begin a consent, and path to which authorization servers redirect them
 CONSENT_PATH = "/api/v1/integrations/connectors/oauth/consent"
 CALLBACK_PATH = "/api/v1/integrations/connectors/oauth/callback"
 #: path of the gateway's own page to which a connect link's consent returns; every client may use it
@@ -70,7 +70,7 @@ CONNECT_RETURN_PATH = "/connect/return"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A consent that the user has not answered yet."""
+    """A consent that the person has not given or refused yet."""
 
     flow_id: UUID
     consent_url: str
@@ -88,12 +88,12 @@ class RedirectResult:
 
     url: str
     client_id: UUID
-    #: None when there is none; the URL says why
+    #: None if the consent failed; the URL has the error
     connector: ConnectorRecord | None = None
 
 
 class Flows:
-    """Consents: begun by callers, ended by browsers."""
+    """Consents: callers begin them, and browsers complete them."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class Flows:
         await self._store.abandon(organization_id, flow_id)
 
     async def abandon_within(self, connection: Connection, organization_id: UUID, flow_id: UUID) -> bool:
-        """The same in the caller's own transaction; false where the consent has made or changed a connector."""
+        """Abandon a consent in the caller's transaction; false if it has already created or changed a connector."""
         return await self._store.abandon_within(connection, organization_id, flow_id)
 
     async def _completed(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
@@ -209,7 +209,7 @@ class Flows:
         # The browser is sent back to the client only while its redirect URL is registered.
         if flow is None or caller is None or self._redirect_error(flow.redirect_url, caller.client):
             return None
-        # The browser has no token: the client that began the consent is who acts.
+        # The browser has no token, so the audit log records the client that began the consent.
         what = "connector.reauthorize" if flow.reauthorizes else "connector.create"
         with self._audit.record(what, flow, connector_id=flow.reauthorizes, changed=["credentials"]) as entry:
             entry.kind = flow.kind
@@ -224,7 +224,7 @@ class Flows:
         return RedirectResult(result_url(flow.redirect_url, flow.state, members), flow.client_id, outcome)
 
     async def was_completed(self, query: Query, browser: str | None) -> bool:
-        """Whether a used state has made a connector in this browser: the user went back or reloaded the page."""
+        """Whether a used state has created a connector in this browser: the person went back or reloaded the page."""
         state = single(query, "state")
         return bool(state and browser and await self._store.was_completed(hashed(state), hashed(browser)))
 
@@ -258,7 +258,7 @@ class Flows:
         spec, override = kind.spec, self._upstreams.overrides.get(flow.kind)
         environment = checked_environment(spec, {**flow.environment, **tokens.environment}, override)
         if missing := missing_token_variables(spec, environment):
-            raise InvalidCredentials(f"the application's token answer brought no {missing[0]}")
+            raise InvalidCredentials(f"the application's token response has no {missing[0]}")
         method = spec.oauth_method or ""
         credentials = credentials_of(app, tokens)
         name = flow.name or spec.title
@@ -283,7 +283,7 @@ class Flows:
 
 
 def result_url(redirect_url: str, state: str | None, members: Mapping[str, str]) -> str:
-    """The URL that the browser returns to: the caller's URL as written, with the members and its state in the query."""
+    """The redirect URL with the members and the caller's state added to its query."""
     joint = "" if redirect_url.endswith(("?", "&")) else "&" if "?" in redirect_url else "?"
     added = members if state is None else {**members, "state": state}
     return f"{redirect_url}{joint}{urlencode(added)}"

@@ -1,9 +1,8 @@
-"""The lease on renewing a connector's tokens: a claim in the row of its secret, taken by compare-and-set.
+"""The lease on the renewal of a connector's tokens: taken by compare-and-set in the row of its secret.
 
-A claim rather than an open transaction: the row lock of `ConnectorStore.lock_secret` would hold a connection of the
-pool for as long as the application takes to answer, and the pool gives up on commands after a second. A claim is one
-short statement; it lapses when its holder sends no heartbeat for `LEASE` seconds, by the database's clock; and what
-is written in the end is guarded by the version of the credentials that were claimed, not by the claim.
+It is not a row lock, because the lock of `ConnectorStore.lock_secret` would hold a connection of the pool until the
+application responds. A claim is one short statement, and expires `LEASE` seconds after the last heartbeat, by the
+database's clock. The version of the credentials guards the final write, not the lease.
 """
 
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from uuid import UUID, uuid4
 
 from gateway.db.pool import Connection, Database
 
-#: seconds that a claim holds without a heartbeat, and between heartbeats
+#: seconds that a lease lasts without a heartbeat, and seconds between heartbeats
 LEASE, HEARTBEAT = 10, 3
 
 # `refreshing_since` is set before the request is sent. An earlier value means that a response was lost.
@@ -44,25 +43,25 @@ _RELEASE = """
 
 @dataclass(frozen=True, slots=True)
 class RenewalLease:
-    """The right to renew the tokens of a connector, for now."""
+    """The temporary right to renew the tokens of a connector."""
 
     id: UUID
     organization_id: UUID
     connector_id: UUID
-    #: of the credentials that may be renewed
+    #: the version of the credentials that may be renewed
     version: int
     #: when an earlier renewal began whose response was never stored
     lost_since: datetime | None
 
 
 class LeaseStore:
-    """Claims of renewals."""
+    """The leases of renewals in PostgreSQL."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def claim(self, organization_id: UUID, connector_id: UUID, version: int) -> RenewalLease | None:
-        """The lease, or None when another has it or the credentials are no longer of that version."""
+        """Claim the lease; None if another process has it or the credentials have another version."""
         lease_id = uuid4()
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_CLAIM, organization_id, connector_id, version, lease_id)

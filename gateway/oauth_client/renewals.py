@@ -51,7 +51,7 @@ _SAVE_TIMEOUT = 30.0
 
 
 class Renewals:
-    """The running renewals of this process; leaving the `async with` block waits for them."""
+    """Renews tokens; leaving the `async with` block waits for renewals in progress."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ def _reason(lease: RenewalLease, error: TokenError, method: AuthMethod) -> str:
     happened = f"the application refused the refresh token ({error})"
     if lease.lost_since is not None:
         happened = (
-            f"a renewal begun at {lease.lost_since:%Y-%m-%dT%H:%M:%SZ} was cut off before its answer was stored, "
-            f"and the application now refuses the refresh token that it may have replaced then ({error})"
+            f"a renewal begun at {lease.lost_since:%Y-%m-%dT%H:%M:%SZ} was interrupted before its response was stored, "
+            f"and the application now refuses the refresh token, which it may have replaced ({error})"
         )
     return f"{happened}; authorize again: start an OAuth flow with this connector_id, or PATCH credentials"

@@ -1,4 +1,4 @@
-"""The parts of OAuth that a process holds, put together."""
+"""Assembles the OAuth client of a process."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

@@ -33,7 +33,7 @@ _BIND = f"""
     UPDATE oauth_flows SET browser_hash = $2 WHERE {_IS_OPEN}
     RETURNING {_COLUMNS}
 """
-# A compare-and-set: of two callbacks with one state only the first gets the row; another browser's gets none.
+# Compare-and-set: of several callbacks with one state, only the first from the bound browser gets the row.
 _USE = f"""
     UPDATE oauth_flows SET used_at = now() WHERE {_IS_OPEN} AND browser_hash = $2
     RETURNING {_COLUMNS}
@@ -44,7 +44,7 @@ _COMPLETE = """
     WHERE organization_id = $1 AND id = $2 AND status = 'pending'
     RETURNING id
 """
-# A connector that its owner switched off stays off.
+# A disabled connector stays disabled.
 _REAUTHORIZE = """
     UPDATE connectors
     SET auth_method = $3, environment = $4::jsonb, updated_at = now(),
@@ -89,9 +89,9 @@ class Flow:
     verifier: str | None = field(repr=False)
     #: the application's consent page
     authorization_url: str = field(repr=False)
-    #: the caller's `state`, which the final redirect carries
+    #: the caller's `state`, for the final redirect
     state: str | None = field(repr=False)
-    #: the connector that is authorized again, in place
+    #: the connector that is authorized again
     reauthorizes: UUID | None
 
 
@@ -120,7 +120,7 @@ _SEALED = ("verifier", "authorization_url", "state")
 
 
 def binding(organization_id: UUID, flow_id: UUID) -> Binding:
-    """The binding under which the secrets of a flow are sealed."""
+    """The associated data of a flow's sealed secrets."""
     return Binding(organization_id, flow_id, "verifier")
 
 
@@ -161,11 +161,11 @@ class FlowStore:
         return await self._fetch(_BIND, state_hash, browser_hash)
 
     async def use(self, state_hash: bytes, browser_hash: bytes) -> Flow | None:
-        """Use up a state and return its consent; None if it is unknown, used, expired or another browser's."""
+        """Use a state once and return its consent; None if it is unknown, used, expired or another browser's."""
         return await self._fetch(_USE, state_hash, browser_hash)
 
     async def was_completed(self, state_hash: bytes, browser_hash: bytes) -> bool:
-        """Whether the consent of a state has made its connector, in that browser."""
+        """Whether the consent of a state has created its connector in that browser."""
         async with self._database.system() as connection:
             return bool(await connection.fetchval(_WAS_COMPLETED, state_hash, browser_hash))
 
@@ -196,10 +196,10 @@ class FlowStore:
 
     async def _complete_within(self, connection: Connection, flow: Flow, connector_id: UUID) -> None:
         if await connection.fetchval(_COMPLETE, flow.organization_id, flow.id, connector_id) is None:
-            raise NotFound("another consent, or a key, took this consent's place")
+            raise NotFound("another consent, or credentials, have replaced this consent")
 
     async def complete_again(self, flow: Flow, connector_id: UUID, new: NewConnector) -> ConnectorRecord:
-        """The same connector with new credentials; raises NotFound when it was deleted, or the consent abandoned."""
+        """Store new credentials of a connector; raises NotFound if it was deleted, or the consent abandoned."""
         organization_id, variables = flow.organization_id, json.dumps(dict(new.environment))
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             await self._complete_within(connection, flow, connector_id)
@@ -221,8 +221,10 @@ class FlowStore:
             await self.abandon_within(connection, organization_id, flow_id)
 
     async def abandon_within(self, connection: Connection, organization_id: UUID, flow_id: UUID) -> bool:
-        """End a consent in the caller's own transaction; false where it has made or changed a connector before."""
-        await connection.execute(_FAIL, organization_id, flow_id, "superseded", "another consent or a key came later")
+        """End a consent in the caller's transaction; false if it has already created or changed a connector."""
+        await connection.execute(
+            _FAIL, organization_id, flow_id, "superseded", "a later consent, or credentials, replaced this consent"
+        )
         return not await connection.fetchval(_IS_COMPLETED, organization_id, flow_id)
 
     async def state(self, organization_id: UUID, flow_id: UUID) -> FlowState:

@@ -1,4 +1,4 @@
-"""Hosts by their client id: a document at an https URL, or one that registered itself."""
+"""Hosts by their client id: the https URL of a metadata document, or the id of a registered host."""
 
 import time
 from collections.abc import Mapping
@@ -20,8 +20,10 @@ from gateway.upstream.egress import EgressConnector, EgressPolicy
 
 #: the gateway's own command line, a native application on the person's machine (RFC 8252)
 _COMMAND_LINE = Host(COMMAND_LINE, "The gateway's command line", ("http://127.0.0.1/",))
-#: bytes of a document, seconds to get it, seconds that it is remembered, and how many are
-_MAX_BYTES, _TIMEOUT, _TRUST, _REMEMBERED = 16 << 10, 5.0, 300.0, 1000
+#: maximum bytes of a document, and timeout of its request in seconds
+_MAX_BYTES, _TIMEOUT = 16 << 10, 5.0
+#: seconds for which documents are cached, and their maximum number
+_TRUST, _MAX_CACHED = 300.0, 1000
 _MAX_NAME, _MAX_REDIRECTS = 200, 20
 
 
@@ -49,7 +51,7 @@ class Hosts:
         return host
 
     async def is_host(self, client_id: str) -> bool:
-        """Whether the id is a host's, which has no secret; nothing is fetched."""
+        """Whether the id is that of a host, which has no secret; no document is requested."""
         id_ = id_of(client_id)
         return (
             client_id == COMMAND_LINE
@@ -63,7 +65,7 @@ class Hosts:
             return cached
         await self._attempts.require("client metadata document", address)
         host = host_of(client_id, await self._fetched(client_id))
-        if len(self._cache) >= _REMEMBERED:
+        if len(self._cache) >= _MAX_CACHED:
             self._cache.clear()
         self._cache[client_id] = (time.monotonic() + _TRUST, host)
         return host
@@ -114,7 +116,7 @@ def redirect_uris_of(document: Mapping[str, Any]) -> tuple[str, ...]:
     for uri in uris:
         if not isinstance(uri, str) or not is_redirect_uri(uri):
             raise OAuthError(
-                "invalid_redirect_uri", "redirect_uris may be https, http on the loopback, or a scheme of yours"
+                "invalid_redirect_uri", "redirect_uris may be https, http on the loopback, or a private-use scheme"
             )
     return tuple(uris)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """An agent's host: the client of RFC 6749, which keeps no secret."""
+    """An agent's host: a public client of RFC 6749, which has no secret."""
 
     id: str
     name: str
@@ -16,7 +16,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A grant as it is kept."""
+    """A stored grant."""
 
     id: UUID
     organization_id: UUID
@@ -28,10 +28,10 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class CodeRow:
-    """A code as it was issued, with the grant behind it."""
+    """An authorization code with its grant."""
 
     grant: Grant
     redirect_uri: str
     challenge: str
-    #: whether this is its first use, within its time
+    #: whether this is its first use before it expires
     is_good: bool

@@ -1,6 +1,6 @@
 """Validates hosts' requests for access against the host's metadata and the resources; pure.
 
-RFC 6749 §4.1, RFC 7636 (S256 alone), RFC 8707, RFC 8252 §7.3.
+RFC 6749 §4.1, RFC 7636 (S256 only), RFC 8707, RFC 8252 §7.3.
 """
 
 import re
@@ -23,8 +23,9 @@ _MAX_STATE = 2000
 
 
 def redirect_of(query: Mapping[str, str], host: Host) -> str:
-    """The redirect URI, exactly one of the host's but for a loopback port; before it is checked, no browser is
-    redirected.
+    """The redirect URI, which must be one of the host's, except for the port of a loopback address.
+
+    Raises OAuthError; a browser must not be redirected before this check.
     """
     redirect_uri = query.get("redirect_uri") or (host.redirect_uris[0] if len(host.redirect_uris) == 1 else "")
     if not any(_is_same(redirect_uri, registered) for registered in host.redirect_uris):
@@ -35,7 +36,7 @@ def redirect_of(query: Mapping[str, str], host: Host) -> str:
 def request_of(
     query: Mapping[str, str], host: Host, redirect_uri: str, resources: Collection[str]
 ) -> AuthorizationRequest:
-    """The whole request; raises OAuthError with the error for the host."""
+    """The validated request; raises OAuthError with the error for the host."""
     if query.get("response_type") != "code":
         raise OAuthError("unsupported_response_type", "response_type must be code")
     challenge = query.get("code_challenge", "")
@@ -53,12 +54,12 @@ def scopes_of(query: Mapping[str, str]) -> tuple[str, ...]:
     """The requested scopes; both if the request names none."""
     requested_scopes = query.get("scope", "").split() or list(AGENT_SCOPES)
     if not set(requested_scopes) <= {*AGENT_SCOPES, "offline_access"}:
-        raise OAuthError("invalid_scope", f"scope may hold {', '.join(AGENT_SCOPES)}")
+        raise OAuthError("invalid_scope", f"scope may contain {', '.join(AGENT_SCOPES)}")
     return tuple(scope for scope in AGENT_SCOPES if scope in requested_scopes) or AGENT_SCOPES[:1]
 
 
 def resource_of(query: Mapping[str, str], resources: Collection[str]) -> str:
-    """The resource that tokens will be valid for (RFC 8707); that of the six tools if the request names none."""
+    """The resource for which tokens are valid (RFC 8707); that of the six tools if the request names none."""
     resource = query.get("resource")
     if resource is None:
         return next(iter(resources))
@@ -68,12 +69,12 @@ def resource_of(query: Mapping[str, str], resources: Collection[str]) -> str:
 
 
 def is_verified(verifier: str, challenge: str) -> bool:
-    """Whether the verifier is the one that the challenge was made of."""
+    """Whether the code verifier matches the code challenge."""
     return bool(CODE_VERIFIER_PATTERN.match(verifier)) and create_s256_code_challenge(verifier) == challenge
 
 
 def is_redirect_uri(text: str) -> bool:
-    """Whether a browser may be redirected there: https, http on the loopback, or a scheme of its own."""
+    """Whether a browser may be redirected to it: https, http on the loopback, or a private-use scheme."""
     if len(text) > MAX_LENGTH:
         return False
     try:
@@ -91,7 +92,7 @@ def is_redirect_uri(text: str) -> bool:
 
 
 def _is_same(redirect_uri: str, registered: str) -> bool:
-    """Simple string comparison, but for the port of a loopback address."""
+    """Simple string comparison, except for the port of a loopback address."""
     if not is_redirect_uri(redirect_uri):
         return False
     if redirect_uri == registered:

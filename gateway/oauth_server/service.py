@@ -1,4 +1,4 @@
-"""The use cases of the authorization server: a code for a consent, tokens for a code, new tokens for old ones."""
+"""The use cases of the authorization server: a code for a consent, tokens for a code, refreshed tokens."""
 
 import secrets
 from collections.abc import Mapping
@@ -29,10 +29,9 @@ from gateway.oauth_server.model import Grant
 from gateway.oauth_server.requests import is_verified, redirect_of, request_of
 from gateway.oauth_server.store import AuthorizationStore
 
-#: seconds for which a code, and an unused refresh token, are valid
+#: seconds for which a code is valid, and an unused refresh token
 _CODE_SECONDS, _REFRESH_SECONDS = 60, 30 * 86400
-#: seconds after a consent when its refresh tokens expire, however often they were used; then the person must consent
-#: again
+#: seconds after a consent when its refresh tokens expire, even if they are used; then the person must consent again
 _GRANT_SECONDS = 180 * 86400
 
 
@@ -96,7 +95,7 @@ class AuthorizationServer:
 
     def denied(self, request: AuthorizationRequest) -> str:
         """The redirect URL for a person who refuses access."""
-        error = OAuthError("access_denied", "the person did not give access")
+        error = OAuthError("access_denied", "the person denied access")
         return self._refused(request.redirect_uri, request.state, error)
 
     async def granted(self, request: AuthorizationRequest, caller: Caller, new: NewGrant) -> str:
@@ -165,14 +164,14 @@ class AuthorizationServer:
         if row is None:
             raise _invalid_grant()
         if not row.is_good:
-            await self._end(row.grant)  # if a code is used twice, one of the two users has stolen it
+            await self._end(row.grant)  # a code that is used twice may have been stolen
             raise _invalid_grant()
-        holds = (
+        is_valid = (
             row.grant.host_id == form.get("client_id")
             and row.redirect_uri == form.get("redirect_uri", row.redirect_uri)
             and is_verified(form.get("code_verifier", ""), row.challenge)
         )
-        if not holds:
+        if not is_valid:
             await self._end(row.grant)
             raise _invalid_grant()
         return row.grant
@@ -183,7 +182,7 @@ class AuthorizationServer:
             raise _invalid_grant()
         grant, is_good = use
         if not is_good:
-            await self._end(grant)  # a token that is used again after its replacement is known to two parties
+            await self._end(grant)  # a replaced token that is used again may have been stolen
             raise _invalid_grant()
         return grant
 

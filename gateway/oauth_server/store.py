@@ -27,7 +27,7 @@ _GRANT = """
     agent_grants.id, agent_grants.organization_id, agent_grants.client_id, agent_grants.host_id, agent_grants.scopes,
     agent_grants.resource
 """
-# The row is locked, so that of two requests with one code or token only the first finds it unused.
+# Locks the row, so that of concurrent requests with one code or token only the first finds it unused.
 _USE_CODE = f"""
     WITH old AS (SELECT * FROM agent_codes WHERE hash = $1 FOR UPDATE)
     UPDATE agent_codes SET used_at = COALESCE(agent_codes.used_at, now())
@@ -43,7 +43,7 @@ _USE_REFRESH_TOKEN = f"""
     WHERE agent_refresh_tokens.hash = old.hash AND agent_refresh_tokens.organization_id = old.organization_id
     RETURNING {_GRANT}, old.used_at IS NULL AND old.expires_at > now() AS is_good
 """
-# A refresh token slides with its use, up to the end of its grant.
+# Each use extends the refresh token, up to the end of its grant.
 _INSERT_REFRESH_TOKEN = """
     INSERT INTO agent_refresh_tokens (hash, organization_id, grant_id, expires_at)
     SELECT $1, organization_id, id, LEAST(now() + make_interval(secs => $4), created_at + make_interval(secs => $5))
@@ -82,7 +82,7 @@ _REVOKE = """
     WITH gone AS (DELETE FROM agent_grants WHERE organization_id = $1 AND id = $2 RETURNING client_id)
     SELECT client_id, pg_notify('gateway', 'client:' || client_id) FROM gone
 """
-# A used code or token is kept for as long as a copy of it could be sent; a grant without refresh tokens has ended.
+# Used codes and tokens stay until they expire, so that reuse is detected. A grant without refresh tokens has ended.
 _PRUNE = (
     """
     WITH ended AS (
@@ -118,13 +118,13 @@ _PRUNE = (
 
 
 class AuthorizationStore:
-    """The grant of a person to a host."""
+    """The grants of people to hosts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def register(self, name: str, redirect_uris: tuple[str, ...]) -> Host:
-        """Store a host that registered itself, under a new id."""
+        """Store a host that registers itself, under a new id."""
         host_id = uuid4()
         async with self._database.system() as connection:
             await connection.execute(_INSERT_HOST, host_id, name, list(redirect_uris))
@@ -173,7 +173,7 @@ class AuthorizationStore:
         return CodeRow(Grant(**members), redirect_uri, challenge, is_good)
 
     async def use_refresh_token(self, token_hash: bytes) -> tuple[Grant, bool] | None:
-        """Mark the refresh token as used; returns its grant, and whether this was its first use in time."""
+        """Mark the refresh token as used; returns its grant, and whether this is its first use before it expires."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_USE_REFRESH_TOKEN, token_hash)
         if row is None:
@@ -191,9 +191,9 @@ class AuthorizationStore:
         refresh_seconds: float,
         grant_seconds: float,
     ) -> bool:
-        """Store a pair of tokens of a grant; False if the grant was revoked meanwhile.
+        """Store an access token and a refresh token of a grant; false if the grant was revoked meanwhile.
 
-        `grant_seconds` after the grant its refresh tokens end, however often they were used.
+        Refresh tokens expire `grant_seconds` after the grant at the latest, even if they are used.
         """
         try:
             async with self._database.tenant(grant.organization_id) as connection, connection.transaction():
@@ -217,7 +217,7 @@ class AuthorizationStore:
         return None if row is None else (row["organization_id"], row["id"])
 
     async def end_token(self, token_hash: bytes, host_id: str) -> UUID | None:
-        """End a host's access token in all processes: the client that it acted for, if there was one."""
+        """End a host's access token in all processes; returns the client for which it was issued, if it existed."""
         async with self._database.system() as connection:
             client_id: UUID | None = await connection.fetchval(_END_TOKEN, token_hash, host_id)
         return client_id
@@ -225,15 +225,16 @@ class AuthorizationStore:
     async def grants(
         self, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int
     ) -> Sequence[GrantView]:
-        """The grants of an organization's people, the newest first; `after` is the position of the page before."""
+        """The grants of an organization's people, newest first; `after` is the position of the previous page."""
         moment, last = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_LIST_GRANTS, organization_id, moment, last, limit)
         return [GrantView(**{**row, "id": str(row["id"]), "client_id": str(row["client_id"])}) for row in rows]
 
     async def revoke(self, organization_id: UUID, grant_id: UUID) -> UUID | None:
-        """Revoke a grant with all its tokens, in all processes at once; returns the client that gave it, None for an
-        unknown grant.
+        """Revoke a grant with all its tokens, in all processes at once.
+
+        Returns the person's client; None for an unknown grant.
         """
         async with self._database.tenant(organization_id) as connection:
             client_id: UUID | None = await connection.fetchval(_REVOKE, organization_id, grant_id)

@@ -1,1 +1,1 @@
-"""Signing people in by the operator's OpenID Connect provider: authorization code with PKCE, ID tokens, their keys."""
+"""Signs people in through the operator's OpenID Connect provider: authorization code with PKCE, and ID tokens."""

@@ -12,27 +12,27 @@ from joserfc.jws import JWSRegistry
 
 from gateway.identity.people import SignInRefused, login_of
 
-#: signatures with a private key of the provider; `none`, and a secret that the gateway has too, prove nothing
+#: signatures with a private key of the provider; `none` and symmetric signatures prove nothing
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-#: seconds by which the provider's clock and the gateway's may differ
+#: seconds by which the clocks of the provider and the gateway may differ
 LEEWAY = 60
-#: characters of `sub` (OpenID Connect Core §2 allows 255), and of the claim that identifies people to administrators
+#: maximum characters of `sub` (OpenID Connect Core §2 allows 255), and of the claim of `GATEWAY_OIDC_CLAIM`
 _MAX_NAME = 320
 
 
 class UnknownKey(SignInRefused):
-    """The provider's cached keys do not have the one that the token names; it may be new."""
+    """The provider's cached keys do not contain the token's key, which may be new."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedToken:
-    """The claims that an id_token must have to answer the gateway's request."""
+    """The claims that an ID token must have."""
 
     issuer: str
     client_id: str
     nonce: str
     algorithms: Collection[str] = ALGORITHMS
-    #: the access token that came with it; if the ID token has `at_hash`, it must match
+    #: the access token in the same response; if the ID token has `at_hash`, it must match
     access_token: str | None = field(default=None, repr=False)
 
 
@@ -60,7 +60,7 @@ def verified_claims(
         raise SignInRefused("the provider's ID token has expired; the clocks of both sides may differ") from error
     except (JoseError, ValueError, TypeError) as error:
         description = error.description if isinstance(error, JoseError) else ""
-        raise SignInRefused(f"the provider's ID token does not hold: {description or type(error).__name__}") from error
+        raise SignInRefused(f"the provider's ID token is not valid: {description or type(error).__name__}") from error
     subject = claims["sub"]
     if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_NAME or not subject.isprintable():
         raise SignInRefused(f"the provider's claim sub is not 1 to {_MAX_NAME} printable characters")
@@ -68,7 +68,7 @@ def verified_claims(
 
 
 def _key(keys: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Key:
-    """The key that a token's header names, or the only one there is (OpenID Connect Core §10.1)."""
+    """The key with the `kid` of the token's header, or the only one (OpenID Connect Core §10.1)."""
     fitting = [
         each
         for each in keys

@@ -1,4 +1,4 @@
-"""An OpenID Connect provider as the operator names it."""
+"""The settings of an OpenID Connect provider."""
 
 from dataclasses import dataclass, field
 
@@ -7,9 +7,9 @@ from pydantic import SecretStr
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """The provider, and the gateway's own registration there."""
+    """The provider, and the gateway's registration at it."""
 
-    #: its name in its documents and tokens (OpenID Connect Core §2)
+    #: `iss` in its metadata and tokens (OpenID Connect Core §2)
     issuer: str
     client_id: str
     #: empty for a public client
@@ -17,5 +17,5 @@ class ProviderSettings:
     scopes: tuple[str, ...]
     #: the claim that identifies people to administrators
     claim: str
-    #: whether its own host may be a private address, and speak plain HTTP
+    #: whether its host may be a private address, without TLS
     is_private: bool = False

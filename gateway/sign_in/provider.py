@@ -1,4 +1,4 @@
-"""The provider over HTTP: its metadata and keys, which are cached, and tokens for a code."""
+"""HTTP requests to the provider: its metadata and keys, which are cached, and tokens for a code."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -19,16 +19,16 @@ from gateway.upstream.oauth_tokens.model import App
 Document = TypeVar("Document")
 
 _DISCOVERY = "/.well-known/openid-configuration"
-#: seconds for a request, bytes of an answer, seconds that metadata and keys are cached
+#: timeout of a request in seconds, maximum bytes of a response, and seconds for which metadata and keys are cached
 _TIMEOUT, _MAX_BYTES, _TRUST = 10.0, 256 << 10, 300.0
-#: seconds between requests for new keys: tokens with made-up key ids do not cause more of them
+#: minimum seconds between requests for new keys, so that forged key ids do not cause many
 _KEY_INTERVAL = 30.0
-#: characters of the provider's message that an error repeats
+#: maximum characters of the provider's message in an error
 _MAX_WORDS = 200
 
 
 class ProviderMetadata(msgspec.Struct, frozen=True):
-    """OpenID Connect Discovery §3, as far as the gateway needs it."""
+    """The members of OpenID Connect Discovery §3 that the gateway uses."""
 
     issuer: str
     authorization_endpoint: str
@@ -36,7 +36,7 @@ class ProviderMetadata(msgspec.Struct, frozen=True):
     jwks_uri: str
     token_endpoint_auth_methods_supported: Sequence[str] = ("client_secret_basic",)
     id_token_signing_alg_values_supported: Sequence[str] = ALGORITHMS
-    #: whether every answer names the issuer (RFC 9207)
+    #: whether every authorization response has `iss` (RFC 9207)
     authorization_response_iss_parameter_supported: bool = False
 
 
@@ -55,12 +55,12 @@ class _TokenRefusal(msgspec.Struct):
 
 
 class Provider:
-    """One provider; raises ProviderUnavailable if it does not answer as it should."""
+    """One provider; its methods raise ProviderUnavailable if it does not respond correctly."""
 
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
         self._issuer = URL(settings.issuer)
-        # The operator named its host, which may be a private one; all other hosts in its document must be public.
+        # The host of the issuer may be private, because the operator chose it; all other hosts must be public.
         self._policy = EgressPolicy.of([self._issuer.origin()] if settings.is_private else [])
         self.metadata = Remembered(self._metadata, _TRUST)
         self._keys = Remembered(self._fetched_keys, _TRUST)
@@ -76,7 +76,7 @@ class Provider:
         return await (self._new_keys() if are_new else self._keys())
 
     async def redeem(self, code: Code) -> tuple[str, str | None]:
-        """The ID token and the access token for a code; raises SignInRefused where it gives none."""
+        """The ID token and the access token for a code; raises SignInRefused if the provider refuses it."""
         endpoints = await self._endpoints({})
         request = code_request(endpoints, URL(endpoints.token_url, encoded=True), self._app(), code)
         status, body = await self._fetched(request.method, request.url, request.headers, request.body)
@@ -87,15 +87,15 @@ class Provider:
             refusal = msgspec.json.decode(body, type=_TokenRefusal)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ProviderUnavailable(
-                f"the provider's token endpoint answers with status {status} and no token"
+                f"the provider's token endpoint responds with status {status} and no token"
             ) from error
-        raise SignInRefused(f"the provider gives no token: {words(refusal.error, refusal.error_description)}")
+        raise SignInRefused(f"the provider refuses the code: {error_text(refusal.error, refusal.error_description)}")
 
     async def _metadata(self) -> ProviderMetadata:
         url = URL(self.settings.issuer.rstrip("/") + _DISCOVERY)
         document = await self._document(url, ProviderMetadata)
         if document.issuer != self.settings.issuer:
-            # Another issuer's document under this one's address (OpenID Connect Discovery §4.3).
+            # OpenID Connect Discovery §4.3
             raise ProviderUnavailable(
                 "the provider's discovery document is another issuer's; check GATEWAY_OIDC_ISSUER"
             )
@@ -108,7 +108,7 @@ class Provider:
         return (await self._document(url, _Keys)).keys
 
     async def _endpoints(self, params: dict[str, str]) -> OAuthEndpoints:
-        """The provider in the words by which requests to applications' authorization servers are made."""
+        """The provider's endpoints in the type of applications' authorization servers."""
         document = await self.metadata()
         by_header = "client_secret_basic" in document.token_endpoint_auth_methods_supported
         return OAuthEndpoints(
@@ -130,7 +130,7 @@ class Provider:
         except ValueError:
             is_good = is_own = False
         if not (is_good or is_own):
-            raise ProviderUnavailable("the provider's discovery document names an address that is not https")
+            raise ProviderUnavailable("the provider's discovery document has a URL that is not https")
 
     async def _document(self, url: URL, model: type[Document]) -> Document:
         status, body = await self._fetched("GET", url, {"Accept": "application/json"}, None)
@@ -138,8 +138,8 @@ class Provider:
             if status == 200:
                 return msgspec.json.decode(body, type=model)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ProviderUnavailable(f"what the provider answers at {url.path} cannot be read") from error
-        raise ProviderUnavailable(f"the provider answers with status {status} at {url.path}")
+            raise ProviderUnavailable(f"the provider's response at {url.path} is not valid") from error
+        raise ProviderUnavailable(f"the provider responds with status {status} at {url.path}")
 
     async def _fetched(
         self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
@@ -158,14 +158,14 @@ class Provider:
                     content += more
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise ProviderUnavailable(
-                "the provider does not answer; try again in a moment, or ask the operator"
+                "the provider does not respond; try again in a moment, or ask the operator"
             ) from error
         if len(content) > _MAX_BYTES:
-            raise ProviderUnavailable(f"the provider answers more than {_MAX_BYTES >> 10} KiB at {url.path}")
+            raise ProviderUnavailable(f"the provider's response at {url.path} is larger than {_MAX_BYTES >> 10} KiB")
         return response.status, content
 
 
-def words(code: str, description: str = "") -> str:
+def error_text(code: str, description: str = "") -> str:
     """The provider's error, short and on one line."""
     text = f"{code}: {description}" if description else code
     return "".join(each for each in text[:_MAX_WORDS] if each.isprintable())

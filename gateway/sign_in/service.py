@@ -1,4 +1,4 @@
-"""The sign-in by a provider: from a page of the gateway to the provider and back, to the person's client."""
+"""The sign-in through a provider: from a page of the gateway to the provider and back, to the person's client."""
 
 import secrets
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from gateway.identity.model import Client
 from gateway.identity.people import People, SignInRefused
 from gateway.identity.tokens import hashed
 from gateway.sign_in.id_token import ExpectedToken, UnknownKey, login_in, verified_claims
-from gateway.sign_in.provider import Provider, words
+from gateway.sign_in.provider import Provider, error_text
 from gateway.sign_in.store import SignInStore
 from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, Query, single
 from gateway.vault.sealed_text import NotOurs, SealedText
@@ -19,7 +19,7 @@ from gateway.vault.sealed_text import NotOurs, SealedText
 
 @dataclass(frozen=True, slots=True)
 class PendingSignIn:
-    """A sign-in that came back in the browser that began it."""
+    """A sign-in that has returned to the browser that began it."""
 
     #: the state of the page that began it
     purpose: Mapping[str, Any]
@@ -28,7 +28,7 @@ class PendingSignIn:
 
 
 class ProviderSignIn:
-    """Signs in people whom an administrator has added; all others are refused, whatever the provider asserts."""
+    """Signs in the people that an administrator has added, and refuses all others."""
 
     def __init__(
         self, provider: Provider, store: SignInStore, people: People, seals: SealedText, base_url: str
@@ -40,7 +40,7 @@ class ProviderSignIn:
         self._callback = base_url + SIGN_IN_CALLBACK
 
     async def begin(self, browser: str, purpose: Mapping[str, Any]) -> str:
-        """The provider's page for this browser; raises ProviderUnavailable."""
+        """Begin a sign-in; returns the URL of the provider's page for this browser. Raises ProviderUnavailable."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         consent = ConsentParams(self._callback, self._provider.settings.scopes, state, verifier)
         address = await self._provider.address(consent, nonce)
@@ -49,7 +49,7 @@ class ProviderSignIn:
         return address
 
     async def resume(self, query: Query, browser: str) -> PendingSignIn | None:
-        """The sign-in that returned; None if its state is unknown, used, too old, or another browser's."""
+        """The pending sign-in of the response; None if its state is unknown, used, expired or another browser's."""
         state = single(query, "state")
         sealed = await self.store.take(hashed(state)) if state else None
         try:
@@ -58,7 +58,7 @@ class ProviderSignIn:
             return None
 
     async def client(self, pending: PendingSignIn, query: Query) -> Client:
-        """The client that stands for the person; raises SignInRefused and ProviderUnavailable."""
+        """The person's client; raises SignInRefused and ProviderUnavailable."""
         claims = await self._claims(pending, await self._code(query))
         settings = self._provider.settings
         login = login_in(claims, settings.claim)
@@ -70,14 +70,16 @@ class ProviderSignIn:
         return client
 
     async def _code(self, query: Query) -> str:
-        """The code of an answer that is the provider's own (RFC 6749 §4.1.2, RFC 9207 §2.4)."""
+        """The code of the authorization response (RFC 6749 §4.1.2), after the check of `iss` (RFC 9207 §2.4)."""
         metadata = await self._provider.metadata()
         issuers = [value for name, value in query if name == "iss"]
         is_named = issuers == [metadata.issuer]
         if not is_named and (issuers or metadata.authorization_response_iss_parameter_supported):
-            raise SignInRefused("the answer comes from another provider (iss)")
+            raise SignInRefused("the response is from another provider (iss)")
         if error := single(query, "error"):
-            raise SignInRefused(f"the provider says {words(error, single(query, 'error_description') or '')}")
+            raise SignInRefused(
+                f"the provider refused the sign-in: {error_text(error, single(query, 'error_description') or '')}"
+            )
         code = single(query, "code")
         if code is None:
             raise SignInRefused("the provider sent no code")

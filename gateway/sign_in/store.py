@@ -25,7 +25,7 @@ class SignInStore:
             await connection.execute(_INSERT, state_hash, sealed, SIGN_IN_SECONDS)
 
     async def take(self, state_hash: bytes) -> str | None:
-        """Remove and return the sign-in; None if it is unknown, already taken, or too old."""
+        """Remove and return the sign-in; None if it is unknown, used or expired."""
         async with self._database.system() as connection:
             sealed: str | None = await connection.fetchval(_TAKE, state_hash)
         return sealed

@@ -27,7 +27,7 @@ _IS_OPEN = "organization_id = $1 AND id = $2 AND NOT is_complete"
 # An earlier request of the upload sends no further piece, because its fence is outdated.
 _TAKE = f"UPDATE uploads SET fence = fence + 1 WHERE {_IS_OPEN} RETURNING fence"
 _IS_HELD = f"SELECT true FROM uploads WHERE {_IS_OPEN} AND fence = $3"
-# A compare-and-set: of two requests that learn of the end one counts it.
+# Compare-and-set: of several requests that see the end, one counts it.
 _COMPLETE = f"""
     UPDATE uploads SET is_complete = true, key_id = $3, wrapped_key = $4, sealed = $5 WHERE {_IS_OPEN} RETURNING id
 """
@@ -43,7 +43,7 @@ _PRUNE = """
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An upload as it is stored."""
+    """A stored upload."""
 
     id: UUID
     organization_id: UUID
@@ -52,16 +52,16 @@ class Upload:
     #: bytes of the whole file
     size: int
     expires_at: datetime
-    #: of the operation, without the file
+    #: the params of the operation, without the file
     params: Mapping[str, Any]
     #: the URL of the application's session; a secret
     session_url: str
-    #: JSON of the application's answer; None until the file is whole
+    #: JSON of the application's response; None until the file is complete
     answer: bytes | None = None
 
 
 def binding(organization_id: UUID, upload_id: UUID) -> Binding:
-    """The binding under which the secrets of an upload are sealed."""
+    """The associated data of an upload's sealed secrets."""
     return Binding(organization_id, upload_id, "upload")
 
 
@@ -82,7 +82,7 @@ class UploadStore:
         session_url: str,
         seconds: int,
     ) -> Upload:
-        """Store an upload whose session is open at the application, for so many seconds."""
+        """Store an upload with an open session at the application; it expires after `seconds`."""
         upload_id = uuid4()
         secrets = self._sealed(organization_id, upload_id, params, session_url=session_url)
         async with self._database.tenant(organization_id) as connection:
@@ -92,7 +92,7 @@ class UploadStore:
         return Upload(upload_id, organization_id, connector_id, entity, size, expires_at, params, session_url)
 
     async def get(self, organization_id: UUID, connector_id: UUID, upload_id: UUID) -> Upload:
-        """The upload; raises NotFound, for another organization's just the same, and UploadExpired."""
+        """The upload; raises NotFound, also for another organization's upload, and UploadExpired."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_GET, organization_id, connector_id, upload_id)
         if row is None:
@@ -114,7 +114,7 @@ class UploadStore:
         )
 
     async def take(self, upload: Upload) -> int:
-        """The fence of a request that will send bytes; any earlier request loses the upload. Raises Conflict."""
+        """The fence of a request that will send bytes, after which earlier requests may not. Raises Conflict."""
         async with self._database.tenant(upload.organization_id) as connection:
             fence: int | None = await connection.fetchval(_TAKE, upload.organization_id, upload.id)
         if fence is None:
@@ -122,7 +122,7 @@ class UploadStore:
         return fence
 
     async def ensure_held(self, upload: Upload, fence: int) -> None:
-        """Raise Conflict where a later request has taken the upload."""
+        """Raise Conflict if a later request has taken the upload."""
         async with self._database.tenant(upload.organization_id) as connection:
             is_held = await connection.fetchval(_IS_HELD, upload.organization_id, upload.id, fence)
         if not is_held:
@@ -145,5 +145,5 @@ class UploadStore:
 
 
 async def prune_uploads(database: Database) -> int:
-    """Delete uploads a day after they expired; how many."""
+    """Delete uploads a day after they expired; returns their number."""
     return await prune(database, _PRUNE)

@@ -58,7 +58,7 @@ FAULTS = [
     ({"query": {"filter": {"like": {"id": "1%"}}}}, "/query/filter/like/id", "type", "works on any, array, string"),
     ({"query": {"filter": {"like": {"status": 1}}}}, "/query/filter/like/status", "type", "1 is not a string"),
     ({"query": {"filter": {"like": {"status": "%a" * 9}}}}, "/query/filter/like/status", "type", "more than 8 %"),
-    ({"query": {"filter": {"keyword": {"status": "--"}}}}, "/query/filter/keyword/status", "type", "holds no word"),
+    ({"query": {"filter": {"keyword": {"status": "--"}}}}, "/query/filter/keyword/status", "type", "has no word"),
     ({"query": {"filter": {"array_contains": {"status": "x"}}}}, "/query/filter/array_contains/status", "type", "on"),
     ({"query": {"filter": {"in": {"status": "x"}}}}, "/query/filter/in/status", "type", "must be an array"),
     ({"query": {"filter": {"in": {"id": [1, "2"]}}}}, "/query/filter/in/id", "type", '"2" is not a number'),

@@ -187,7 +187,7 @@ async def test_a_kind_without_webhooks_has_no_hook(connector_of):
 
     answer = await connector.api.post(f"{connector.path}/hook", {})
 
-    assert (answer.status, "takes no webhooks" in answer.document(422)["detail"]) == (422, True)
+    assert (answer.status, "accepts no webhooks" in answer.document(422)["detail"]) == (422, True)
 
 
 async def test_a_secret_that_is_no_valid_key_is_refused(api):

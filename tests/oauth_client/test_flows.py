@@ -341,7 +341,7 @@ async def test_scopes_of_a_wish_take_the_place_of_the_usual_ones(world: World) -
 
 
 async def test_a_kind_without_scopes_says_so(world: World) -> None:
-    with pytest.raises(InvalidParams, match="knows no scopes"):
+    with pytest.raises(InvalidParams, match="has no scopes"):
         await world.oauth.flows.initiate(world.caller, replace(WISH, connector_type="workspace-notes", scopes=["a"]))
 
 

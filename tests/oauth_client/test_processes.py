@@ -48,7 +48,7 @@ async def test_a_process_killed_while_it_renews_leaves_a_connector_that_says_so(
 
     after = await world.again(record.id)
     assert (after.status, after.status_reason) == ("needs_reauth", refused.value.detail)
-    assert "was cut off before its answer was stored" in refused.value.detail
+    assert "was interrupted before its response was stored" in refused.value.detail
 
 
 async def test_a_killed_renewal_costs_nothing_where_refresh_tokens_stay(world: World) -> None:

@@ -232,7 +232,7 @@ async def test_a_lost_answer_is_told_when_the_refresh_token_turns_out_dead(world
     with pytest.raises(UpstreamError):
         await world.oauth.authorizers.authorizer_of(record).headers()
 
-    with pytest.raises(ReauthorizationRequired, match="was cut off before its answer was stored"):
+    with pytest.raises(ReauthorizationRequired, match="was interrupted before its response was stored"):
         await world.oauth.authorizers.authorizer_of(record).headers()
 
     assert "may have replaced then" in str((await world.again(record.id)).status_reason)
