@@ -48,7 +48,7 @@ $(INSTALLED): pyproject.toml $(LOCKS)/dev.txt | $(BIN)/pip
 
 install: $(INSTALLED) ## Create the virtual environment
 
-demo: $(RUNNABLE) ## Run the main job against the sandbox, on embedded PostgreSQL and Redis
+demo: $(RUNNABLE) ## Make typical calls to the sandbox, on embedded PostgreSQL and Redis
 	@$(BIN)/gateway demo
 
 run: $(RUNNABLE) ## Serve the same set-up until Ctrl-C: front end, worker, embedded stores and sandbox
