@@ -79,7 +79,7 @@ async def test_a_private_host_that_the_operator_did_not_name_is_never_connected_
     answer = await visitor.sign_in()
 
     assert answer.status == 422
-    assert "does not answer" in answer.body.decode()
+    assert "does not respond" in answer.body.decode()
 
 
 async def test_an_unavailable_provider_is_an_error_on_the_page(tmp_path: Path, database_url: str, redis_url: str):
@@ -92,4 +92,4 @@ async def test_an_unavailable_provider_is_an_error_on_the_page(tmp_path: Path, d
         page = await response.text()
 
     assert response.status == 422
-    assert "does not answer" in page
+    assert "does not respond" in page

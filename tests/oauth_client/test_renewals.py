@@ -235,7 +235,7 @@ async def test_a_lost_answer_is_told_when_the_refresh_token_turns_out_dead(world
     with pytest.raises(ReauthorizationRequired, match="was interrupted before its response was stored"):
         await world.oauth.authorizers.authorizer_of(record).headers()
 
-    assert "may have replaced then" in str((await world.again(record.id)).status_reason)
+    assert "may have replaced" in str((await world.again(record.id)).status_reason)
 
 
 async def test_the_note_of_a_lost_answer_goes_with_new_tokens(world: World) -> None:
