@@ -1,4 +1,4 @@
-"""What all tests share: a real PostgreSQL and Redis, from the wheels unless the environment names servers."""
+"""Fixtures of all tests: PostgreSQL and Redis, from the wheels unless the environment names servers."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.harness.up import Running
 
 
-# A run in the background of a shell ignores SIGINT, and so would the programs that tests interrupt.
+# A shell ignores SIGINT for a run in the background, and so would the programs that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -38,21 +38,21 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture
 async def skipped_pauses() -> AsyncIterator[None]:
-    """Pauses between tries and between rounds pass at once."""
+    """Skips pauses between retries and between rounds."""
     with pauses.skipped(asyncio.get_running_loop()):
         yield
 
 
 @pytest.fixture(scope="session")
 def short_directory() -> Iterator[Path]:
-    """A directory for the session with a short path, as unix sockets like it."""
+    """A directory for the session, with a path that is short enough for unix sockets."""
     with short_path() as directory:
         yield directory
 
 
 @pytest.fixture(scope="session")
 def postgres_url(short_directory: Path) -> Iterator[str]:
-    """A PostgreSQL server; its own database is empty."""
+    """A PostgreSQL server with an empty database."""
     given = os.environ.get("GATEWAY_TEST_DATABASE_URL")
     if given:
         yield given
@@ -76,7 +76,7 @@ def redis_url(short_directory: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 async def migrated_database(postgres_url: str) -> AsyncIterator[str]:
-    """The name of a migrated database to make copies of."""
+    """The name of a migrated database, the template of the others."""
     async with created_database(postgres_url, "template1") as name:
         await migrate(url_of(postgres_url, name))
         yield name
@@ -91,14 +91,14 @@ async def database_url(postgres_url: str, migrated_database: str) -> AsyncIterat
 
 @pytest.fixture(scope="module")
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """The pool as the gateway opens it: as its own role, bound to a tenant."""
+    """The pool as the gateway opens it."""
     async with Database.open(database_url, command_timeout=10) as opened:
         yield opened
 
 
 @pytest.fixture
 def sql(database: Database) -> Callable[..., Any]:
-    """`await sql(query, *arguments)`: rows, read or written beside the stores."""
+    """`await sql(query, *arguments)`: rows, without the gateway's stores."""
 
     async def run(query: str, *arguments: Any) -> list[Any]:
         async with database.system() as connection:
@@ -111,15 +111,15 @@ def sql(database: Database) -> Callable[..., Any]:
 async def running(
     postgres_url: str, redis_url: str, migrated_database: str, short_directory: Path
 ) -> AsyncIterator["Running"]:
-    """`gateway up --sandbox` on the session's stores, for all journeys."""
-    from tests.harness.up import brought_up_with_sandbox  # the caller knows the whole contract: a second to import
+    """`gateway up --sandbox` on the session's stores, shared by all journeys."""
+    from tests.harness.up import brought_up_with_sandbox  # imported here, because the contract takes a second to import
 
     async with created_database(postgres_url, migrated_database) as name:
         environment = {
             **os.environ,
             "GATEWAY_REDIS_URL": redis_url,
             "GATEWAY_INLINE_BUDGET": "5",
-            # Stories count what the application receives; those of the copies have a gateway of their own.
+            # Journeys count the requests of the application; those of the copies have another gateway.
             "GATEWAY_SYNCHRONIZE": "false",
             "GATEWAY_LOG_LEVEL": "warning",
         }

@@ -1,4 +1,4 @@
-"""All benchmarks in one go, each in a process of its own: `make bench`.
+"""All benchmarks, each in its own process: `make bench`.
 
     python -m tests.benchmarks [--quick] [--only execute,jobs]
 
@@ -32,7 +32,7 @@ SUITES = (
 
 
 def main() -> int:
-    """The exit code."""
+    """Run the benchmarks; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="short rounds and small sizes; the report is not written")
     parser.add_argument("--only", default=",".join(SUITES), help="suites, separated by commas")
@@ -64,7 +64,7 @@ def _measure(suite: str, quick: bool, into: Path) -> int:
 
 
 def _measured(suites: list[str], quick: bool) -> tuple[list[Report], list[str]]:
-    """The reports, and the suites that failed: a failure of one must not cost the others' figures."""
+    """The reports, and the suites that failed; the others continue."""
     reports, failed = [], []
     for suite in suites:
         print(f"measuring {suite} …", file=sys.stderr, flush=True)
@@ -81,7 +81,7 @@ def _measured(suites: list[str], quick: bool) -> tuple[list[Report], list[str]]:
 
 
 def _kept() -> dict[str, str]:
-    """The sections of the report as it is, by title: those that are not measured now stay."""
+    """The sections of the existing report by title, which stay if they are not measured again."""
     text = REPORT.read_text("utf-8") if REPORT.is_file() else ""
     return {part.partition("\n")[0]: f"## {part}" for part in text.split("\n## ")[1:]}
 

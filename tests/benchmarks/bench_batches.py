@@ -1,4 +1,4 @@
-"""Batches: beside a plain loop of calls, beside what the application's limit allows, and the memory of a large one.
+"""Batches, compared with a plain loop of calls and with the application's limit, and the memory of a large batch.
 
     python -m tests.benchmarks.bench_batches [--quick]
 

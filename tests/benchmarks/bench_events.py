@@ -1,4 +1,4 @@
-"""What events cost the work that they tell of, and how soon they arrive.
+"""The cost of events for jobs and records, and their latency.
 
     python -m tests.benchmarks.bench_events [--quick]
 

@@ -34,7 +34,7 @@ WARM = 0.3
 
 @dataclass(frozen=True)
 class Load:
-    """What one run of requests came to."""
+    """The result of one run of requests."""
 
     requests_per_second: float
     cpu_us: float
@@ -44,7 +44,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Target:
-    """A server under load and how to ask it."""
+    """A server under load, and its request."""
 
     server: Server
     path: str
@@ -147,7 +147,7 @@ def _added_latency(gateway: Load, relay: Load) -> Figure:
 
 
 def relay(what: str, upstream: str) -> AbstractAsyncContextManager[Server]:
-    """A server that does nothing but pass bytes on, made with that library."""
+    """A server of that library that only relays bytes."""
     port = free_port()
     return server("tests.benchmarks.relays", what, str(port), upstream, port=port)
 

@@ -1,4 +1,4 @@
-"""Exports beside turning the same pages through the API, and the memory of the worker that collects.
+"""Exports, compared with paging through the API, and the memory of the worker.
 
     python -m tests.benchmarks.bench_exports [--quick]
 

@@ -1,4 +1,4 @@
-"""Equal reads of many callers who accept an answer of some age: what the application is asked, and what a call costs.
+"""Equal reads of many callers that accept cached responses: requests to the application, and the cost of a call.
 
     python -m tests.benchmarks.bench_freshness [--quick]
 

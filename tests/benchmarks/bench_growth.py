@@ -1,4 +1,4 @@
-"""Growth: what becomes of latency and throughput with more front ends, more workers and more records.
+"""Growth: latency and throughput with more front ends, more workers and more records.
 
     python -m tests.benchmarks.bench_growth [--quick]
 

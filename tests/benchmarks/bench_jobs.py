@@ -1,4 +1,4 @@
-"""Jobs beside procrastinate, which keeps them in PostgreSQL too: accepting, working off, waiting.
+"""Jobs, compared with procrastinate, which stores them in PostgreSQL too: acceptance, execution, latency.
 
     python -m tests.benchmarks.bench_jobs [--quick]
 

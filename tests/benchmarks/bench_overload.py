@@ -1,4 +1,4 @@
-"""Overload: a front end that is asked for four times what it can do turns the rest away and stays fast.
+"""Overload: a front end with four times the load that it can serve refuses the rest and stays fast.
 
     python -m tests.benchmarks.bench_overload [--quick]
 

@@ -1,4 +1,4 @@
-"""What a caller may read, with a million audit entries and jobs and ten thousand connectors in the organization.
+"""Reads of an organization with a million audit entries and jobs and ten thousand connectors.
 
     python -m tests.benchmarks.bench_reads [--quick]
 

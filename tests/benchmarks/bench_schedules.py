@@ -1,4 +1,4 @@
-"""What ten thousand schedules cost a worker that has nothing else to do.
+"""The cost of ten thousand schedules for an idle worker.
 
     python -m tests.benchmarks.bench_schedules [--quick]
 

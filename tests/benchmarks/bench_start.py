@@ -1,4 +1,4 @@
-"""What a front end costs with all shipped kinds, beside one that has seven of them.
+"""The cost of a front end with all shipped kinds, compared with one that has seven.
 
     python -m tests.benchmarks.bench_start [--quick]
 

@@ -1,4 +1,4 @@
-"""Thousands in flight: slow applications, noisy neighbours, many connectors, and what a process holds meanwhile.
+"""Thousands of calls in flight: slow applications, noisy neighbours, many connectors, and the resources of a process.
 
     python -m tests.benchmarks.bench_thousands [--quick]
 

@@ -1,4 +1,4 @@
-"""What downloads are measured beside: an application with files of any size, and relays that do nothing but pass on.
+"""The baselines of downloads: an application with files of any size, and relays that only forward them.
 
 python -m tests.benchmarks.file_relays application|aiohttp|starlette PORT [APPLICATION_URL]
 """

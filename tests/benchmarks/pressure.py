@@ -1,4 +1,4 @@
-"""More load than an ordinary client makes: canned requests over plain sockets, and an application canned as well."""
+"""A load generator with prepared requests on plain sockets, and an application with prepared responses."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ class Canned(asyncio.Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What callers got: how many of which status, and the latency of those that were let in."""
+    """The responses to callers: their number by status, and the latency of the accepted ones."""
 
     answers: Mapping[int, int]
     seconds: float

@@ -1,4 +1,4 @@
-"""Server processes for benchmarks, on a core of their own where there are two, and what they cost."""
+"""Server processes for benchmarks, on a separate core if there are two, and their cost."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What execute is measured beside: the application's answers, and relays that do nothing but pass them on.
+"""The baselines of execute: an application with prepared responses, and relays that only forward them.
 
 python -m tests.benchmarks.relays aiohttp|starlette PORT APPLICATION_URL
 """

@@ -1,4 +1,4 @@
-"""What a benchmark reports: figures beside their baselines of the same run, and the targets they are held to."""
+"""The report of a benchmark: figures, their baselines in the same run, and their targets."""
 
 import argparse
 import sys

@@ -2,8 +2,8 @@
 
     python -m tests.faults [--seeds 1,2,3] [--jobs 2000] [--faults 45] [--only events]
 
-Writes REPORT.md beside this file when the storms have their full size, and ends with 1 when one of them lost, doubled
-or invented something, or left the jobs of a dead worker waiting.
+Writes REPORT.md beside this file if the storms have their full size. Exits with 1 if one of them lost, doubled or
+invented something, or left the jobs of a dead worker waiting.
 """
 
 import argparse
@@ -78,7 +78,7 @@ processes are struck. An answer is stale when it is older than a write that the 
 """
 
 
-#: name → the head of its section, and what runs it
+#: name → the head of its section, and the function that runs it
 _OTHERS: Mapping[str, tuple[str, Callable[[], Coroutine[Any, Any, Any]]]] = {
     "agents": (_AGENTS, lambda: agents.agents(agents.TASKS, agents.KILLS)),
     "batches": (_BATCHES, lambda: batches.batch_storm(batches.BATCHES, batches.OPERATIONS, batches.FAULTS)),
@@ -96,7 +96,7 @@ _OTHERS: Mapping[str, tuple[str, Callable[[], Coroutine[Any, Any, Any]]]] = {
 
 
 def main() -> int:
-    """The exit code."""
+    """Run the storms; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="1,2,3", help="one storm for each, separated by commas")
     parser.add_argument("--jobs", type=int, default=JOBS)
@@ -133,7 +133,7 @@ def _section(head: str, report: Any) -> str:
 
 
 def replaced(text: str, section: str) -> str:
-    """The report with this section in the place of the one of the same heading, or at the end."""
+    """The report with this section, which replaces the one with the same heading."""
     heading = section.partition("\n")[0]
     before, found, after = text.partition(f"{heading}\n")
     if not found:

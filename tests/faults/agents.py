@@ -23,17 +23,17 @@ from tests.harness.round_robin import round_robin
 from tests.harness.waiting import PATIENCE
 
 TASKS, KILLS = 300, 10
-#: agents at work at the same time, below the number of batches that the application takes at a time
+#: concurrent agents, fewer than the concurrent batches of the application
 _AGENTS = 20
-#: every so many tasks, a write that must not be repeated goes with one
+#: one of so many tasks has a write that must not be repeated
 _WRITE_EVERY = 3
 _CAPABILITIES = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
-#: errors of a call that is to be made again under its key
+#: errors after which a call is repeated with its key
 _AGAIN = ("idempotency_in_flight", "unavailable")
 
 
 class Agent:
-    """One that makes a call again, under the same key, when its front end dies."""
+    """An agent that repeats a call with the same key when its front end dies."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._raw = Raw(session, f"{url}/mcp")
@@ -51,7 +51,7 @@ class Agent:
                 await asyncio.sleep(0.1)
 
     async def call(self, name: str, arguments: dict[str, Any], **options: Any) -> dict[str, Any]:
-        """The result, once no earlier attempt under the key is under way."""
+        """The result, after all earlier attempts with the key have ended."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 result = (await self.ask("tools/call", {"name": name, "arguments": arguments}, **options)).result
@@ -60,11 +60,11 @@ class Agent:
                 await asyncio.sleep(0.2)
 
     async def begun(self, name: str, arguments: dict[str, Any]) -> str:
-        """The id of the task that a call became."""
+        """The id of a call's task."""
         return str((await self.call(name, arguments, capabilities=_CAPABILITIES))["taskId"])
 
     async def ended(self, task_id: str) -> dict[str, Any]:
-        """The task once it has ended."""
+        """Wait until the task has ended."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 task = (await self.ask("tasks/get", {"taskId": task_id}, capabilities=_CAPABILITIES)).result
@@ -74,7 +74,7 @@ class Agent:
 
 
 def _answer_in(reply: Reply) -> Reply | None:
-    """The answer, which may stand at the end of a stream of events; None where the stream ends before it."""
+    """The response, which may be the last event of a stream; None if the stream ends before."""
     if not isinstance(reply.document, str):
         return reply
     messages = [json.loads(line[6:]) for line in reply.document.splitlines() if line.startswith("data: ")]
@@ -84,11 +84,11 @@ def _answer_in(reply: Reply) -> Reply | None:
 
 @dataclass
 class AgentsReport:
-    """What became of the tasks."""
+    """The outcomes of the tasks."""
 
     tasks: int
     kills: Counter[str] = field(default_factory=Counter)
-    #: how many tasks were under way at each kill
+    #: the number of tasks in progress at each kill
     under_way: list[int] = field(default_factory=list)
     #: `done`, `unknown`, or the code of the error that a task ended with, and that a write was answered with
     ends: Counter[str] = field(default_factory=Counter)
@@ -99,9 +99,9 @@ class AgentsReport:
     doubled: int = 0
     #: batches, whose repetition changes nothing, that were sent again because a process was killed while it sent them
     repeated: int = 0
-    #: told as unknown, though nothing was killed while it was sent
+    #: reported as unknown although nothing was killed while it was sent
     invented: int = 0
-    #: told as done though the application never saw it, or as failed though it did
+    #: reported as done although the application did not receive it, or as failed although it did
     untrue: int = 0
     #: seconds from the call to the end of its task
     durations: list[float] = field(default_factory=list)
@@ -137,8 +137,8 @@ def _listed(counts: Counter[str]) -> str:
 class AgentsRun:
     """One run in as many rounds as there are kills, and one more.
 
-    In each, agents begin tasks and wait for their ends. While the last of them are under way a process is killed;
-    when it is there again the next round begins.
+    In each round, agents begin tasks and wait for their ends. While the last ones are in progress, a process is killed;
+    when it runs again, the next round begins.
     """
 
     def __init__(self, gateway: Arena, tasks: int, kills: int) -> None:
@@ -211,7 +211,7 @@ class AgentsRun:
         self.report.writes[end] += 1
 
     def _judged(self, content: dict[str, Any], seen: int) -> str:
-        """How a call ended, held against how often the application saw it."""
+        """Compare the end of a call with the number of requests that the application received."""
         if "result" in content:
             self.report.untrue += not seen
             return "done"
@@ -222,7 +222,7 @@ class AgentsRun:
         return str(content.get("error"))
 
     async def _rage(self) -> None:
-        """Front ends and workers die in turns, each when the last tasks of its round begin."""
+        """Kill front ends and workers in turns, each when the last tasks of its round begin."""
         gateway = self._gateway
         pairs = zip(itertools.cycle(gateway.front_ends), itertools.cycle(gateway.workers), strict=False)
         victims = itertools.islice(itertools.chain.from_iterable(pairs), self._kills)
@@ -251,7 +251,7 @@ class AgentsRun:
                 report.doubled += not was_killed
 
     def _was_killed(self, sent_at: str | None) -> bool:
-        """Whether a process was killed while the request was under way."""
+        """Whether a process was killed during the request."""
         if sent_at is None:
             return False
         sent = datetime.fromisoformat(sent_at).timestamp()

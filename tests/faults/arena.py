@@ -1,4 +1,4 @@
-"""A gateway of real processes on stores of its own, all of which may be killed, frozen and started again."""
+"""A gateway of processes on its own stores, all of which tests may kill, freeze and start again."""
 
 import time
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from tests.harness.waiting import eventually
 
 
 class Arena(Deployment):
-    """Stores, front ends each on a port of its own, workers, the application, and one client."""
+    """Stores, front ends on separate ports, workers, the application, and one client."""
 
     def __init__(self, stores: Stores, upstream: Upstream, api_client: NewClient, settings: dict[str, str]) -> None:
         super().__init__(stores.directory, stores.postgres.url, stores.redis.url, upstream.url, settings)
@@ -30,19 +30,19 @@ class Arena(Deployment):
 
     @asynccontextmanager
     async def api(self, front_end: Program | None = None) -> AsyncIterator[Api]:
-        """A caller of the one client, at this front end or the first."""
+        """A caller for the client, at this front end or the first one."""
         url = self.url_of(front_end or self.front_ends[0])
         async with Api.of(url, self.api_client.id, self.api_client.secret) as api:
             yield api
 
     @asynccontextmanager
     async def desk(self, front_end: Program | None = None) -> AsyncIterator[ConnectorApi]:
-        """A new connector; the application, which remembers what it is asked, was not asked for it."""
+        """A new connector, created without a request to the application, which records requests."""
         async with self.api(front_end) as api:
             yield await api.connector(validate=False)
 
     async def swept(self) -> None:
-        """Returns at the second heartbeat of every worker from now on: all have tried by then whatever they would."""
+        """Wait for two more heartbeats of every worker, after which each has run its maintenance."""
         for _ in range(2):
             since = await self.stores.value("SELECT now()")
             await eventually(partial(self._are_seen, since))

@@ -1,4 +1,4 @@
-"""A storm over batches: afterwards every operation has one result, and what the application did agrees with it.
+"""A storm over batches: afterwards every operation has one result, which agrees with the application.
 
 python -m tests.faults.batches [--seed 1] [--batches 20] [--operations 400] [--faults 20]
 """
@@ -20,7 +20,7 @@ BATCHES, OPERATIONS, FAULTS = 20, 400, 20
 
 
 def operations_of(batch: str, size: int) -> list[dict[str, Any]]:
-    """Creates, which must not be sent twice, between updates, which may, and reads that are sent together."""
+    """Creates, which must not be sent twice, updates, which may be, and reads that are sent together."""
 
     def operation(number: int) -> dict[str, Any]:
         match number // 5 % 4:
@@ -96,7 +96,7 @@ class BatchStorm:
 
 
 async def batch_storm(batches: int, operations: int, faults: int, seed: int = 1) -> LongWorkReport:
-    """What a storm of so many batches of so many operations and so many faults came to."""
+    """Run the storm; returns its report."""
     async with arena(front_ends=2, workers=2) as gateway:
         gateway.upstream.slowest = 0.2
         return await BatchStorm(gateway, batches, operations, faults, seed).run()

@@ -30,7 +30,7 @@ CHANGES, KILLS = 50_000, 10
 
 @dataclass
 class Outcome:
-    """What the receivers saw."""
+    """The deliveries that the receivers got."""
 
     #: of each of two organizations
     changes: int

@@ -1,4 +1,4 @@
-"""A storm over exports: afterwards each file holds the application's records exactly, and no cut file passed as whole.
+"""A storm over exports: afterwards each file has exactly the application's records, and no truncated one looked complete.
 
 python -m tests.faults.exports [--seed 1] [--exports 12] [--records 3000] [--faults 20]
 """
@@ -48,7 +48,7 @@ class ExportStorm:
         return self.report.finish(strikes, time.monotonic() - started)
 
     async def _export(self, path: str, name: str) -> None:
-        """Submit an export, follow it, and read its file while processes are still struck."""
+        """Submit an export, wait for it, and read its file during the storm."""
         chooser = random.Random(f"{self.seed} {name}")
         await asyncio.sleep(chooser.uniform(0, self.faults))
         client = InsistentClient(self.gateway, chooser)
@@ -67,7 +67,7 @@ class ExportStorm:
 
 
 async def export_storm(exports: int, records: int, faults: int, seed: int = 1) -> LongWorkReport:
-    """The result of a storm of so many exports of so many records and so many faults."""
+    """Run the storm; returns its report."""
     async with arena(front_ends=2, workers=2) as gateway:
         gateway.upstream.slowest, gateway.upstream.listed = 0.2, records
         return await ExportStorm(gateway, exports, records, faults, seed).run()

@@ -23,14 +23,14 @@ SILENCE = 40.0
 _POLL_INTERVAL = 0.5
 _TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 _NO_SUCH_TASK = -32602
-#: what a client tries again for: a front end that was killed, and a gateway that refuses for now
+#: errors after which a client tries again: a front end was killed, or the gateway refuses temporarily
 _PASSING = (aiohttp.ClientError, OSError, TimeoutError, UnexpectedStatus)
 _EVENT = re.compile(rb"id: (\d+)\nevent: (\w+)\ndata: (.*)\n")
 
 
 @dataclass
 class FollowersReport:
-    """What the clients heard of the jobs that they followed."""
+    """The changes of jobs that the clients received."""
 
     jobs: int = 0
     #: event streams that were opened, and that ended before their job's end
@@ -49,13 +49,13 @@ class FollowersReport:
     untrue: int = 0
     #: seconds without a byte of an open event stream, at most
     longest_silence: float = 0.0
-    #: seconds from a job's end until the client of its event stream, and of its subscription, heard of it
+    #: seconds from a job's end until the clients of its event stream and its subscription received it
     events_late: list[float] = field(default_factory=list)
     subscriptions_late: list[float] = field(default_factory=list)
 
     @property
     def is_clean(self) -> bool:
-        """Whether every client heard the truth, of every job."""
+        """Whether every client received the correct end of every job."""
         lies = self.corrupted or self.repeated or self.denied or self.ended_early or self.untrue
         return not lies and len(self.events_late) == len(self.subscriptions_late) == self.jobs
 
@@ -67,18 +67,18 @@ class Followers:
         self._gateway = gateway
         self._random = random.Random(seed)
         self.report = FollowersReport()
-        #: the status in which the job ended, and when that was heard, by job
+        #: job → its final status, and when the client received it
         self._by_events: dict[str, tuple[str, float]] = {}
         self._by_subscription: dict[str, float] = {}
         self._by_task: dict[str, str] = {}
 
     async def follow(self, job_id: str) -> None:
-        """Returns when each client has heard of the job's end."""
+        """Wait until each client has received the job's end."""
         self.report.jobs += 1
         await asyncio.gather(self._stream_events(job_id), self._poll_task(job_id), self._listen(job_id))
 
     def judge(self, ended: Mapping[str, tuple[str, float]]) -> None:
-        """Compare what was heard with the jobs' ends: status and time by job."""
+        """Compare the received ends with those of the jobs: status and time by job."""
         report = self.report
         for job_id, (status, heard_at) in self._by_events.items():
             report.untrue += status != ended[job_id][0]
@@ -98,7 +98,7 @@ class Followers:
             await asyncio.sleep(0.2)
 
     async def _one_stream(self, job_id: str, seen: list[int]) -> None:
-        """One connection until it ends, at bytes, as a client library would hide a second head."""
+        """Read one connection to its end as bytes, because a client library hides a second head."""
         url = self._gateway.url_of(self._random.choice(self._gateway.front_ends))
         headers = {**await self._token(url), "Last-Event-ID": str(max(seen, default=0))}
         reader, writer = await sent(url, head_of("GET", f"/api/v1/jobs/{job_id}/events", headers))

@@ -1,4 +1,4 @@
-"""A client in a storm: it repeats each call, under the same key and at any front end, until the gateway answers."""
+"""A client in a storm: repeats each call, with the same key and at any front end, until the gateway answers."""
 
 import asyncio
 import random
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class InsistentClient:
-    """Calls of the arena's one client."""
+    """Calls for the arena's client."""
 
     gateway: Arena
     random: random.Random
@@ -42,7 +42,7 @@ class InsistentClient:
                 await asyncio.sleep(0.2)
 
     async def submit(self, path: str, body: Any, key: str) -> str:
-        """The id of the job that the body became; a repeated submission has the same key."""
+        """Submit the body; returns the id of its job. A repeated submission has the same key."""
 
         async def submitted(api: Api) -> str:
             answer = await api.post(path, body, headers={"Idempotency-Key": key, "Prefer": "respond-async"})

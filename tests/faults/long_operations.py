@@ -1,4 +1,4 @@
-"""A storm over long operations: what was started is followed, nothing is done twice, and every result is true.
+"""A storm over long operations: started operations are followed, nothing is done twice, and every result is true.
 
 python -m tests.faults.long_operations [--seed 1] [--operations 24] [--tickets 1000] [--faults 20]
 """
@@ -16,7 +16,7 @@ from tests.faults.long_work import LongWorkReport, run_alone
 from tests.faults.strikes import Strikes
 
 OPERATIONS, TICKETS, FAULTS = 24, 1000, 20
-#: seconds that the application works at a portion
+#: seconds that the application takes for a portion
 _PORTION_SECONDS = 1.5
 
 
@@ -76,14 +76,14 @@ class LongStorm:
         self.report.untrue += sum(not self.gateway.upstream.created[name] for name in created)
 
     def _judge_end(self, status: str, result: dict[str, Any], names: list[str]) -> None:
-        """What a job that did not succeed says of its tickets: no more than was done, and of a failed one nothing."""
+        """Compare the tickets of a job that did not succeed with the application."""
         done = sum(self.gateway.upstream.created[name] > 0 for name in names)
         told = sum(bool(line["success"]) for line in result.get("results", ()))
         self.report.untrue += told > done or (status == "failed" and done > 0)
 
 
 async def long_storm(operations: int, tickets: int, faults: int, seed: int = 1) -> LongWorkReport:
-    """The result of a storm of so many operations with so many tickets each and so many faults."""
+    """Run the storm; returns its report."""
     async with arena(front_ends=2, workers=2) as gateway:
         gateway.upstream.slowest, gateway.upstream.batch_seconds = 0.2, _PORTION_SECONDS
         return await LongStorm(gateway, operations, tickets, faults, seed).run()

@@ -1,4 +1,4 @@
-"""What the storms over long work have in common: their report, and how one of them runs alone."""
+"""The common parts of storms over long work: the report, and the run from the command line."""
 
 import argparse
 import asyncio
@@ -16,7 +16,7 @@ class LongWorkReport:
 
     #: what was run, such as `20 batches of 400 operations`
     amount: str
-    #: what ended → how often in which state
+    #: kind of work → the number of ends in each state
     ended: dict[str, Counter[str]] = field(default_factory=dict)
     strikes: Counter[str] = field(default_factory=Counter)
     #: further counts by name
@@ -35,7 +35,7 @@ class LongWorkReport:
         self.ended.setdefault(name, Counter())[state] += 1
 
     def finish(self, strikes: Strikes, seconds: float) -> "LongWorkReport":
-        """The same report with what was struck and how long it took."""
+        """The report with the strikes and the duration."""
         self.strikes = Counter(strike.fault.name for strike in strikes.all)
         self.seconds = seconds
         return self

@@ -29,13 +29,13 @@ CHANGES, KILLS = 100_000, 10
 LOST, DOUBLED = 0.3, 0.2
 #: changes of one ticket, and changes that are under way at a time
 CHANGES_OF_A_TICKET, WRITERS = 5, 8
-#: seconds between two synchronizations of the tickets: what a lost notice costs
+#: seconds between two synchronizations of the tickets, the delay after a lost notice
 _INTERVAL = 20
 
 
 @dataclass
 class NoticeOutcome:
-    """What became of the changes."""
+    """The changes and their deliveries."""
 
     changes: int
     kills: Counter[str] = field(default_factory=Counter)
@@ -51,7 +51,7 @@ class NoticeOutcome:
 
     @property
     def is_clean(self) -> bool:
-        """Every change is in the copy, an event told of each record, and each event was delivered."""
+        """Whether every change is in the copy, each record has an event, and each event was delivered."""
         return not self.without_event and self.deliveries.are_clean
 
     def table(self) -> str:
@@ -93,7 +93,7 @@ async def storm(folder: Path, stores: Stores, changes: int, kills: int, interval
             for writer in range(WRITERS):
                 group.create_task(_write(application, outcome, writer))
             group.create_task(kill_in_turn(deployment, outcome.kills, kills, lambda: outcome.written, changes))
-        # Writing may last longer than the first token.
+        # The writes may take longer than the first token is valid.
         async with deployment.api(client) as api:
             connector = connector.through(api)
             await eventually(lambda: _is_copied(connector, outcome), within=PATIENCE)

@@ -1,4 +1,4 @@
-"""Receivers of webhooks that fail now and then, and what they must have received in the end."""
+"""Receivers of webhooks that fail at random, and the check of their deliveries."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ _FAILED, _LIMITED, _LATE = 1 / 20, 1 / 400, 1 / 10_000
 
 @dataclass
 class Deliveries:
-    """What receivers answered and received."""
+    """The deliveries and responses of receivers."""
 
     answers: Counter[int] = field(default_factory=Counter)
     timeouts: int = 0
@@ -32,7 +32,7 @@ class Deliveries:
 
     @property
     def are_clean(self) -> bool:
-        """Nothing lost, out of order, foreign, or delivered under two ids."""
+        """Whether nothing was lost, out of order, foreign, or delivered under two ids."""
         return not (self.missing or self.out_of_order or self.foreign) and self.ids_of_one_event == 1
 
     @property
@@ -66,7 +66,7 @@ class Deliveries:
 
 
 class Unreliable:
-    """Answers of a receiver that fails now and then, and takes each event in the end."""
+    """A receiver that fails at random, and accepts each event in the end."""
 
     def __init__(self, deliveries: Deliveries, seed: int) -> None:
         self._deliveries = deliveries

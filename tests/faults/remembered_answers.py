@@ -1,4 +1,4 @@
-"""Remembered answers while processes die with a write under way and connections to PostgreSQL break.
+"""Cached responses while processes die during a write, and connections to PostgreSQL break.
 
 python -m tests.faults.remembered_answers [ROUNDS]
 """
@@ -21,9 +21,9 @@ from tests.harness.waiting import eventually
 
 #: strikes of each kind
 ROUNDS = 3
-#: seconds after a write until no process may answer with what was before it
+#: seconds after a write until no process may return an older cached response
 SETTLED = 5.0
-#: seconds for which answers are looked at after that
+#: seconds for which responses are checked after that
 WATCHED = 3.0
 _MAX_AGE = {"Cache-Control": "max-age=600"}
 _CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IS NOT NULL AND pid <> pg_backend_pid()"
@@ -31,7 +31,7 @@ _CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IS 
 
 @dataclass
 class RememberedReport:
-    """What callers were answered."""
+    """The responses that callers received."""
 
     strikes: Counter[str] = field(default_factory=Counter)
     #: answers of each kind: from memory, or the application's
@@ -82,7 +82,7 @@ async def _cut_connections(gateway: Arena) -> None:
     await gateway.stores.rows(_CUT)
 
 
-#: what is struck while a write is under way, and how the write is sent
+#: the strike during a write, and how the write is sent
 STRIKES: dict[str, tuple[Strike, dict[str, str]]] = {
     "writing front end killed": (_kill_writer, {}),
     "writing worker killed": (_kill_worker, ASYNC),
@@ -103,7 +103,7 @@ class RememberedRun:
         started = time.monotonic()
         gateway = self._gateway
         for name in list(STRIKES) * rounds:
-            # A connector of its own: while a write counts as under way, nothing is remembered of its connector.
+            # A new connector, because nothing is cached for a connector while a write counts as in progress.
             async with gateway.desk() as writer, gateway.api(gateway.front_ends[1]) as api:
                 await self._round(name, writer, writer.through(api))
         self.report.seconds = time.monotonic() - started
@@ -136,7 +136,7 @@ class RememberedRun:
 
 
 async def _tried(writer: ConnectorApi, call: tuple[str, str, dict[str, object], dict[str, str]]) -> None:
-    """The process that sends the write may die of it."""
+    """Send the write; its process may be killed."""
     with contextlib.suppress(aiohttp.ClientError):
         await writer.send(*call)
 

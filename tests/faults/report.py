@@ -1,4 +1,4 @@
-"""What storms came to, as a table with a column for each."""
+"""The report of storms, as a table with a column for each."""
 
 import math
 import os
@@ -31,7 +31,7 @@ of the first.
 
 @dataclass(frozen=True)
 class Recovery:
-    """Seconds until a job of a dead worker went on: since its death, and since PostgreSQL was there too."""
+    """Seconds until a job of a dead worker continued, since its death and since PostgreSQL was available too."""
 
     since_death: float
     with_postgres: float
@@ -39,7 +39,7 @@ class Recovery:
 
 @dataclass
 class Report:
-    """What a storm came to."""
+    """The result of a storm."""
 
     accepted: int = 0
     #: faults, by name
@@ -62,13 +62,13 @@ class Report:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was lost or told otherwise than it was."""
+        """Whether nothing was lost or reported incorrectly."""
         lies = self.lost or self.doubled or self.changed or self.invented or self.untrue
         return not lies and CRASHED not in self.errors and self.followers.is_clean
 
     @property
     def is_quick(self) -> bool:
-        """Whether what lost its worker went on in time."""
+        """Whether the jobs of lost workers continued in time."""
         return percentile([each.with_postgres for each in self.recoveries], 0.99) <= TARGET
 
     def rows(self) -> list[tuple[str, str]]:

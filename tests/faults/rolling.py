@@ -20,13 +20,13 @@ from tests.harness.processes import Program
 
 #: calls a second, and seconds between two restarts
 RATE, SPACING = 100, 1.0
-#: front ends that are asked in turns before a call that none of them takes fails
+#: front ends that are tried in turns before a call fails
 _TURNS = 3
 
 
 @dataclass
 class RollingReport:
-    """What became of the calls."""
+    """The outcomes of the calls."""
 
     rate: int
     calls: int = 0
@@ -66,7 +66,7 @@ def _listed(counts: Counter[str]) -> str:
 
 
 class Load:
-    """So many creates a second, every second one as a job, over whichever of two front ends takes them."""
+    """Creates at a fixed rate, every second one as a job, at either of two front ends."""
 
     def __init__(self, rate: int, *desks: ConnectorApi) -> None:
         self._desks = desks
@@ -111,7 +111,7 @@ class Load:
 
 
 async def _rolled(program: Program) -> int:
-    """The exit code of a process that was told to stop, once its successor works."""
+    """Stop a process after its successor is ready; returns the exit code."""
     await asyncio.sleep(SPACING)
     code = await program.stop()
     await program.start()

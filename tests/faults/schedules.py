@@ -1,4 +1,4 @@
-"""A storm over schedules: afterwards every slot has one job, and the application got each slot's write once.
+"""A storm over schedules: afterwards every slot has one job, and the application received each slot's write once.
 
 python -m tests.faults.schedules [--seed 1] [--schedules 40] [--slots 6] [--faults 20]
 """
@@ -24,7 +24,7 @@ SCHEDULES, SLOTS, FAULTS = 40, 6, 20
 _PATIENCE = 180.0
 _DATABASE_AWAY = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 _AWAY = object()
-#: the slot comes: the cron expression itself fires in January only
+#: makes the slot due; the cron expression itself has times in January only
 _COME = "UPDATE schedules SET next_run_at = $1 WHERE next_run_at > now()"
 _WAITING = "SELECT count(*) FROM schedules WHERE next_run_at <= now()"
 _OPEN = "SELECT count(*) FROM jobs WHERE finished_at IS NULL"
@@ -83,7 +83,7 @@ class ScheduleStorm:
             await self._until(0, _WAITING)
 
     async def _until(self, wanted: object, query: str, *arguments: object) -> None:
-        """Repeat the statement until it returns this value, or for as long as patience lasts."""
+        """Repeat the statement until it returns this value, or until the timeout."""
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
             if await self._value(query, *arguments) == wanted:
@@ -116,7 +116,7 @@ class ScheduleStorm:
 
 
 async def schedule_storm(schedules: int, slots: int, faults: int, seed: int = 1) -> LongWorkReport:
-    """The result of a storm of so many schedules with so many slots and so many faults."""
+    """Run the storm; returns its report."""
     async with arena(front_ends=2, workers=3) as gateway:
         return await ScheduleStorm(gateway, schedules, slots, faults, seed).run()
 

@@ -1,4 +1,4 @@
-"""Many jobs while everything is struck at random again and again: afterwards nothing is lost, doubled or invented."""
+"""Many jobs during random faults of all processes and stores: afterwards nothing is lost, doubled or invented."""
 
 import asyncio
 import random
@@ -19,18 +19,18 @@ from tests.faults.report import Recovery, Report
 from tests.faults.strikes import KILL_WORKER, Strikes
 from tests.harness.caller import ConnectorApi, UnexpectedStatus
 
-#: how PostgreSQL's absence shows
+#: the error while PostgreSQL is unavailable
 _DATABASE_AWAY = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 FINAL = {"succeeded", "failed", "canceled", "unknown"}
-#: seconds in which a request of the storm is under way at most: its latency, and a stalled machine
+#: maximum seconds of a request: its latency, and a stalled machine
 IN_FLIGHT = 3.0
-#: submissions at a time
+#: concurrent submissions
 _SUBMITTERS = 4
-#: seconds after which a submission is given up and made again
+#: seconds after which a submission is repeated
 _ANSWERED = 10.0
-#: every so many jobs, one is followed by clients; seconds in which they hear of its end at the latest
+#: one of so many jobs is followed by clients, and the maximum seconds until they receive its end
 _FOLLOWED_EVERY, _HEARD = 5, 90.0
-#: seconds between two looks at all jobs
+#: seconds between two reads of all jobs
 _LOOK = 0.2
 _STATES = "SELECT id, status, attempt, worker FROM jobs WHERE NOT is_inline"
 _UNKNOWN = "SELECT id, error::json #>> '{known,sent_at}' AS sent_at FROM jobs WHERE status = 'unknown'"
@@ -40,7 +40,7 @@ _ERRORS = "SELECT error::json ->> 'code' AS code, count(*) AS jobs FROM jobs WHE
 
 @dataclass
 class _Seen:
-    """A job at the last look; moments are those of the machine's clock."""
+    """A job at the last read; times are those of the machine's clock."""
 
     status: str
     attempt: int
@@ -87,7 +87,7 @@ class Storm:
         return self.report
 
     async def _submit(self, desk: ConnectorApi, numbers: Iterator[int]) -> None:
-        """Jobs of all kinds, each under a key, so that a submission that failed is made again."""
+        """Submit jobs of all kinds, each with a key, so that a failed submission can be repeated."""
         for number in numbers:
             name = f"storm-{number}"
             what: tuple[str, dict[str, Any]] = (
@@ -114,7 +114,7 @@ class Storm:
                 await asyncio.sleep(0.2)
 
     async def _watch(self) -> None:
-        """Look at every job again and again: a final state must stay, and what lost its worker must go on."""
+        """Read all jobs repeatedly: a final state must not change, and a job that lost its worker must continue."""
         while not self._is_over.is_set():
             try:
                 async with asyncio.timeout(5):
@@ -137,7 +137,7 @@ class Storm:
         self._note_deaths()
 
     def _note_deaths(self) -> None:
-        """Whose job a worker was that has been killed since the last look."""
+        """Record the jobs whose worker was killed since the last read."""
         for strike in self._strikes.all:
             if strike.fault is not KILL_WORKER:
                 continue
@@ -153,12 +153,12 @@ class Storm:
             self.report.recoveries.append(Recovery(now - began, now - max(began, self._postgres_back(now))))
 
     def _postgres_back(self, now: float) -> float:
-        """When PostgreSQL was there again after the last time that it was killed or frozen."""
+        """When PostgreSQL was available again after it was last killed or frozen."""
         away = (strike.over for strike in self._strikes.all if strike.fault.name.startswith("PostgreSQL "))
         return max((over for over in away if over <= now), default=0.0)
 
     async def _all_ended(self) -> None:
-        """Until every accepted job has ended, or none has for a minute."""
+        """Wait until every accepted job has ended, or none has for a minute."""
         ended, since = -1, time.monotonic()
         while len(self._ended) < self.jobs and time.monotonic() - since < 60:
             if len(self._ended) != ended:
@@ -166,7 +166,7 @@ class Storm:
             await asyncio.sleep(0.5)
 
     async def _all_heard(self) -> None:
-        """Until every client has heard of the end of its job, or for so long as that may take."""
+        """Wait until every client has received the end of its job, or until the timeout."""
         _, unheard = await asyncio.wait(self._following, timeout=_HEARD)
         for task in unheard:
             task.cancel()
@@ -186,7 +186,7 @@ class Storm:
         report.untrue = sum(self._is_untrue(name, self._ended.get(UUID(job))) for name, job in self._creates.items())
 
     def _was_struck(self, sent_at: str | None) -> bool:
-        """Whether something was struck while a write was under way, or before it could be told of its answer."""
+        """Whether something was struck during a write, or before its response was stored."""
         if sent_at is None:
             return False
         sent = datetime.fromisoformat(sent_at).timestamp()
@@ -198,7 +198,7 @@ class Storm:
 
 
 async def storm(jobs: int, faults: int, seed: int = 1) -> Report:
-    """What a storm of so many jobs and faults came to."""
+    """Run the storm; returns its report."""
     async with arena(front_ends=2, workers=2) as gateway:
         gateway.upstream.slowest = 0.3
         return await Storm(gateway, jobs, faults, seed).run()

@@ -1,4 +1,4 @@
-"""What a storm does to a gateway: kills and freezes of its processes and stores, flushes of Redis, cut connections."""
+"""The faults of a storm: kills and freezes of processes and stores, flushes of Redis, cut connections."""
 
 import asyncio
 import contextlib
@@ -20,11 +20,11 @@ from tests.harness.deployment import Deployment
 from tests.harness.processes import Program
 from tests.harness.waiting import eventually
 
-#: seconds that a freeze takes; a lease is ten
+#: seconds of a freeze; a lease lasts ten
 FREEZES = (1.0, 13.0)
 #: seconds until a part of what a storm waits for must be done
 PATIENCE = 2400
-#: seconds that a killed store stays away
+#: seconds until a killed store is started again
 DOWN = 0.5
 _CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IS NOT NULL AND pid <> pg_backend_pid()"
 
@@ -54,7 +54,7 @@ async def _kill_server(gateway: Arena, server: LocalServer, seconds: float) -> N
 
 
 async def _freeze(gateway: Arena, target: Program | LocalServer, seconds: float) -> None:
-    """Stop the process and what it has started, which for PostgreSQL is one for each connection."""
+    """Stop the process and its children, of which PostgreSQL has one for each connection."""
     assert target.pid is not None
     stopped = [target.pid, *(child.pid for child in psutil.Process(target.pid).children(recursive=True))]
     for pid in stopped:
@@ -102,12 +102,12 @@ def _redis(gateway: Arena) -> Sequence[LocalServer]:
 
 @dataclass(frozen=True)
 class Fault:
-    """A kind of strike; `act` has so many seconds where it lasts."""
+    """A kind of strike; `act` gets its duration in seconds."""
 
     name: str
     targets: Callable[[Arena], Sequence[Program | LocalServer]]
     act: Callable[[Arena, Any, float], Awaitable[None]]
-    #: how often it comes among the others
+    #: its frequency relative to the others
     weight: int = 1
 
 
@@ -129,7 +129,7 @@ FAULTS = (
 
 @dataclass
 class Strike:
-    """One fault: what it was, which process it hit, and from when to when by the machine's clock."""
+    """One fault: its kind, its process, and its start and end by the machine's clock."""
 
     fault: Fault
     pid: int
@@ -138,7 +138,7 @@ class Strike:
 
 
 class Strikes:
-    """Strikes at random: what lasts goes on beside the next, and nothing is struck twice at a time."""
+    """Random strikes; several may last concurrently, but not on the same process."""
 
     def __init__(self, gateway: Arena, seed: int) -> None:
         self._gateway = gateway
@@ -148,7 +148,7 @@ class Strikes:
         self.all: list[Strike] = []
 
     async def some(self, number: int) -> None:
-        """So many, one every second or two; returns when all are over."""
+        """Strike `count` times, every second or two; returns when all are over."""
         for _ in range(number):
             await asyncio.sleep(self._random.uniform(0.3, 3.0))
             await self._one()
@@ -165,7 +165,7 @@ class Strikes:
             await asyncio.wait([striking])
 
     def _chosen(self) -> tuple[Fault, Program | LocalServer]:
-        """A fault and what it hits: something that is not struck now."""
+        """A fault and its target, which is not struck now."""
         free = [
             (fault, target)
             for fault in FAULTS

@@ -1,4 +1,4 @@
-"""Machines whose clocks are days off, or jump: nothing ends early or late for it."""
+"""Machines whose clocks are days off or jump: nothing ends early or late."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Processes that are killed and frozen: nothing accepted is lost, nothing is sent twice, nothing is invented."""
+"""Processes are killed and frozen: no accepted job is lost, nothing is sent twice, and no result is invented."""
 
 import asyncio
 import signal

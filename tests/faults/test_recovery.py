@@ -1,4 +1,4 @@
-"""What was lost goes on: at once, together, and without a mark against jobs that did nothing wrong."""
+"""The jobs of lost workers continue at once, and count no loss that they did not cause."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""PostgreSQL that is there and cannot write: callers are told so, nothing is lost, and work goes on by itself."""
+"""PostgreSQL is available but cannot write: callers get an error, nothing is lost, and work continues afterwards."""
 
 import asyncio
 import contextlib

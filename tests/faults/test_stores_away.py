@@ -1,4 +1,4 @@
-"""Redis or PostgreSQL killed, flushed or frozen: what callers are told meanwhile, and how soon all is normal again."""
+"""Redis or PostgreSQL killed, flushed or frozen: the errors for callers, and the time until recovery."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Streams and tasks while PostgreSQL is away: they go on or break off, and never tell what is not so."""
+"""Streams and tasks while PostgreSQL is unavailable: they continue or end, and never report a wrong state."""
 
 import asyncio
 import json

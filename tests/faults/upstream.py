@@ -1,4 +1,4 @@
-"""A support desk that remembers every write: what a fault run is measured by."""
+"""A support desk that records every write, with which the results of fault runs are compared."""
 
 import asyncio
 import random
@@ -13,7 +13,7 @@ from tests.harness.serving import served
 
 
 class Upstream:
-    """Answers after a while, like an application far away."""
+    """Answers with a latency, like a remote application."""
 
     def __init__(self, slowest: float = 0.05) -> None:
         #: seconds that an answer takes at most

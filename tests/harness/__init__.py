@@ -1,6 +1,6 @@
-"""How tests have a gateway, each way in one place.
+"""Starts, calls and stops gateways for tests.
 
-`in_process` is the front end in the tests' own process, `up` is `gateway up` as one command, `deployment` is front ends
-and workers as processes of their own. `processes` starts, freezes and ends all of them, `clients` makes who may call,
-`caller` calls, `waiting` waits, `databases` and `applications` are what lies behind and beyond.
+`in_process`: a front end in the test process. `up`: `gateway up` as one command. `deployment`: front ends and workers
+as separate processes. `processes` starts, freezes and ends them, `clients` creates clients, `caller` sends requests,
+`waiting` waits for conditions, `databases` creates databases, and `applications` fakes applications.
 """

@@ -13,17 +13,17 @@ from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
 
-#: set by `make screenshots`: where they go
+#: the folder for screenshots, set by `make screenshots`
 _SCREENSHOTS = os.environ.get("GATEWAY_SCREENSHOTS")
 _OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
-#: the rules of axe-core that look at colours: all that a colour scheme may change
+#: the rules of axe-core on colours, which are the only ones that a colour scheme affects
 _COLOURS = ("color-contrast", "link-in-text-block")
 _AXE = Path(__file__).parents[1] / "http" / "pages" / "vendor" / "axe-4.14.1.min.js"
 
 
 @asynccontextmanager
 async def launched() -> AsyncIterator[Browser]:
-    """A browser without a window."""
+    """A headless browser."""
     async with async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=CHROMIUM, args=_OPTIONS)
         try:
@@ -33,7 +33,7 @@ async def launched() -> AsyncIterator[Browser]:
 
 
 async def signed_in(page: Page, client_id: str, client_secret: str) -> None:
-    """Sign in to the console as a person does."""
+    """Sign in to the console through its form."""
     await page.goto("/console")
     await page.fill("#client_id", client_id)
     await page.fill("#client_secret", client_secret)
@@ -42,7 +42,7 @@ async def signed_in(page: Page, client_id: str, client_secret: str) -> None:
 
 
 def troubles_of(page: Page, base_url: str) -> list[str]:
-    """What scripts throw and policies forbid on the pages of a server, from now on."""
+    """The errors of scripts and violations of policies on the pages of a server, from now on."""
     troubles: list[str] = []
 
     def note(message: ConsoleMessage) -> None:
@@ -55,7 +55,7 @@ def troubles_of(page: Page, base_url: str) -> list[str]:
 
 
 async def findings(page: Page, rules: Sequence[str] = ()) -> list[str]:
-    """What axe-core finds, of whatever impact: by all its rules, or by these."""
+    """The findings of axe-core of any impact, by all of its rules or by these."""
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(_AXE.read_text("utf-8"))
     options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
@@ -64,7 +64,7 @@ async def findings(page: Page, rules: Sequence[str] = ()) -> list[str]:
 
 
 async def findings_in_light_and_dark(page: Page) -> list[str]:
-    """`findings` on a wide screen and on a narrow one, each in light colours, and those of colours in dark ones too."""
+    """`findings` on a wide and a narrow screen, in light colours; the rules on colours in dark colours too."""
     found = []
     for width in (1280, 360):
         await page.set_viewport_size({"width": width, "height": 800})
@@ -76,7 +76,7 @@ async def findings_in_light_and_dark(page: Page) -> list[str]:
 
 @asynccontextmanager
 async def page_for_many(browser: Browser, base_url: str, **options: Any) -> AsyncIterator[tuple[Page, list[str]]]:
-    """A page for tests that each open an address in it, and `troubles_of` it: another context is another process."""
+    """A page that several tests share, and its `troubles_of`; a context for each test would be another process."""
     context = await browser.new_context(base_url=base_url, **options)
     page = await context.new_page()
     yield page, troubles_of(page, base_url)
@@ -84,7 +84,7 @@ async def page_for_many(browser: Browser, base_url: str, **options: Any) -> Asyn
 
 
 async def taken(page: Page, name: str) -> None:
-    """With `make screenshots`: a picture on a wide screen in light colours, and one on a telephone in dark ones."""
+    """With `make screenshots`, take a picture on a wide screen in light colours, and one on a phone in dark ones."""
     if _SCREENSHOTS:
         for suffix, scheme, width, height in (("", "light", 1280, 860), ("-narrow", "dark", 360, 740)):
             await page.emulate_media(color_scheme=scheme)

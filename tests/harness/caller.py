@@ -1,4 +1,4 @@
-"""A caller that speaks plain HTTP to a gateway, and holds each answer to the OpenAPI document."""
+"""A caller that sends HTTP requests to a gateway, and compares each response with the OpenAPI document."""
 
 import asyncio
 import json
@@ -13,11 +13,11 @@ import aiohttp
 from tests.harness import contract
 from tests.harness.waiting import PATIENCE
 
-#: seconds for which an idle connection is used again: a front end that stops keeps one for longer, so that no request
-#: is sent on a connection that is being closed (RFC 9112 §9.5)
+#: seconds for which an idle connection is reused; a front end that stops keeps it for longer, so that no request is
+#: sent on a connection that is being closed (RFC 9112 §9.5)
 KEEP_ALIVE = 1.0
 CREDENTIALS = {"email": "agent@example.com", "api_token": "token", "subdomain": "acme"}
-#: a call that is to become a job
+#: the headers of a call that becomes a job
 ASYNC = {"Prefer": "respond-async"}
 
 
@@ -31,7 +31,7 @@ class Api:
     @classmethod
     @asynccontextmanager
     async def of(cls, base_url: str, client_id: str, client_secret: str) -> AsyncIterator["Api"]:
-        """A caller with a new token, for as long as the block lasts."""
+        """A caller with a new token, within the block."""
         secret = {"client_id": client_id, "client_secret": client_secret}
         connector = aiohttp.TCPConnector(keepalive_timeout=KEEP_ALIVE)
         async with aiohttp.ClientSession(base_url, connector=connector) as session:
@@ -55,7 +55,7 @@ class Api:
     async def connector(
         self, kind: str = "Support-Desk", credentials: dict[str, str] | None = None, **members: Any
     ) -> "ConnectorApi":
-        """A new connector in a workspace of its own."""
+        """A new connector in a new workspace."""
         body = {
             "workspace_name": f"w-{uuid4().hex[:8]}",
             "connector_type": kind,
@@ -66,15 +66,15 @@ class Api:
         return ConnectorApi(self, (await self.post("/api/v1/integrations/connectors", body)).document(201))
 
     async def ended_job(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        """The job, once it has ended."""
+        """Wait until the job has ended."""
         return await self.job_once(job, lambda seen: seen["done"])
 
     async def running_job(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        """The job, once a worker runs it."""
+        """Wait until a worker runs the job."""
         return await self.job_once(job, lambda seen: seen["status"] == "running")
 
     async def job_once(self, job: Mapping[str, Any], is_so: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-        """The job, once that is true of it; looked at whenever it changes."""
+        """Wait until the condition is true of the job, which is read whenever it changes."""
         path = f"/api/v1/jobs/{job['id']}"
         async with asyncio.timeout(PATIENCE):
             answer = await self.get(path)
@@ -90,12 +90,12 @@ class Api:
 
 
 class UnexpectedStatus(AssertionError):
-    """An answer of another status than what comes next needs."""
+    """A response has another status than the test requires."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer."""
+    """A complete response."""
 
     status: int
     headers: Any
@@ -105,14 +105,14 @@ class Answer:
         return json.loads(self.body)
 
     def document(self, status: int = 200) -> Any:
-        """The JSON of an answer that must be of this status."""
+        """The JSON of a response that must have this status."""
         if self.status != status:
             raise UnexpectedStatus(self.status, self.body)
         return self.json()
 
 
 class ConnectorApi:
-    """One connector through the API."""
+    """A connector in the API."""
 
     def __init__(self, api: Api, record: dict[str, Any]) -> None:
         self.api = api
@@ -120,7 +120,7 @@ class ConnectorApi:
         self.path = f"/api/v1/integrations/connectors/{record['id']}"
 
     def through(self, api: Api) -> "ConnectorApi":
-        """The same connector as another caller has it."""
+        """The same connector for another caller."""
         return ConnectorApi(api, self.record)
 
     async def send(
@@ -132,11 +132,11 @@ class ConnectorApi:
         return await self.api.post(f"{self.path}/execute", body, headers=headers or {})
 
     async def execute(self, entity: str, action: str, params: Any = None, **members: Any) -> dict[str, Any]:
-        """The document of a call that succeeds."""
+        """The document of a call, which must succeed."""
         return (await self.send(entity, action, params, **members)).document()
 
     async def submit(
         self, entity: str, action: str, params: Any = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """The job that a call was accepted as."""
+        """The job of a call."""
         return (await self.send(entity, action, params, {**ASYNC, **(headers or {})})).document(202)["job"]

@@ -1,4 +1,4 @@
-"""The shipped kinds, read once: they are the same for every test, and nothing changes them."""
+"""The shipped kinds, loaded once for all tests, which do not change them."""
 
 from functools import cache
 
@@ -14,7 +14,7 @@ def shipped_catalog() -> Catalog:
 
 
 def example_environment(spec: ConnectorSpec) -> dict[str, str]:
-    """The variables of a kind's server as in the examples of its spec."""
+    """The variables of a kind, with the values in the examples of its spec."""
     named = {name: variable for name, variable in spec.environment.items() if f"{{{name}}}" in spec.server}
     examples = {name: variable.example for name, variable in named.items() if variable.example}
     return checked_environment(spec, examples)

@@ -1,4 +1,4 @@
-"""Who may call: clients made straight in the database, as `gateway admin` makes them."""
+"""Clients, created in the database as by `gateway admin`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ EVERY_SCOPE = ("read", "write", "admin")
 
 @dataclass(frozen=True)
 class NewClient:
-    """What a client needs to get a token."""
+    """The id and secret of a client."""
 
     id: str
     secret: str
@@ -28,7 +28,7 @@ async def new_organization(identity: IdentityStore) -> UUID:
 async def new_client(
     identity: IdentityStore, organization_id: UUID | None = None, scopes: Sequence[str] = EVERY_SCOPE
 ) -> NewClient:
-    """A client of the organization, or of one of its own."""
+    """A client of the organization, or of a new one."""
     organization_id = organization_id or await new_organization(identity)
     secret = new_secret()
     client_id = await identity.create_client("test", [organization_id], hashed(secret), scopes)
@@ -36,7 +36,7 @@ async def new_client(
 
 
 async def new_client_in(database_url: str, scopes: Sequence[str] = EVERY_SCOPE) -> NewClient:
-    """A client of an organization of its own, in the database of processes."""
+    """A client of a new organization, in this database."""
     async with Database.open(database_url, size=1) as database:
         return await new_client(IdentityStore(database), scopes=scopes)
 
@@ -44,6 +44,6 @@ async def new_client_in(database_url: str, scopes: Sequence[str] = EVERY_SCOPE) 
 def caller_of(
     organization_id: UUID, client_id: UUID | str | None = None, scopes: Sequence[str] = EVERY_SCOPE
 ) -> Caller:
-    """A client of the organization as a use case sees it; one that is in no table unless its id is given."""
+    """A caller for use cases, whose client is in no table unless its id is given."""
     id_ = uuid4() if client_id is None else UUID(str(client_id))
     return Caller(Client(id_, "test", frozenset({organization_id}), frozenset(EVERY_SCOPE)), organization_id)

@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster made once in a process and copied from then on: to make one takes five times as long."""
+"""PostgreSQL clusters: one is created in each process and then copied, which takes a fifth of the time."""
 
 import atexit
 import subprocess
@@ -14,14 +14,14 @@ atexit.register(_stack.close)
 
 
 def with_cluster(server: EmbeddedPostgres) -> EmbeddedPostgres:
-    """The server, which has not started yet, with a cluster that nobody has used, as it would have made it itself."""
+    """Give the server, which is not started yet, an unused cluster, as it would create it itself."""
     server.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    subprocess.run(["cp", "--archive", _unused(), server.cluster], check=True)  # keeps whom it belongs to
+    subprocess.run(["cp", "--archive", _unused(), server.cluster], check=True)  # keeps the owner
     return server
 
 
 def remove_unused() -> None:
-    """Take away what others are copied from; a process of pytest-xdist ends without what is registered for its exit."""
+    """Remove the cluster that is copied; processes of pytest-xdist do not run atexit handlers."""
     _stack.close()
 
 

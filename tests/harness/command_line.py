@@ -1,4 +1,4 @@
-"""The command line as people and scripts run it: its two streams and its exit code, in this process or in its own."""
+"""Runs commands in this process or in another one; returns their output and exit code."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ class Ended:
 
 
 async def invoked(*words: str, environment: Mapping[str, str], directory: Path, stdin: bytes = b"") -> Ended:
-    """A command in this process, beside the loop of the test; what would be a traceback fails the test."""
+    """Run a command in this process, in a thread; an uncaught exception fails the test."""
     others = {name: None for name in os.environ if name.startswith("GATEWAY_") and name not in environment}
 
     def invoke() -> Ended:
@@ -46,13 +46,13 @@ async def invoked(*words: str, environment: Mapping[str, str], directory: Path, 
 
 
 async def started(*words: str, environment: Mapping[str, str], directory: Path) -> Process:
-    """A command in a process of its own, which still runs."""
+    """Start a command as a process."""
     streams = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE}
     return await asyncio.create_subprocess_exec(*GATEWAY, *words, env=environment, cwd=directory, **streams)
 
 
 async def ran(*words: str, environment: Mapping[str, str], directory: Path, stdin: bytes = b"") -> Ended:
-    """A command in a process of its own, run to its end."""
+    """Run a command as a process to its end."""
     process = await started(*words, environment=environment, directory=directory)
     out, err = await process.communicate(stdin)
     return Ended(process.returncode or 0, out.decode(), err.decode())

@@ -1,4 +1,4 @@
-"""The console as a person's browser sees it, over plain HTTP."""
+"""A browser of the console, over HTTP without scripts."""
 
 import re
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from tests.harness.in_process import FrontEnd
 
 
 class ConsoleBrowser:
-    """A browser with its cookies; it follows no redirect."""
+    """A browser with cookies, which follows no redirect."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self.session = session
@@ -26,7 +26,7 @@ class ConsoleBrowser:
             return Answer(response.status, response.headers, await response.read())
 
     async def csrf(self) -> str:
-        """The token that forms of this session carry."""
+        """The CSRF token of this session's forms."""
         found = re.search(rb'name="csrf" value="(\w+)"', (await self.get("/console/connectors")).body)
         assert found is not None
         return found[1].decode()

@@ -1,6 +1,6 @@
-"""Holds what is really sent and answered to the OpenAPI document: what it does not tell of a call fails the test.
+"""Compares requests and responses with the OpenAPI document; anything that it does not describe fails the test.
 
-The document is open, as callers must take additions; here it is closed: objects that name their members have no others.
+In the document, objects may have additional members, because callers must accept them. Here they may not.
 """
 
 import json
@@ -15,27 +15,27 @@ import jsonschema_rs
 from gateway.http.openapi.document import openapi_document
 from tests.harness.catalog import shipped_catalog
 
-#: of the connection and the body, which OpenAPI leaves to HTTP, and what clients send by themselves
+#: headers of connection and body, which OpenAPI does not describe, and those that clients send themselves
 OF_HTTP = {
     *("accept", "accept-encoding", "authorization", "connection", "content-encoding", "content-length", "content-type"),
     *("cookie", "date", "expect", "host", "keep-alive", "server", "transfer-encoding", "user-agent"),
 }
-#: headers whose names go on as the caller likes
+#: prefixes of headers
 _OPEN_PREFIXES = ("mcp-param-",)
-#: nested calls for the closing of schemas end here
+#: maximum depth of schemas that are closed
 _ASSERTIONS = ("properties", "items", "additionalProperties", "anyOf", "oneOf", "allOf", "$defs", "then", "if")
 
 
 @cache
 def document() -> dict[str, Any]:
-    """The document of the kinds that we ship."""
+    """The OpenAPI document of the shipped kinds."""
     return openapi_document(shipped_catalog(), "1", "http://localhost")
 
 
 def check(
     method: str, url: str, sent: Mapping[str, str], body: Any, status: int, headers: Mapping[str, str], answer: bytes
 ) -> None:
-    """Fails for what the document does not tell of a call."""
+    """Fail if the document does not describe the call."""
     faults = untold(method, url, sent, body, status, headers, answer)
     assert not faults, "\n".join(faults)
 
@@ -43,9 +43,9 @@ def check(
 def untold(
     method: str, url: str, sent: Mapping[str, str], body: Any, status: int, headers: Mapping[str, str], answer: bytes
 ) -> list[str]:
-    """What the document does not tell of a call; nothing for an address that is not in it.
+    """The parts of a call that the document does not describe; nothing for a path that is not in it.
 
-    `body` is the JSON that was sent, if any; requests are held to the document where they were found to be good.
+    `body` is the JSON of the request, if any; it is compared if the request was accepted.
     """
     parts = urlsplit(url)
     found = _operation(method, parts.path)
@@ -59,7 +59,7 @@ def untold(
 
 
 def _operation(method: str, path: str) -> tuple[str, Mapping[str, Any] | None] | None:
-    """Its name, and what is declared of it, which is None for a method that the path does not take."""
+    """The path and its operation, which is None for a method that the path does not have."""
     for pattern, template in _patterns():
         if pattern.fullmatch(path):
             methods = document()["paths"][template]
@@ -70,7 +70,7 @@ def _operation(method: str, path: str) -> tuple[str, Mapping[str, Any] | None] |
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    """The paths as patterns, those with the fewest variables first."""
+    """The paths as patterns, with the fewest variables first."""
     templates = sorted(document()["paths"], key=lambda template: template.count("{"))
     return [(re.compile(re.sub(r"{\w+}", "[^/]+", template)), template) for template in templates]
 
@@ -126,7 +126,7 @@ def _resolved(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def schema_faults(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
-    """What of a value a schema of the document does not tell."""
+    """The faults of a value by a schema of the document."""
     for error in _validator(json.dumps(schema)).iter_errors(value):
         place = "/".join(map(str, error.instance_path))
         yield f"/{place}: {error.message[:300]}"
@@ -144,7 +144,7 @@ def _closed_components() -> dict[str, Any]:
 
 
 def closed(schema: Any) -> Any:
-    """The schema, in which objects that name their members have no others unless it says so."""
+    """The schema without additional members of objects, unless it allows them explicitly."""
     if isinstance(schema, list):
         return [closed(each) for each in schema]
     if not isinstance(schema, dict):

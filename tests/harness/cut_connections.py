@@ -1,4 +1,4 @@
-"""A way to a gateway on which connections break after so many bytes of a caller."""
+"""A relay to a gateway, which aborts connections after a number of bytes from the caller."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from yarl import URL
 
 
 class CutConnections:
-    """Passes bytes on; the first connections that carry as many as the next of `cuts` are aborted there."""
+    """Relays bytes; a connection that reaches the next number in `cuts` is aborted."""
 
     def __init__(self, target: str, cuts: Sequence[int]) -> None:
         self._target = URL(target)
-        #: the cuts that are still to come
+        #: the remaining cuts
         self.cuts = list(cuts)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -43,7 +43,7 @@ class CutConnections:
             self._tasks.discard(task)
 
     async def _outwards(self, reader: asyncio.StreamReader, onwards: asyncio.StreamWriter) -> None:
-        """Pass on what the caller sends until it ends or the next cut is reached."""
+        """Relay the caller's bytes until their end or the next cut."""
         passed = 0
         with suppress(OSError):
             while chunk := await reader.read(64 << 10):

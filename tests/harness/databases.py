@@ -1,4 +1,4 @@
-"""Databases that exist for as long as a test needs them."""
+"""Temporary databases."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,7 +9,7 @@ import asyncpg
 
 @asynccontextmanager
 async def created_database(server: str, template: str) -> AsyncIterator[str]:
-    """A database that exists for as long as the block lasts."""
+    """A new database, which is dropped at the end of the block."""
     name = f"test_{uuid4().hex[:12]}"
     connection = await asyncpg.connect(server)
     try:
@@ -28,7 +28,7 @@ def url_of(server: str, name: str) -> str:
 
 @asynccontextmanager
 async def refusing(url: str, statement: str, sqlstate: str, *, when: str = "true") -> AsyncIterator[None]:
-    """PostgreSQL answers `statement` ("UPDATE ON jobs") with this SQLSTATE for as long as the block lasts."""
+    """Within the block, PostgreSQL refuses `statement` ("UPDATE ON jobs") with this SQLSTATE."""
     owner = await asyncpg.connect(url)
     try:
         await owner.execute(f"""

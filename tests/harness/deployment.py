@@ -1,4 +1,4 @@
-"""The processes of a deployment, without containers: front ends on one port or each on its own, and workers."""
+"""The processes of a deployment without containers: front ends, on one port or several, and workers."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from tests.harness.sandbox import received_requests, sandbox
 
 
 class Deployment:
-    """Real processes on stores that are there, started and stopped one by one as an upgrade does it."""
+    """Processes on existing stores, started and stopped one by one as in an upgrade."""
 
     def __init__(
         self, directory: Path, database_url: str, redis_url: str, upstream_url: str, settings: Mapping[str, str]
@@ -41,15 +41,15 @@ class Deployment:
 
     @property
     def base_url(self) -> str:
-        """Where the front ends that share a port answer."""
+        """The URL of the front ends that share a port."""
         return f"http://127.0.0.1:{self._port}"
 
     async def front_end(self, **settings: str) -> Program:
-        """A front end on the shared port, that listens."""
+        """Start a front end on the shared port."""
         return await self._front_end(self._port, "--reuse-port", **settings)
 
     async def front_end_apart(self, **settings: str) -> Program:
-        """A front end on a port of its own, that listens."""
+        """Start a front end on another port."""
         return await self._front_end(free_port(), **settings)
 
     async def _front_end(self, port: int, *options: str, **settings: str) -> Program:
@@ -60,7 +60,7 @@ class Deployment:
         return program
 
     async def worker(self, **settings: str) -> Program:
-        """A worker that takes jobs."""
+        """Start a worker."""
         program = self._program("worker", "worker is ready", ("worker",), settings)
         self.workers.append(program)
         await program.start()
@@ -72,40 +72,40 @@ class Deployment:
         return Gateway(*command, environment={**self.environment, **settings}, log=log, ready=ready)
 
     async def stop(self, program: Program) -> int:
-        """As an orchestrator does: SIGTERM, then its end; the exit code."""
+        """Send SIGTERM as an orchestrator does, and wait for the end; returns the exit code."""
         for programs in (self.front_ends, self.workers):
             if program in programs:
                 programs.remove(program)
         return await program.stop()
 
     async def close(self) -> None:
-        """Ends all at once; what they logged as errors is shown, for a test that failed."""
+        """Kill all processes, and print the errors that they logged, for failed tests."""
         for program in (*self.front_ends, *self.workers):
             await program.kill()
         errors = [event for event in self.events() if event.get("level") in ("error", "critical")]
         sys.stderr.writelines(f"{event}{os.linesep}" for event in errors)
 
     def log(self) -> str:
-        """All that all processes have logged."""
+        """The logs of all processes."""
         return "".join(path.read_text() for path in sorted(self._directory.glob("*.log")))
 
     def events(self) -> list[dict[str, Any]]:
-        """What front ends and workers logged, each line an event."""
+        """The log events of all processes."""
         return [msgspec.json.decode(line) for line in self.log().splitlines() if line.startswith("{")]
 
     async def client(self) -> NewClient:
-        """A client that may do everything in an organization of its own."""
+        """A client with all scopes in a new organization."""
         return await new_client_in(self.environment["GATEWAY_DATABASE_URL"])
 
     @asynccontextmanager
     async def api(self, client: NewClient | None = None) -> AsyncIterator[Api]:
-        """A caller at the shared port with a new token: this client, or one of a new organization."""
+        """A caller at the shared port, for this client or a new one."""
         client = client or await self.client()
         async with Api.of(self.base_url, client.id, client.secret) as api:
             yield api
 
     async def upstream_requests(self) -> list[dict[str, Any]]:
-        """What the sandbox has received."""
+        """The requests that the sandbox has received."""
         return await received_requests(self.upstream_url)
 
 
@@ -113,7 +113,7 @@ class Deployment:
 async def deployed(
     directory: Path, database_url: str, redis_url: str, *, front_ends: int = 1, workers: int = 1, **settings: str
 ) -> AsyncIterator[Deployment]:
-    """A deployment whose applications are all played by the sandbox, for as long as the block lasts."""
+    """A deployment whose applications are the sandbox, within the block."""
     async with sandbox(directory) as upstream_url:
         deployment = Deployment(directory, database_url, redis_url, upstream_url, settings)
         try:

@@ -1,4 +1,4 @@
-"""Folders for stores: in memory where there is room, as a cluster is a thousand files, and disks are slow at those."""
+"""Folders for stores, in memory if there is room: a cluster has a thousand files, which are slow on disks."""
 
 import os
 import shutil
@@ -9,13 +9,13 @@ from functools import cache
 from pathlib import Path
 
 _MEMORY = Path("/dev/shm")
-#: bytes: several clusters for each process of the tests, and the environment that the wheel is installed into
+#: bytes for several clusters of each test process, and the environment into which the wheel is installed
 _ROOM = 4 << 30
 
 
 @contextmanager
 def short_path() -> Iterator[Path]:
-    """A new folder, as long as the block lasts; its path is short, as unix sockets like it."""
+    """A new folder within the block; its path is short enough for unix sockets."""
     folder = Path(tempfile.mkdtemp(prefix="gw-", dir=_memory()))
     try:
         yield folder

@@ -1,4 +1,4 @@
-"""A front end in the tests' own process, on real stores and the sandbox, so that handlers are tried in a moment."""
+"""A front end in the test process, on real stores and the sandbox, so that tests of handlers are fast."""
 
 import os
 from collections.abc import AsyncIterator, Sequence
@@ -25,7 +25,7 @@ from tests.harness.processes import KEYS, upstreams_at
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """A front end that answers, and what it answers from."""
+    """A front end that accepts requests, and its services."""
 
     base_url: str
     services: Services
@@ -35,18 +35,18 @@ class FrontEnd:
         return await new_organization(self.services.identity)
 
     async def client(self, organization_id: UUID | None = None, scopes: Sequence[str] = EVERY_SCOPE) -> tuple[str, str]:
-        """Id and secret of a new client, of an organization of its own unless one is given."""
+        """Id and secret of a new client of this organization, or of a new one."""
         client = await new_client(self.services.identity, organization_id, scopes)
         return client.id, client.secret
 
     @asynccontextmanager
     async def api(self, organization_id: UUID | None = None, scopes: Sequence[str] = EVERY_SCOPE) -> AsyncIterator[Api]:
-        """A caller with a token, of an organization of its own unless one is given."""
+        """A caller with a token, of this organization or a new one."""
         async with Api.of(self.base_url, *await self.client(organization_id, scopes)) as api:
             yield api
 
     async def authorization_query(self, redirect_uri: str) -> dict[str, str]:
-        """The query with which a new host sends a person to `/oauth/authorize`."""
+        """The query of an authorization request of a new host."""
         host = await self.services.authorization.store.register("A host", (redirect_uri,))
         return {
             "client_id": host.id,
@@ -62,7 +62,7 @@ class FrontEnd:
 async def front_end(
     folder: Path, database_url: str, redis_url: str, routes: Sequence[web.RouteDef] = (), **settings: object
 ) -> AsyncIterator[FrontEnd]:
-    """A front end with its guard and further routes, whose applications are all played by the sandbox."""
+    """A front end with its connection guard and additional routes; its applications are the sandbox."""
     catalog = shipped_catalog()
     async with TestServer(create_sandbox(catalog, seed=7, job_seconds=0.2)) as sandbox:
         upstream = str(sandbox.make_url("/").origin())
@@ -76,7 +76,7 @@ async def front_end(
 
 def _settings(folder: Path, database_url: str, redis_url: str, others: dict[str, object]) -> Settings:
     stores = {"database_url": database_url, "redis_url": redis_url, "data_dir": folder, "encryption_keys": KEYS}
-    unasked = {"synchronize": False, "max_load": 1}  # a busy machine is no reason to refuse a test
+    unasked = {"synchronize": False, "max_load": 1}  # requests of tests are not refused because the machine is busy
     return Settings(**{**unasked, **stores, **others})
 
 

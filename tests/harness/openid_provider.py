@@ -1,4 +1,4 @@
-"""An OpenID Connect provider of the tests' own: real discovery, codes, PKCE and signatures over HTTP."""
+"""An OpenID Connect provider for tests: discovery, codes, PKCE and signatures over HTTP."""
 
 import base64
 import re
@@ -27,20 +27,20 @@ CLIENT_ID, CLIENT_SECRET = "gateway", "s3cret-of-the-gateway"
 
 @dataclass
 class OpenIdProvider:
-    """What it does at the next sign-in may be changed at any time."""
+    """A provider whose responses tests may change at any time."""
 
     issuer: str = ""
     key: Any = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "k1"}))
     algorithm: str = "RS256"
-    #: claims in the place of the good ones; None leaves one out
+    #: claims that replace the valid ones; None removes one
     claims: dict[str, Any] = field(default_factory=dict)
-    #: members in the place of those of the discovery document
+    #: members that replace those of the discovery document
     metadata: dict[str, Any] = field(default_factory=dict)
-    #: members in the place of those of the answer to the authorization request
+    #: members that replace those of the authorization response
     answer: dict[str, Any] = field(default_factory=dict)
-    #: makes the ID token in the place of the provider
+    #: creates the ID token instead of the provider
     forge: Callable[[dict[str, Any]], str] | None = None
-    #: authorization requests and the forms that came to the token endpoint
+    #: the authorization requests and the forms of the token endpoint
     asked: list[dict[str, str]] = field(default_factory=list)
     token_requests: list[dict[str, str]] = field(default_factory=list)
     key_requests: int = 0
@@ -48,7 +48,7 @@ class OpenIdProvider:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Those of a gateway whose people sign in here."""
+        """The settings of a gateway that uses this provider."""
         return {
             "oidc_private": True,
             "oidc_issuer": self.issuer,
@@ -57,12 +57,12 @@ class OpenIdProvider:
         }
 
     def reset(self) -> None:
-        """Do all as it should be again."""
+        """Respond correctly again."""
         self.claims, self.metadata, self.answer, self.forge = {}, {}, {}, None
         self.asked, self.token_requests = [], []
 
     def rotate(self, kid: str) -> None:
-        """Sign with another key from now on; the one before is gone."""
+        """Replace the signing key."""
         self.key = ECKey.generate_key("P-256", {"kid": kid})
         self.algorithm = "ES256"
 
@@ -88,7 +88,7 @@ class OpenIdProvider:
         return web.json_response({**document, **self.metadata})
 
     async def _authorize(self, request: web.Request) -> web.Response:
-        """Everybody is signed in here already."""
+        """The person is already signed in at the provider."""
         query = dict(request.query)
         self.asked.append(query)
         code = uuid4().hex
@@ -129,7 +129,7 @@ class OpenIdProvider:
         return {**good, **self.claims}
 
     def signed(self, claims: dict[str, Any], **header: Any) -> str:
-        """A token as the provider makes it, or with another header."""
+        """A token signed by the provider, with its header or another one."""
         head = {"alg": self.algorithm, "kid": self.key.kid, **header}
         return jwt.encode(head, claims, self.key, registry=JWSRegistry(algorithms=[head["alg"]]))
 
@@ -148,7 +148,7 @@ async def openid_provider() -> AsyncIterator[OpenIdProvider]:
 
 
 async def added(provider: OpenIdProvider, front: FrontEnd) -> str:
-    """The login of somebody whom the provider signs in, and whom an administrator has added."""
+    """The login of a person of the provider, whom an administrator has added."""
     login = f"ada-{uuid4().hex}@example.com"
     provider.claims = {"email": login, "sub": login}
     people = People(front.services.database, front.services.identity)
@@ -157,7 +157,7 @@ async def added(provider: OpenIdProvider, front: FrontEnd) -> str:
 
 
 class Visitor:
-    """A browser without scripts: it sends forms, follows the page that leads on, and keeps its cookies."""
+    """A browser without scripts: submits forms, follows redirects, and keeps cookies."""
 
     def __init__(self, front: FrontEnd, session: aiohttp.ClientSession) -> None:
         self.front = front
@@ -169,12 +169,12 @@ class Visitor:
             return Answer(response.status, response.headers, await response.read())
 
     async def leave(self, path: str = "/console/sign-in/provider", **fields: str) -> str:
-        """The way back that the provider names, not gone yet."""
+        """The URL to which the provider redirects, which is not opened yet."""
         page = await self.fetch("POST", path, data=fields)
         found = re.search(rb'http-equiv="refresh" content="0;url=([^"]+)"', page.body)
         assert found is not None, page.body
         answer = await self.fetch("GET", found[1].decode().replace("&amp;", "&"))
-        # It listens on a port of this run, and knows itself by the settings' own.
+        # The front end listens on another port than that in its settings.
         return answer.headers["Location"].replace(self.front.services.settings.base_url, self.front.base_url)
 
     async def sign_in(self, **fields: str) -> Answer:

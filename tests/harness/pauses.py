@@ -1,4 +1,4 @@
-"""Pauses that nobody needs: between two tries, between two rounds of a loop."""
+"""Skips pauses between retries and between rounds of loops."""
 
 import asyncio
 import selectors
@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-#: seconds; a timer further away is a timeout of somebody who waits for bytes, and is left alone
+#: seconds; a later timer is a timeout of a wait for bytes, and is not skipped
 _LONGEST = 3.0
-#: seconds in which bytes that are on their way within this process arrive
+#: seconds within which bytes arrive that were sent within this process
 _GRACE = 0.001
 
 
 @contextmanager
 def skipped(loop: asyncio.SelectorEventLoop) -> Iterator[None]:
-    """Within the block the loop's clock moves on to the next timer as soon as nothing else is left to do.
+    """Within the block, the loop's clock jumps to the next timer as soon as the loop is idle.
 
-    A pause passes at once, and by the loop's clock it took as long as it should. Not for tests of timeouts of a few
-    seconds and less, which would run out while bytes are still on their way.
+    A pause passes at once, and has its full length by the loop's clock. Not for tests of timeouts of a few seconds,
+    which would expire while bytes are in transit.
     """
     clock = _clock_of(loop)
     clock.skips = True
@@ -28,7 +28,7 @@ def skipped(loop: asyncio.SelectorEventLoop) -> Iterator[None]:
 
 
 class _Clock:
-    """The clock and the selector of a loop; what was skipped stays skipped, as no clock of a loop may go back."""
+    """The clock and the selector of a loop; skipped time is kept, because a loop's clock must not go back."""
 
     def __init__(self, loop: asyncio.SelectorEventLoop) -> None:
         self._time, self._select = loop.time, loop._selector.select

@@ -1,4 +1,4 @@
-"""A way to PostgreSQL that a test can cut or make silent."""
+"""A relay to PostgreSQL that tests can cut or silence."""
 
 import asyncio
 import contextlib
@@ -11,16 +11,16 @@ _CHUNK = 1 << 16
 
 
 class PostgresRelay:
-    """Passes bytes on between clients at `url` and the server, while `is_open` and `flows` allow it."""
+    """Relays bytes between clients at `url` and the server, if `is_open` and `flows` allow it."""
 
     def __init__(self, server: URL) -> None:
         self._server = server
-        #: while false, connections are refused
+        #: if false, connections are refused
         self.is_open = True
-        #: while it is not set, connections stand and carry nothing
+        #: while it is not set, connections stay open and no bytes are relayed
         self.flows = asyncio.Event()
         self.flows.set()
-        #: tells that something has come in that is not passed on
+        #: set when bytes have arrived that are not relayed
         self.holds = asyncio.Event()
         self._connections: set[asyncio.StreamWriter] = set()
         self.url = ""
@@ -80,6 +80,6 @@ class PostgresRelay:
 
 @asynccontextmanager
 async def postgres_relay(url: str) -> AsyncIterator[PostgresRelay]:
-    """A relay to the server and database of `url`, for as long as the block lasts."""
+    """A relay to the server and database of `url`, within the block."""
     async with PostgresRelay(URL(url)).listening() as relay:
         yield relay

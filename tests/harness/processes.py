@@ -26,14 +26,14 @@ KEYS = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on now."""
+    """A free port of the loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def bare_environment() -> dict[str, str]:
-    """This process's environment without any setting of a gateway."""
+    """This process's environment without settings of the gateway."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
 
 
@@ -48,7 +48,7 @@ def _kinds() -> tuple[str, ...]:
 
 
 class Program:
-    """A command that can be run again and again; its output goes to a file, or where that of the tests goes."""
+    """A command that can be run repeatedly; its output goes to `log`, or its errors to those of the tests."""
 
     def __init__(
         self, *command: str, environment: Mapping[str, str], log: Path | None = None, ready: str | None = None
@@ -58,7 +58,7 @@ class Program:
         self._log = log
         self._ready = ready
         self._process: Process | Forked | None = None
-        #: where in the file the output of this run begins
+        #: offset in the file at which the output of this run begins
         self._begin = 0
 
     @property
@@ -71,12 +71,12 @@ class Program:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Returns when it has written what it writes once it is ready, where it writes anything."""
+        """Start it, and wait until its output contains `ready`."""
         await self.launch()
         await self.ready()
 
     async def launch(self) -> None:
-        """A start that is not waited for."""
+        """Start it without waiting."""
         with (self._log or Path(os.devnull)).open("ab") as sink:
             self._begin = sink.tell()
             self._process = await self._started(sink.fileno(), sink.fileno() if self._log else _STANDARD_ERROR)
@@ -90,12 +90,12 @@ class Program:
         return await asyncio.create_subprocess_exec(*self.command, env=self._environment, stdout=stdout, stderr=stderr)
 
     async def answers(self, url: str) -> None:
-        """Returns when anything answers at the URL."""
+        """Wait for a response from the URL."""
         async with aiohttp.ClientSession() as session:
             await self.until(lambda: _answers(session, url))
 
     async def until(self, look: Any) -> Any:
-        """What the look gives, once that is true, of a process that must not end before."""
+        """`eventually`, but fail if the process ends before."""
 
         def looked() -> Any:
             assert self.is_running, f"{' '.join(self.command)} ended: {self._output()}"
@@ -113,17 +113,17 @@ class Program:
                 self._process.send_signal(sign)
 
     async def ended(self) -> int:
-        """The exit code, once there is one."""
+        """Wait for its end; returns the exit code."""
         assert self._process is not None
         return await self._process.wait()
 
     async def stop(self, sign: signal.Signals = signal.SIGTERM) -> int:
-        """As an orchestrator does: SIGTERM, then its end; the exit code."""
+        """Send SIGTERM as an orchestrator does, and wait for the end; returns the exit code."""
         self.send(sign)
         return await self.ended()
 
     async def kill(self) -> None:
-        """By SIGKILL, which needs no thaw before."""
+        """Send SIGKILL, which ends a frozen process too."""
         await self.stop(signal.SIGKILL)
 
 

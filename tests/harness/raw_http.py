@@ -1,4 +1,4 @@
-"""HTTP as bytes on a socket, for what a client library would hide: second heads, and bodies that are cut off."""
+"""HTTP as bytes on a socket, for faults that a client library hides: second heads, and truncated bodies."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ STATUS_LINE = b"HTTP/1."
 
 
 def head_of(method: str, path: str, headers: Mapping[str, str], version: str = "1.1") -> bytes:
-    """The head of a request for one response."""
+    """The head of a request that closes the connection."""
     lines = [f"{method} {path} HTTP/{version}", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join([*lines, "Host: test", "Connection: close", "", ""]).encode()
 
 
 async def sent(base_url: str, request: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection of its own on which the request went out."""
+    """A new connection on which the request was sent."""
     address = urlsplit(base_url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     writer.write(request)
@@ -24,7 +24,7 @@ async def sent(base_url: str, request: bytes) -> tuple[asyncio.StreamReader, asy
 
 
 async def received(reader: asyncio.StreamReader) -> tuple[bytes, bool]:
-    """All further bytes, and whether the connection was reset."""
+    """All remaining bytes, and whether the connection was reset."""
     data = b""
     try:
         while chunk := await reader.read(1 << 16):

@@ -15,13 +15,13 @@ _OWN_TO_A_CONNECTION = frozenset({"connection", "keep-alive", "te", "trailer", "
 
 
 class RoundRobin:
-    """Passes requests on; a front end that takes no connection is passed over, and one that dies is a 502."""
+    """Relays requests; skips a front end that refuses connections, and answers 502 for one that dies."""
 
     def __init__(self, targets: Sequence[str], session: aiohttp.ClientSession) -> None:
         self._turns = itertools.cycle(targets)
         self._targets = targets
         self._session = session
-        #: how many requests each front end has answered
+        #: front end → the number of requests that it has answered
         self.answered: Counter[str] = Counter()
         self.url = ""
 
@@ -43,7 +43,7 @@ class RoundRobin:
         ) as answer:
             response = web.StreamResponse(status=answer.status)
             response.headers.extend((name, value) for name, value in answer.headers.items() if _is_end_to_end(name))
-            # Nothing is sent before the first bytes are here: until then a front end that dies can be told.
+            # Nothing is sent before the first bytes have arrived, so that the death of a front end can be reported.
             first = await answer.content.readany()
             await response.prepare(request)
             await response.write(first)
@@ -51,7 +51,7 @@ class RoundRobin:
                 async for part in answer.content.iter_any():
                     await response.write(part)
             except aiohttp.ClientError:
-                # What is cut off must not look whole.
+                # A truncated response must not look complete.
                 assert request.transport is not None
                 request.transport.abort()
                 return response
@@ -66,7 +66,7 @@ def _is_end_to_end(name: str) -> bool:
 
 @asynccontextmanager
 async def round_robin(targets: Sequence[str]) -> AsyncIterator[RoundRobin]:
-    """A balancer that listens until the block ends; it waits for no answer longer than a minute."""
+    """A load balancer within the block; it waits at most a minute for a response."""
     options = {"timeout": aiohttp.ClientTimeout(total=None, sock_read=60), "auto_decompress": False}
     async with aiohttp.ClientSession(**options) as session:
         balancer = RoundRobin(targets, session)

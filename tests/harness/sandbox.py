@@ -1,4 +1,4 @@
-"""The stand-in for all applications: as a process, and what it has received."""
+"""The sandbox as a process, its faults, and the requests that it has received."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,7 +12,7 @@ from tests.harness.processes import Gateway, bare_environment, free_port
 
 @asynccontextmanager
 async def sandbox(directory: Path) -> AsyncIterator[str]:
-    """The URL of `gateway sandbox`, which runs for as long as the block lasts."""
+    """The URL of a `gateway sandbox` that runs within the block."""
     port = free_port()
     program = Gateway(
         *("sandbox", "--bind", f"127.0.0.1:{port}"),
@@ -28,7 +28,7 @@ async def sandbox(directory: Path) -> AsyncIterator[str]:
 
 
 async def received_requests(sandbox_url: str) -> list[dict[str, Any]]:
-    """What a sandbox has been asked, in order."""
+    """The requests that a sandbox has received, in order."""
     async with aiohttp.ClientSession(sandbox_url) as session, session.get("/_sandbox/requests") as response:
         requests: list[dict[str, Any]] = (await response.json())["requests"]
         return requests
@@ -36,7 +36,7 @@ async def received_requests(sandbox_url: str) -> list[dict[str, Any]]:
 
 @asynccontextmanager
 async def fault(sandbox_url: str, **fault: Any) -> AsyncIterator[None]:
-    """Trouble at a sandbox while the block lasts; the members are those of its `POST /_sandbox/faults`."""
+    """A fault of the sandbox within the block; the members are those of `POST /_sandbox/faults`."""
     async with aiohttp.ClientSession(sandbox_url) as session:
         async with session.post("/_sandbox/faults", json=fault) as response:
             assert response.status == 201
@@ -49,7 +49,7 @@ async def fault(sandbox_url: str, **fault: Any) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def faults(sandbox_url: str, **common: Any) -> AsyncIterator[Callable[..., Awaitable[None]]]:
-    """`await arm(status=429)`: a `fault` from then on until the block ends, of what is common to all of them."""
+    """`await arm(status=429)` adds a `fault` with the common members until the block ends."""
     async with AsyncExitStack() as stack:
 
         async def arm(**members: Any) -> None:

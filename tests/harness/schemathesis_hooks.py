@@ -1,4 +1,4 @@
-"""How schemathesis sends requests: bodies that are no JSON as what it makes up, all for the token's organization."""
+"""Hooks of schemathesis: how it sends bodies that are not JSON, and for which organization."""
 
 import schemathesis
 
@@ -15,5 +15,5 @@ def part(context: schemathesis.SerializationContext, value: object) -> bytes:
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, object]) -> None:
-    """Requests are of the token's own organization: every other is refused before its handler reads anything."""
+    """Send the token's organization: requests for others are refused before the handler."""
     case.headers.pop("X-Organization-Id", None)

@@ -1,4 +1,4 @@
-"""Which tests need processes, held to what they do, and in which order all are run."""
+"""Marks the tests that start processes, checks that no other test does, and orders all tests."""
 
 import sys
 from pathlib import Path
@@ -9,21 +9,21 @@ import pytest
 from gateway.aio.memory import collect_rarely, tune_gc
 
 TESTS = Path(__file__).parents[1]
-#: folders and files that take long, those that take longest first: none of them is left for the end
+#: folders and files that take long, the longest first, so that none of them runs last
 SLOWEST = (
     *("faults", "packaging", "journeys", "sdk", "embedded", "deploy", "cli", "http", "sandbox", "audit"),
     *("oauth_server", "operation_search", "test_in_process.py", "identity", "workers", "kinds", "test_names.py"),
     *("oauth_client", "jobs", "test_layout.py"),
 )
-#: folders whose tests start processes each in its own way
+#: folders whose tests start processes themselves
 _STARTING = {"faults", "packaging", "journeys", "sdk", "embedded", "deploy"}
-#: fixtures behind which a process runs
+#: fixtures that start a process
 _SERVERS = {"postgres_url", "redis_url", "running", "process", "start"}
 _STARTS = {"subprocess.Popen", "os.system", "os.fork", "os.forkpty", "os.posix_spawn"}
 
 
 class _Current:
-    """The test that runs, and whether it may start processes."""
+    """The current test, and whether it may start processes."""
 
     name = ""
     may_start = True

@@ -1,4 +1,4 @@
-"""Applications of tests on a port of their own."""
+"""Serves aiohttp applications of tests."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from aiohttp import web
 
 @asynccontextmanager
 async def served(app: web.Application, **options: Any) -> AsyncIterator[str]:
-    """The URL of an application that listens until the block ends; `options` are those of `web.AppRunner`."""
+    """The URL of an application that listens within the block; `options` are those of `web.AppRunner`."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1, **options)
     await runner.setup()
     try:

@@ -1,4 +1,4 @@
-"""A PostgreSQL and a Redis of one's own, which may be killed, frozen and started again."""
+"""A separate PostgreSQL and Redis, which tests may kill, freeze and start again."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ from tests.harness.folders import short_path
 
 @dataclass
 class Stores:
-    """Two servers in a directory of their own."""
+    """The two servers, in their own directory."""
 
     directory: Path
     postgres: LocalServer
@@ -32,11 +32,11 @@ class Stores:
     _thread: ThreadPoolExecutor
 
     async def in_servers(self, call: Callable[[], Any]) -> Any:
-        """Servers end with the thread that started them, so one thread starts them all."""
+        """Run work in the thread that starts all servers, because a server ends with the thread that started it."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
     async def restart(self, server: LocalServer, *, down: float = 0.0) -> None:
-        """kill -9, and a new start after so many seconds."""
+        """kill -9, and start again after `down` seconds."""
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
         await asyncio.sleep(down)
@@ -44,7 +44,7 @@ class Stores:
         await self.in_servers(server.start)
 
     async def kill_with_children(self, server: LocalServer) -> None:
-        """kill -9; returns when its children have ended. A backend answers until it notices the postmaster's end."""
+        """kill -9, and wait until its children have ended: a backend answers until it notices the postmaster's end."""
         assert server.pid is not None
         children = psutil.Process(server.pid).children(recursive=True)
         os.kill(server.pid, signal.SIGKILL)
@@ -55,7 +55,7 @@ class Stores:
             await redis.flushall()
 
     async def value(self, query: str, *arguments: Any) -> Any:
-        """A single value from the database, read beside the gateway."""
+        """A single value from the database."""
         rows = await self.rows(query, *arguments)
         return rows[0][0] if rows else None
 
@@ -69,7 +69,7 @@ class Stores:
 
 @asynccontextmanager
 async def own_stores() -> AsyncIterator[Stores]:
-    """A migrated database and an empty Redis, for as long as the block lasts."""
+    """A migrated database and an empty Redis, within the block."""
     with short_path() as folder, ThreadPoolExecutor(1) as thread:
         postgres = with_cluster(EmbeddedPostgres(folder / "p", durable=False))
         redis = EmbeddedRedis(folder / "r")

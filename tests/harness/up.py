@@ -1,4 +1,4 @@
-"""`gateway up` as a real process, everything in one: stores where none are named, front end, worker, sandbox."""
+"""`gateway up` as a process, with its stores unless they are given, front end, worker and sandbox."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from tests.harness.processes import GATEWAY, Program, free_port
 
 @dataclass(frozen=True)
 class Running:
-    """A gateway that answers."""
+    """A running gateway."""
 
     base_url: str
     client_id: str
@@ -25,7 +25,7 @@ class Running:
     environment: dict[str, str]
 
     async def admin(self, *arguments: str) -> dict[str, Any]:
-        """What `gateway admin …` prints."""
+        """The output of `gateway admin …`."""
         ended = await invoked("admin", *arguments, environment=self.environment, directory=Path.cwd())
         assert ended.code == 0, ended.err
         return ended.json()
@@ -39,7 +39,7 @@ async def brought_up(
     command: Sequence[str] = GATEWAY,
     log: Path | None = None,
 ) -> AsyncIterator[dict[str, Any]]:
-    """`gateway up` with its data in the folder, until the block ends; what its ready file says."""
+    """`gateway up` within the block, with its data in the folder; yields the content of its ready file."""
     ready_file = folder / "ready.json"
     program = Program(
         *command,
@@ -60,7 +60,7 @@ async def brought_up(
 async def brought_up_with_sandbox(
     folder: Path, database_url: str, environment: Mapping[str, str]
 ) -> AsyncIterator[Running]:
-    """A gateway whose applications are all played by the sandbox."""
+    """A gateway whose applications are the sandbox."""
     environment = {**environment, "GATEWAY_DATABASE_URL": database_url}
     async with brought_up(folder, environment, "--sandbox") as ready:
         names = ("base_url", "client_id", "client_secret", "organization_id")
@@ -73,7 +73,7 @@ async def brought_up_with_sandbox(
 
 
 async def _sandbox_url(ready: dict[str, Any]) -> str:
-    """The address that the gateway's requests for the support desk go to, as a dry run tells it."""
+    """The URL of the sandbox, from a dry run of the support desk."""
     async with Api.of(ready["base_url"], ready["client_id"], ready["client_secret"]) as api:
         connector = await api.connector()
         shown = await connector.execute("tickets", "get", {"ticket_id": 1}, dry_run=True)

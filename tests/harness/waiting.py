@@ -1,4 +1,4 @@
-"""Waiting for what tells nobody that it has happened: another process, a file, a row."""
+"""Waits for conditions without events: of other processes, files and rows."""
 
 import asyncio
 import inspect
@@ -6,14 +6,14 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-#: seconds for anything that must come about, on a busy machine too
+#: timeout in seconds, long enough for a busy machine
 PATIENCE = 180.0
-#: seconds between two looks: longer, the longer it has taken, as a look at a gateway is work for that gateway
+#: minimum and maximum seconds between two checks; they grow, because a check is work for the gateway
 _SHORTEST, _LONGEST = 0.02, 0.2
 
 
 async def eventually(look: Callable[[], Any | Awaitable[Any]], *, within: float = PATIENCE) -> Any:
-    """What the look (plain or awaited) gives, once that is true; TimeoutError after `within` seconds."""
+    """Repeat `look` until its result, awaited if necessary, is true; raises TimeoutError after `within` seconds."""
     started = time.monotonic()
     async with asyncio.timeout(within):
         while not (seen := await _looked(look)):  # noqa: ASYNC110  what is waited for has no event
@@ -31,7 +31,7 @@ async def _looked(look: Callable[[], Any]) -> Any:
 
 
 def eventually_without_loop(look: Callable[[], Any], *, within: float = PATIENCE) -> Any:
-    """`eventually` for a test that has no event loop."""
+    """`eventually` for a test without an event loop."""
     started = time.monotonic()
     while not (seen := look()):
         assert time.monotonic() < started + within, "it did not happen in time"

@@ -1,4 +1,4 @@
-"""What journeys begin with: a caller, a connector, a caller of another organization."""
+"""Fixtures of journeys: a caller, a connector, a caller of another organization."""
 
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -16,7 +16,7 @@ from tests.harness.up import Running
 
 @pytest.fixture
 async def api(running: Running) -> AsyncIterator[Api]:
-    """The first client, who may do everything."""
+    """A caller with all scopes: the first client."""
     async with Api.of(running.base_url, running.client_id, running.client_secret) as opened:
         yield opened
 
@@ -37,14 +37,14 @@ async def stranger(running: Running) -> AsyncIterator[Api]:
 
 @pytest.fixture(scope="module")
 async def chromium() -> AsyncIterator[Browser]:
-    """A browser; each test opens a context of its own in it."""
+    """A browser in which each test opens its own context."""
     async with launched() as browser:
         yield browser
 
 
 @pytest.fixture
 async def work_management_app(api: Api) -> AsyncIterator[None]:
-    """An own OAuth app for the work management: the sandbox takes any."""
+    """The organization's OAuth app for work management; the sandbox accepts any."""
     path, configuration = "/api/v1/oauth/credentials", {"client_id": "own-app", "client_secret": "own-secret"}
     await api.call("PUT", path, json={"connector_type": "work-management", "configuration": configuration})
     yield
@@ -53,5 +53,5 @@ async def work_management_app(api: Api) -> AsyncIterator[None]:
 
 @pytest.fixture
 def upstream_requests(running: Running) -> Callable[[], Any]:
-    """What the sandbox has received: `await upstream_requests()`."""
+    """`await upstream_requests()`: the requests that the sandbox has received."""
     return partial(received_requests, running.sandbox_url)

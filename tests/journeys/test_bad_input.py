@@ -1,4 +1,4 @@
-"""Input that means harm or makes no sense: always a 4xx that says why, never a 5xx, nothing sent upstream."""
+"""Hostile and invalid input: always a 4xx with a reason, never a 5xx, and nothing is sent to the application."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""Secrets planted like canaries, then looked for everywhere that outlives a request: they may be nowhere in clear."""
+"""Known secrets are searched in answers, logs and files after requests: none may be in clear text."""
 
 import base64
 import os
@@ -21,7 +21,7 @@ FORMS = (
 
 @pytest.fixture(scope="module")
 async def aftermath():
-    """What a gateway leaves behind that was handed secrets in every way there is: its answers, logs and folder."""
+    """The answers, logs and data folder of a gateway that was given secrets in every possible way."""
     with short_path() as folder:
         logs = folder / "logs"
         environment = {**os.environ, "GATEWAY_LOG_LEVEL": "debug"}

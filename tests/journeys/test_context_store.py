@@ -1,4 +1,4 @@
-"""Searching the copies: made with the connector, kept fresh, and told of writes made through the gateway."""
+"""Searches of copies, which are created with the connector, synchronized, and updated after writes."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Files through the gateway: of every kind and in every way, cut, left, stalled, stored, and in chunks."""
+"""Downloads of every kind: truncated, aborted, stalled, stored, and in chunks."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""One operation through the gateway, in all the ways a caller may ask for it."""
+"""Execute with all of its options."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Our tools in the hands of agent frameworks: the framework itself, a model that follows a script, a whole gateway.
+"""The gateway's tools in agent frameworks: the framework itself, a scripted model, and a gateway.
 
 A framework is imported in its test: that takes a second, and every process of the tests collects this file.
 """

@@ -1,4 +1,4 @@
-"""Applications that misbehave, and addresses that lead inside: typed errors, bounded memory, nobody else harmed."""
+"""Misbehaving applications and private addresses: typed errors, bounded memory, and no effect on other requests."""
 
 import asyncio
 import gzip

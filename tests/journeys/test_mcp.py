@@ -1,4 +1,4 @@
-"""Agents at the front door: a real gateway, asked by the official client and over the wire."""
+"""The Model Context Protocol of a gateway, by the official client and by raw requests."""
 
 import asyncio
 import json

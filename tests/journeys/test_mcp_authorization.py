@@ -1,4 +1,4 @@
-"""A host that knows nothing but the address: it finds the authorization server, and a person lets it in."""
+"""A host that has only the URL finds the authorization server, and a person gives it access."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Consent, own apps, renewal and the end of a grant, over HTTP with the sandbox as the application."""
+"""Consent, own apps, renewal and revocation, over HTTP with the sandbox as the application."""
 
 import asyncio
 from urllib.parse import parse_qsl, urlsplit

@@ -1,4 +1,4 @@
-"""Connectors created from OAuth credentials of one's own: tokens are minted, renewed and given up as they should be."""
+"""Connectors created from a caller's own OAuth credentials: tokens are requested, renewed and refused correctly."""
 
 import pytest
 

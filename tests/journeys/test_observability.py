@@ -1,4 +1,4 @@
-"""What an operator sees of a running gateway: counts, a trace through a job, logs that belong together, no secrets."""
+"""Metrics, traces through jobs and logs of a running gateway, without secrets."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The served contract: held to the routes, and to the server by requests that nobody thought of."""
+"""The served OpenAPI document, compared with the routes, and with the server by generated requests."""
 
 import ast
 import asyncio

@@ -1,4 +1,4 @@
-"""Our own client against a whole gateway and the sandbox."""
+"""The Python client with a gateway and the sandbox."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""More callers than a front end can serve: some are turned away at once, the others are served, probes always are.
+"""More callers than a front end can serve: some are refused at once, the others are served, and probes always are.
 
 How fast the others are served is measured by tests/benchmarks/bench_overload.py; here any work counts as too much.
 """

@@ -1,4 +1,4 @@
-"""Two front ends on one port, two workers, real stores: an upgrade under load loses nothing and doubles nothing."""
+"""Two front ends on one port and two workers: an upgrade under load loses and doubles nothing."""
 
 import asyncio
 import itertools
