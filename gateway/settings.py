@@ -351,21 +351,6 @@ class Settings(BaseSettings):
 
 
 #: renamed settings; the gateway refuses to start rather than ignore a limit
-_RENAMED = {
-    "GATEWAY_MOST_REQUESTS": "GATEWAY_MAX_REQUESTS",
-    "GATEWAY_MOST_CONNECTIONS": "GATEWAY_MAX_CONNECTIONS",
-    "GATEWAY_MOST_DOWNLOADS": "GATEWAY_MAX_DOWNLOADS",
-    "GATEWAY_MOST_BUSY": "GATEWAY_MAX_LOAD",
-}
-
-
-def refuse_renamed(environ: Mapping[str, str] = os.environ) -> None:
-    """Raise SettingsError if a setting is set by its former name; the text has the new name."""
-    renamed = [f"{old} is now {new}" for old, new in _RENAMED.items() if old in environ]
-    if renamed:
-        raise SettingsError("; ".join(renamed))
-
-
 def upstream_overrides(environ: Mapping[str, str] = os.environ) -> dict[str, URL]:
     """`GATEWAY_UPSTREAM_<KIND>`: kind → the override of its URLs; raises SettingsError."""
     prefix, overrides = "GATEWAY_UPSTREAM_", {}
@@ -392,7 +377,6 @@ def platform_apps(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[st
 
 def settings_of(**overrides: Any) -> Settings:
     """Settings from the environment, replaced by `overrides` that are not None; raises SettingsError."""
-    refuse_renamed()
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:

@@ -83,13 +83,6 @@ def test_the_error_of_an_invalid_value_names_the_variable_and_not_the_value(
     assert value not in str(refused.value)
 
 
-def test_a_setting_by_its_former_name_is_refused_with_the_present_one(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("GATEWAY_MOST_BUSY", "0.9")
-
-    with pytest.raises(SettingsError, match=r"^GATEWAY_MOST_BUSY is now GATEWAY_MAX_LOAD$"):
-        settings_of()
-
-
 def test_the_override_of_an_upstream_is_read_by_kind():
     environ = {"GATEWAY_UPSTREAM_SUPPORT_DESK": "http://127.0.0.1:9001", "GATEWAY_UPSTREAM_EMPTY": "", "OTHER": "x"}
 

@@ -1,5 +1,6 @@
 """`gateway batch`: many operations of one connector as one job."""
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -73,9 +74,9 @@ async def _batch(
         job = await follow(job)
         if job.status != "succeeded":
             return job, f"the job is {job.status}: {job.view.message or ''}"
-        await write_stream(_rows(job, format_of(output_format)), format_of(output_format), _COLUMNS)
-        is_whole = job.view.message == f"{len(operations):,} of {len(operations):,} operations done"
-        return job, None if is_whole else job.view.message
+        counts: Counter[str] = Counter()
+        await write_stream(_rows(job, format_of(output_format), counts), format_of(output_format), _COLUMNS)
+        return job, None if counts["succeeded"] == len(operations) else job.view.message
 
 
 async def _connector(gateway: Gateway, name: str | None) -> Connector:
@@ -87,9 +88,10 @@ async def _connector(gateway: Gateway, name: str | None) -> Connector:
     return found[0]
 
 
-async def _rows(job: Job, output: Format) -> AsyncIterator[dict[str, Any]]:
-    """A result for each operation; for a table, an error is only its `detail`."""
+async def _rows(job: Job, output: Format, counts: Counter[str]) -> AsyncIterator[dict[str, Any]]:
+    """A result for each operation, counted by its status; for a table, an error is only its `detail`."""
     async for line in job.records():
+        counts[line["status"]] += 1
         if output is Format.TABLE and "error" in line:
             line = {**line, "error": line["error"]["detail"]}
         yield line

@@ -75,9 +75,9 @@ def _document(statistics: Statistics) -> dict[str, Any]:
         "workers": [
             {
                 "id": each.id,
-                "is_there": each.is_alive,
+                "is_alive": each.is_alive,
                 "seen_seconds_ago": round(each.since_heartbeat, 1),
-                "age": round(each.age),
+                "age_seconds": round(each.age),
             }
             for each in statistics.workers
         ],

@@ -125,11 +125,15 @@ def _narrowed(value: Any, fields: Sequence[str]) -> Any:
         return _only(value, fields)
     if not isinstance(value, list):
         return value
-    names = {name: None for record in value if isinstance(record, Mapping) for name in record}
+    _require_known(fields, {name: None for record in value if isinstance(record, Mapping) for name in record})
+    return [_only(record, fields) for record in value]
+
+
+def _require_known(fields: Sequence[str], names: Mapping[str, None]) -> None:
+    """Raise click.BadParameter for a field that is not among the members of the records, if there are any."""
     for name in fields:
         if names and name not in names and name.partition(".")[0] not in names:
             raise click.BadParameter(f"no record has {name!r}; {did_you_mean(name, names)}", param_hint="--fields")
-    return [_only(record, fields) for record in value]
 
 
 def _only(record: Any, fields: Sequence[str]) -> Any:
@@ -141,13 +145,19 @@ async def write_stream(
     format: Format,  # noqa: A002
     columns: Sequence[str] = (),
 ) -> int:
-    """Print records as they arrive and return their number. A table needs all records in memory."""
+    """Print records as they arrive and return their number. A table needs all records in memory.
+
+    Raises click.BadParameter after the last record for a field that none of them has.
+    """
     if format is Format.TABLE:
         found = [record async for record in records]
         write(found, format, columns)
         return len(found)
     fields, count = _selected_fields(), 0
+    names: dict[str, None] = {}
     async for record in records:
+        if fields and isinstance(record, Mapping):
+            names.update(dict.fromkeys(record))
         body = msgspec.json.encode(_only(record, fields) if fields else record)
         if format is Format.JSON:
             body = (b",\n" if count else b"[\n") + textwrap.indent(
@@ -159,6 +169,7 @@ async def write_stream(
         count += 1
     if format is Format.JSON:
         _line(b"\n]" if count else b"[]")
+    _require_known(fields, names)
     return count
 
 

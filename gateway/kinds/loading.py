@@ -26,16 +26,23 @@ def spec_folders(extra: Iterable[str | os.PathLike[str]] = ()) -> list[Path]:
     missing = [root for root in roots if not root.is_dir()]
     if missing:
         raise SpecError([LintError(root, 0, "the folder does not exist; correct GATEWAY_SPECS") for root in missing])
-    return [
-        folder for root in roots for folder in sorted([root, *root.iterdir()]) if (folder / "connector.yaml").is_file()
-    ]
+    return [folder for root in roots for folder in kind_folders(root)]
+
+
+def kind_folders(root: Path) -> list[Path]:
+    """The root and the folders in it, as far as they are kinds; raises SpecError for a root that cannot be read."""
+    try:
+        return [folder for folder in sorted([root, *root.iterdir()]) if (folder / "connector.yaml").is_file()]
+    except OSError as error:
+        message = f"the folder cannot be read: {error.strerror}; correct its permissions or GATEWAY_SPECS"
+        raise SpecError([LintError(root, 0, message)]) from error
 
 
 def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
     """All shipped kinds and those in the extra folders (`GATEWAY_SPECS`); raises SpecError for a missing folder.
 
     A kind of an extra folder whose spec has errors is not served: it is among the catalog's `refused`. Shipped kinds
-    are checked by the tests; the file of each of their entities is read when the entity is first asked for.
+    are checked by the tests; the file of each of their entities is read when the entity is first used.
     """
     kinds: dict[str, Kind] = {}
     errors: list[LintError]

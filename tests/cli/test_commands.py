@@ -43,11 +43,13 @@ async def test_commands_print_only_the_fields_that_are_selected(command):
     jobs = await command("jobs", "list", "--json", "--fields", "id")
     one = await command("jobs", "show", JOB_ID, "--fields", "status")
     wrong = await command("connectors", "list", "--fields", "nam")
+    wrong_in_stream = await command("jobs", "list", "-o", "ndjson", "--fields", "statu")
 
     assert listed.json()[0] == {"name": "Help", "status": "active"}
     assert jobs.json() == [{"id": JOB_ID}]
     assert one.json() == {"status": "succeeded"}
     assert (wrong.code, "did you mean name" in wrong.err) == (2, True)
+    assert (wrong_in_stream.code, "did you mean status" in wrong_in_stream.err) == (2, True)
 
 
 @pytest.mark.parametrize("columns", ["80", "60"])

@@ -1,4 +1,4 @@
-"""A storm over exports: afterwards each file has exactly the application's records, and no truncated one looked complete.
+"""A storm over exports: afterwards each file has exactly the application's records; truncated files were refused.
 
 python -m tests.faults.exports [--seed 1] [--exports 12] [--records 3000] [--faults 20]
 """

@@ -1,5 +1,8 @@
 """The catalog of kinds: found by name, loaded from folders; errors name file and line."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
@@ -8,7 +11,7 @@ import yaml
 
 from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.catalog import Catalog, Kind
-from gateway.kinds.loading import load_catalog, load_kind
+from gateway.kinds.loading import kind_folders, load_catalog, load_kind
 from gateway.kinds.sources import SpecError
 from gateway.kinds.spec import ConnectorSpec
 from tests.harness.catalog import shipped_catalog
@@ -164,3 +167,21 @@ def test_an_entity_of_a_shipped_kind_is_read_once_and_unknown_ones_are_refused_w
 def test_a_folder_that_does_not_exist_is_an_error():
     with pytest.raises(SpecError, match="/nowhere/specs"):
         load_catalog(["/nowhere/specs"])
+
+
+@contextmanager
+def without_privileges() -> Iterator[None]:
+    """Permissions of files apply to root, too, within the block."""
+    user = os.geteuid()
+    os.seteuid(user or 65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path):
+    tmp_path.chmod(0o000)
+
+    with without_privileges(), pytest.raises(SpecError, match=r"cannot be read: Permission denied; correct"):
+        kind_folders(tmp_path)
