@@ -1,4 +1,4 @@
-"""When connectors were last used, and how often calls of them failed lately, from the audit log."""
+"""When connectors were last used, and how many calls of them failed recently, from the audit log."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from gateway.db.pool import Database
 
-#: failures that are counted; more are shown as so many and more
+#: maximum failures that are counted
 MAX_ERRORS = 100
 
 # One index look-up for each connector.

@@ -1,7 +1,7 @@
-"""Who did what, when, with which outcome: written in batches, off the path of the calls that it records.
+"""The audit log: who did what, when, with which outcome; written in batches in the background.
 
-A use case that changes something, or runs an operation, does so within `Audit.record`, so every surface that calls it
-is recorded. A request begins an entry of its own before, so that a refusal is recorded even if no use case was called.
+A use case that changes something, or runs an operation, does so within `Audit.record`, so that it is recorded for every
+surface. A request begins an entry before, so that a refusal is recorded even if no use case was called.
 """
 
 import time
@@ -49,12 +49,12 @@ _ACTOR_NAMED = """
 
 
 class Entry(msgspec.Struct, omit_defaults=True):
-    """One action: the route names it, the use case adds what it learns, and the end of the request completes it.
+    """One action: the route names it, the use case sets its members, and the end of the request completes it.
 
     `what` is an operation or an action on a record; never params, never secrets.
     """
 
-    #: None where nothing is recorded, such as for a dry run
+    #: None if nothing is recorded, such as for a dry run
     what: str | None
     organization_id: UUID | None = None
     actor: UUID | None = None
@@ -66,16 +66,16 @@ class Entry(msgspec.Struct, omit_defaults=True):
     #: dotted names of the members that were written, never their values
     changed: list[str] | None = None
     intent: str | None = None
-    #: where the use case knows better than the status of the response
+    #: set by the use case; by default it follows from the status of the response
     outcome: str | None = None
     request_id: str | None = None
     #: milliseconds from the request's first line to its response
     took_ms: int | None = None
-    #: seconds since the epoch; None is the moment at which it is noted
+    #: Unix time; None until the entry is noted
     at: float | None = None
 
     def end(self, outcome: str, request_id: str | None, took_ms: int) -> bool:
-        """Complete it; false where nothing was done, or nothing that an organization could look up."""
+        """Complete the entry; false if nothing was done, or nothing for an organization."""
         if self.what is None or self.organization_id is None:
             return False
         self.outcome = self.outcome or outcome
@@ -84,7 +84,7 @@ class Entry(msgspec.Struct, omit_defaults=True):
 
 
 class Actor(Protocol):
-    """Who acts: a client, for one organization."""
+    """The actor: a client acting for one organization."""
 
     @property
     def organization_id(self) -> UUID: ...
@@ -97,7 +97,7 @@ class _RequestAudit(msgspec.Struct):
     """The members that all entries of a request have in common."""
 
     request_id: str | None = None
-    #: the request's own entry, until its first action takes it
+    #: the request's entry, until its first action uses it
     entry: Entry | None = None
 
 
@@ -105,17 +105,17 @@ _REQUEST: ContextVar[_RequestAudit | None] = ContextVar("request_audit", default
 
 
 def begin_request(request_id: str, what: str | None) -> Entry | None:
-    """Actions of this task, and of tasks it starts, belong to the request; the first takes its entry."""
+    """Begin a request: actions of this task, and of tasks that it starts, belong to it; the first uses its entry."""
     entry = None if what is None else Entry(what)
     _REQUEST.set(_RequestAudit(request_id, entry))
     return entry
 
 
 class _Recording(msgspec.Struct, frozen=True):
-    """A block whose outcome completes an entry; a class, because a generator costs more."""
+    """A block whose outcome completes an entry; a class is faster than a generator."""
 
     entry: Entry
-    #: stores the entry at the end of the block; None where the middleware does so
+    #: stores the entry at the end of the block; None if the middleware does
     note: Callable[[Entry], None] | None
     request_id: str | None
     #: by the monotonic clock
@@ -140,7 +140,7 @@ class _Recording(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """An entry as the log keeps it."""
+    """A stored entry."""
 
     id: int
     at: datetime
@@ -159,7 +159,7 @@ class StoredEntry:
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """Which entries of the log; None lets every value through."""
+    """Selects entries of the log; None selects all."""
 
     connector_id: UUID | None = None
     #: a client by its id, or all clients of a name
@@ -172,7 +172,7 @@ class EntryFilter:
     request_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    #: names of the only workspaces whose connectors count
+    #: names of the workspaces to which the caller is limited
     workspaces: Collection[str] | None = None
 
 
@@ -193,10 +193,10 @@ class Audit:
         changed: Collection[str] = (),
         intent: str | None = None,
     ) -> AbstractContextManager[Entry]:
-        """Record what the block does, with the outcome it has: `accepted` where the block says so, or an error's code.
+        """Record the action of the block with its outcome: `succeeded`, the code of an error, or what the block sets.
 
         The first action of a request completes the entry that the request began; the middleware stores that one after
-        the response. Any other action is an entry of its own, stored at the end of the block.
+        the response. Any further action is another entry, stored at the end of the block.
         """
         request = _REQUEST.get() or _RequestAudit()
         offered, request.entry = request.entry, None
@@ -208,7 +208,7 @@ class Audit:
         return _Recording(entry, None if offered else self.note, request.request_id)
 
     def note(self, entry: Entry) -> None:
-        """Take down an entry that has ended; it reaches PostgreSQL with the next batch."""
+        """Add an entry that has ended to the next batch."""
         entry.at = entry.at or CLOCK.unix_time()
         self._writer.add(entry)
 
@@ -226,7 +226,7 @@ class Audit:
         before: int | None = None,
         limit: int = 100,
     ) -> Sequence[StoredEntry]:
-        """Entries of one organization that the filter lets through, the newest first."""
+        """Matching entries of one organization, newest first."""
         entries = entries or EntryFilter()
         after_entry = (organization_id, before, before)
         where = Where()
@@ -252,7 +252,7 @@ class Audit:
         return await activity_of(self._database, organization_id, connector_ids)
 
     async def last_uses(self, organization_id: UUID, client_ids: Sequence[UUID]) -> Mapping[UUID, datetime | None]:
-        """When each client last did something that is on record."""
+        """When each client last did something that was recorded."""
         return await last_uses_of(self._database, organization_id, client_ids)
 
     async def usage(self, organization_id: UUID, since: datetime, step: int) -> Sequence[UsagePoint]:
@@ -264,7 +264,7 @@ class Audit:
 
 
 async def prune_audit(database: Database, retention: int) -> int:
-    """Delete entries older than so many seconds, a day at least, batch by batch; how many."""
+    """Delete entries older than `retention` seconds, at least a day, in batches; returns their number."""
     total = 0
     while True:
         async with database.system() as connection:

@@ -29,7 +29,7 @@ from gateway.upstream.responses import OperationResult
 
 
 class CopySearch:
-    """Filters and sorts the copy; before the first load the answer is empty, and its meta says so."""
+    """Searches the copy; before the first load the result is empty, and its meta says so."""
 
     def __init__(
         self, audit: Audit, connectors: ConnectorResolver, database: Database, context_store: ContextStore
@@ -40,7 +40,7 @@ class CopySearch:
         self._context_store = context_store
 
     async def search(self, caller: Caller, call: OperationCall) -> Done:
-        """The page that the call's params ask for, `{data, meta}`; raises UnknownAction and InvalidQuery."""
+        """The page of the call's params, `{data, meta}`; raises UnknownAction and InvalidQuery."""
         with recorded(self._audit, caller, call) as entry:
             caller.require(Scope.READ)
             resolved = await self._connectors.get_for(caller, call.connector_id)
@@ -52,13 +52,13 @@ class CopySearch:
         return Done(OperationResult(msgspec.Raw(result), is_page=True, next=following), page.took_ms)
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
-        """The search as it would be run, `[{entity, action, params}]`; raises UnknownAction and InvalidQuery."""
+        """The search that would be run, `[{entity, action, params}]`; raises UnknownAction and InvalidQuery."""
         caller.require(Scope.READ)
         params, query = _prepared(await self._connectors.get_for(caller, call.connector_id), call)
         return [{"entity": call.entity, "action": SEARCH_ACTION, "params": {**params, "limit": query.limit}}]
 
     async def page(self, organization_id: UUID, call: OperationCall) -> SearchPage:
-        """The page that the call's params ask for; raises UnknownAction and InvalidQuery."""
+        """The page of the call's params; raises UnknownAction and InvalidQuery."""
         resolved = await self._connectors.get(organization_id, call.connector_id)
         _, query = _prepared(resolved, call)
         return await self._found(resolved, call, query)
@@ -69,7 +69,7 @@ class CopySearch:
 
 
 def _prepared(resolved: ResolvedConnector, call: OperationCall) -> tuple[Mapping[str, Any], Query]:
-    """The params under declared names, and the query that they are; raises ConnectorNotReady for a disabled one."""
+    """The params under declared names, and their query; raises ConnectorNotReady for a disabled connector."""
     prepared = prepared_search(resolved.connector.kind, call)
     if resolved.record.status is ConnectorStatus.DISABLED:
         resolved.require_active()
@@ -77,7 +77,7 @@ def _prepared(resolved: ResolvedConnector, call: OperationCall) -> tuple[Mapping
 
 
 def prepared_search(kind: Kind, call: OperationCall) -> tuple[Mapping[str, Any], Query]:
-    """The params of a search under declared names, and the query that they are.
+    """The params of a search under declared names, and their query.
 
     Raises UnknownAction for an entity that is not searched, and InvalidQuery with an example. Pure.
     """
@@ -99,7 +99,7 @@ def prepared_search(kind: Kind, call: OperationCall) -> tuple[Mapping[str, Any],
 
 
 def _selectable(entity: Entity, searched: Iterable[str]) -> set[str]:
-    """The fields that records are known to have; none where an account may have fields of its own."""
+    """The fields that records are known to have; empty if an account may define its own fields."""
     if entity.additional_fields or not entity.fields:
         return set()
     return {*entity.fields, *(name.partition(".")[0] for name in searched)}

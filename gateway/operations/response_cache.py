@@ -28,7 +28,7 @@ WRITING = "writing"
 _LONGEST_WRITE = 120.0
 #: seconds for announcing the last writes before the process ends
 _CLOSING = 1.0
-#: bytes of an entry beside its answer; the share of the memory that one answer may take, as a divisor
+#: bytes of an entry without its answer, and the maximum share of the memory for one answer, as a divisor
 _OVERHEAD, _LARGEST_SHARE = 1024, 8
 _DIRECTIVE = re.compile(r"([a-z-]+)(?:=\"?([0-9]{1,9})\"?)?", re.IGNORECASE)
 
@@ -44,7 +44,7 @@ class Freshness:
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> "Freshness | None":
-        """The `Cache-Control` lines of a request, parsed; None if they accept no remembered answer."""
+        """The `Cache-Control` lines of a request, parsed; None if they accept no cached answer."""
         matches = (_DIRECTIVE.fullmatch(part.strip()) for line in lines for part in line.split(","))
         directives = {match[1].lower(): match[2] for match in matches if match is not None}
         age, only_if_cached = directives.get("max-age"), "only-if-cached" in directives
@@ -83,24 +83,24 @@ class ResponseCache:
     """The answers that a process caches, least recently used dropped first; equal calls in flight share one request.
 
     A write removes every answer of its connector in every process, because only the application knows what else it
-    changes (counts, parents, other lists). While the write is under way, and while `is_current` is false because
+    changes (counts, parents, other lists). While the write is in progress, and while `is_current` is false because
     notifications of other processes' writes do not arrive, nothing is cached.
     """
 
     def __init__(self, database: Database, max_bytes: int, is_current: Callable[[], bool]) -> None:
         self._database = database
-        #: topics and subjects of notifications: those of one moment are sent in one statement
+        #: topics and subjects of notifications; concurrent ones are sent in one statement
         self._announce: Batcher[tuple[str, str], None] = Batcher(self._announce_all)
         self._max_bytes = max_bytes
         self._is_current = is_current
-        #: by connector, the writes under way in all processes, and until when each counts as such
+        #: connector → the writes in progress in all processes, and until when each counts as such
         self._writes: dict[UUID, dict[str, float]] = {}
-        #: announcements of writes that PostgreSQL did not take yet
+        #: announcements of writes that PostgreSQL has not accepted yet
         self._announcing: set[asyncio.Task[None]] = set()
         self._bytes = 0
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
         self._in_flight: dict[Key, asyncio.Task[OperationResult]] = {}
-        #: by connector, its keys that are cached or in flight
+        #: connector → its keys that are cached or in flight
         self._keys: dict[UUID, set[Key]] = {}
 
     def find(self, key: Key, max_age: float | None) -> CachedAnswer | None:
@@ -174,7 +174,7 @@ class ResponseCache:
         return self._is_current() and not self._is_written(connector_id)
 
     def _is_written(self, connector_id: UUID) -> bool:
-        """Whether a write of the connector is under way; drops those that count as ended."""
+        """Whether a write of the connector is in progress; drops those that count as ended."""
         writes = self._writes.get(connector_id)
         if writes is None:
             return False
@@ -194,7 +194,7 @@ class ResponseCache:
         """Within the block, a write: no process caches an answer of the connector that the write may change.
 
         Raises Unavailable before the write if PostgreSQL cannot announce it. The end is announced as soon as PostgreSQL
-        is available; until then the write counts as under way.
+        is available; until then the write counts as in progress.
         """
         subject = f"{connector_id}:{uuid4().hex}"
         await self._announce((WRITING, subject))

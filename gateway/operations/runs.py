@@ -66,7 +66,7 @@ class OperationRuns:
         calls: Sequence[PreparedCall],
         run_context: InMemoryRunContext,
     ) -> list[Outcome]:
-        """Run calls of one group by one request; each that is not to be sent by itself has an audit entry.
+        """Run the calls of one group by one request; each gets an audit entry, unless it must be sent separately.
 
         Raises UpstreamRateLimited and Unavailable, after which nothing was done.
         """
@@ -120,7 +120,7 @@ class OperationRuns:
             return await self._ran(resolved, call, job, run_context)
 
     async def run_inline(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
-        """Run a job for a caller who waits; the call that accepted it does the accounting."""
+        """Run a job for a caller that waits; the call that accepted it does the accounting."""
         resolved, call = await self._job_call(job)
         return await self._ran(resolved, call, job, run_context)
 

@@ -67,7 +67,7 @@ class ContextStore:
         self._remembered: OrderedDict[tuple[UUID, str], tuple[float, StoredEntity]] = OrderedDict()
 
     async def search(self, connection: Connection, connector_id: UUID, entity: str, query: Query) -> SearchPage:
-        """The page that the query asks for; before the first load it is empty.
+        """The page of the query; before the first load it is empty.
 
         Raises InvalidQuery for a cursor of another search, and for a search that takes longer than the time limit.
         """
