@@ -65,7 +65,7 @@ def test_every_page_stands_on_the_map():
     assert [page for page in DOCS.rglob("*.md") if page.resolve() not in named | {DOCS / "README.md"}] == []
 
 
-def test_every_error_code_stands_in_the_reference_with_its_status_and_whether_to_ask_again():
+def test_every_error_code_is_in_the_reference_with_its_status_and_whether_to_ask_again():
     assert ForeignForm in error_classes()  # those of the pages count too
     raised = {(str(status_of(cls())), cls.code, "yes" if cls.retryable else "no") for cls in error_classes()}
 
@@ -130,13 +130,13 @@ def test_every_kind_stands_among_the_concepts():
     assert set(re.findall(r"\| `([\w-]+)` \|$", text("concepts.md"), flags=re.MULTILINE)) == kinds
 
 
-def test_every_exit_code_stands_in_the_reference():
+def test_every_exit_code_is_in_the_reference():
     meanings = set(re.findall(r"^  (\d+)  +(.+)$", EXIT_CODES, flags=re.MULTILINE))
 
     assert set(re.findall(r"^\| (\d+) \| (.+) \|$", text("reference/command-line.md"), flags=re.MULTILINE)) == meanings
 
 
-def test_every_package_stands_in_the_guide_and_in_the_picture_of_the_architecture():
+def test_every_package_is_in_the_guide_and_in_the_picture_of_the_architecture():
     picture = text("architecture.md").partition("```")[2].partition("```")[0]
     guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     packages = {path.parent.name for path in (ROOT / "gateway").glob("*/__init__.py")}
@@ -145,7 +145,7 @@ def test_every_package_stands_in_the_guide_and_in_the_picture_of_the_architectur
     assert packages - set(re.findall(r"(\w+)/", guide)) == set()
 
 
-def test_every_folder_of_tests_stands_in_their_table():
+def test_every_folder_of_tests_is_in_their_table():
     table = (ROOT / "tests/README.md").read_text("utf-8")
     folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
 

@@ -17,7 +17,7 @@ def test_every_promise_names_a_test():
     assert [row for row in rows() if not TEST.search(row)] == []
 
 
-def test_every_test_that_is_named_is_there():
+def test_every_named_test_exists():
     named = {test for row in rows() for test in TEST.findall(row)}
     missing = {
         f"{path}::{name}"

@@ -40,7 +40,7 @@ async def test_a_caller_may_ask_again_as_soon_as_it_has_its_result():
         assert [await batcher(number) for number in (1, 2, 3)] == [1, 4, 9]
 
 
-async def test_what_is_asked_for_meanwhile_goes_out_together():
+async def test_what_is_requested_meanwhile_goes_out_together():
     statement = Statement()
     batcher: Batcher[int, int] = Batcher(statement, max_batch=4, concurrency=1)
 
@@ -53,7 +53,7 @@ async def test_what_is_asked_for_meanwhile_goes_out_together():
     assert results == [number * number for number in range(1, 8)]
 
 
-async def test_an_error_is_told_to_the_one_that_caused_it():
+async def test_an_error_is_reported_to_the_one_that_caused_it():
     statement = Statement()
     statement.may_end.set()
     batcher: Batcher[int, int] = Batcher(statement, concurrency=1)
@@ -65,7 +65,7 @@ async def test_an_error_is_told_to_the_one_that_caused_it():
     assert results[2] == 9
 
 
-async def test_an_absence_is_told_to_all_and_not_tried_one_by_one():
+async def test_an_absence_is_reported_to_all_and_not_tried_one_by_one():
     statement = Statement()
     statement.may_end.set()
     batcher: Batcher[int, int] = Batcher(statement, concurrency=1)
@@ -76,7 +76,7 @@ async def test_an_absence_is_told_to_all_and_not_tried_one_by_one():
     assert all(isinstance(result, Unavailable) for result in results)
 
 
-async def test_who_goes_away_takes_nothing_from_the_others():
+async def test_a_disconnected_caller_takes_nothing_from_the_others():
     statement = Statement()
     batcher: Batcher[int, int] = Batcher(statement, concurrency=1)
     gone, stays = await started(batcher, [2, 3])
@@ -89,7 +89,7 @@ async def test_who_goes_away_takes_nothing_from_the_others():
         await gone
 
 
-async def test_a_statement_with_the_wrong_number_of_results_leaves_nobody_waiting():
+async def test_a_statement_with_the_wrong_number_of_results_leaves_no_caller_waiting():
     async def short(items):
         return items[1:]
 

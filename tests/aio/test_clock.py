@@ -23,7 +23,7 @@ def test_a_reading_moves_the_clock_no_further_than_it_says(offset, low, high, ex
     assert offset_within(offset, low, high) == expected
 
 
-def test_a_clock_that_was_set_goes_on_from_there():
+def test_a_clock_that_was_set_continues_from_there():
     clock, requested_at = Clock(), steady()
 
     clock.set_by(1_000_000.0, requested_at)
@@ -32,5 +32,5 @@ def test_a_clock_that_was_set_goes_on_from_there():
     assert clock.now().isoformat().startswith("1970-01-12T13:46:")
 
 
-def test_a_clock_that_nobody_set_is_the_machines():
+def test_a_clock_that_was_not_set_is_the_machines():
     assert abs(Clock().unix_time() - time.time()) < 1

@@ -89,7 +89,7 @@ async def test_a_loop_has_ended_when_its_block_is_left_whatever_the_duty_makes_o
     assert was_canceled == [1]
 
 
-async def test_an_error_of_the_block_ends_the_loops_and_goes_on():
+async def test_an_error_of_the_block_ends_the_loops_and_continues():
     duty = Duty()
     before = asyncio.all_tasks()
 

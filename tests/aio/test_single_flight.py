@@ -68,7 +68,7 @@ async def test_everybody_hears_of_a_failure_and_the_next_one_tries_again(source:
     assert source.asked == ["broken", "broken"]
 
 
-async def test_who_goes_away_takes_the_answer_from_nobody(source: Source):
+async def test_a_disconnected_caller_takes_the_answer_from_nobody(source: Source):
     flight = SingleFlight(source.look_up)
     first, second = await asked(flight, "a", "a")
 

@@ -37,7 +37,7 @@ async def test_a_block_in_which_nothing_happens_ends_sooner(timeouts):
             await asyncio.Event().wait()
 
 
-async def test_what_comes_again_and_again_goes_on_until_the_whole_time_is_over(timeouts):
+async def test_what_comes_again_and_again_continues_until_the_whole_time_is_over(timeouts):
     async def steadily() -> None:
         with IdleTimeout(timeouts, 1.0, 0.5) as timeout:
             while True:

@@ -30,7 +30,7 @@ def test_operations_end_in_any_order_and_the_state_stays_small(seed):
     assert list(journal.gaps()) == []
 
 
-def test_a_stored_journal_goes_on_where_it_stopped():
+def test_a_stored_journal_continues_where_it_stopped():
     journal = finished(10, [0, 1, 2, 7])
     journal.in_flight.add(4)
 

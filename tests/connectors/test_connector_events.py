@@ -5,7 +5,7 @@ from gateway.events.feed import Feed
 from gateway.events.model import EventFilter
 
 
-async def test_a_connector_is_told_from_its_creation_to_its_deletion(
+async def test_a_connector_is_reported_from_its_creation_to_its_deletion(
     store, database, organization_id, create, mark_deleted
 ):
     connector_id = await create(workspace="acme", name="Help desk")

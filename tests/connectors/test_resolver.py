@@ -65,7 +65,7 @@ def resolver(rows: Rows) -> ConnectorResolver:
     return ConnectorResolver(store, shipped_catalog(), Upstreams(Transport()), authorizers)
 
 
-async def test_a_warm_call_asks_nobody(resolver: ConnectorResolver, rows: Rows):
+async def test_a_warm_call_sends_no_query(resolver: ConnectorResolver, rows: Rows):
     first = await resolver.get(rows.record.organization_id, rows.record.id)
 
     assert await resolver.get(rows.record.organization_id, rows.record.id) is first

@@ -82,7 +82,7 @@ async def test_credentials_that_are_replaced_meanwhile_win(database: Database, o
     assert values == [{"api_token": "replaced meanwhile"}] * len(connectors)
 
 
-async def test_what_does_not_open_is_told_and_does_not_stop_the_rest(
+async def test_what_does_not_open_is_reported_and_does_not_stop_the_rest(
     database: Database, organization_id: UUID, create: Create
 ):
     broken, sound = await create(), await create()

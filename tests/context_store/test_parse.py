@@ -177,7 +177,7 @@ def test_both_forms_of_a_projection_are_read():
     assert query.fields == (("id",), ("via", "channel"), ("via", "from"))
 
 
-def test_an_empty_query_asks_for_all_in_pages_of_the_default_size():
+def test_an_empty_query_requests_all_in_pages_of_the_default_size():
     query = parse({"query": {}}, FIELDS)
 
     assert (query.filter, query.sort, query.limit) == (All(), (), DEFAULT_LIMIT)

@@ -36,7 +36,7 @@ STARTS = [
 
 
 @pytest.mark.parametrize(("pattern", "start"), STARTS)
-def test_a_pattern_tells_how_a_text_begins(pattern, start):
+def test_a_pattern_says_how_a_text_begins(pattern, start):
     assert start_of(pattern) == start
 
 
@@ -53,5 +53,5 @@ WITHIN = [
 
 
 @pytest.mark.parametrize(("operator", "value", "expected"), WITHIN)
-def test_a_pattern_tells_what_stands_within_words(operator, value, expected):
+def test_a_pattern_says_what_stands_within_words(operator, value, expected):
     assert words_within(operator, value) == expected

@@ -86,7 +86,7 @@ async def test_limit_and_fields_may_change_between_pages(connection, entity, ask
     ],
     ids=["other filter", "other sort", "other key"],
 )
-async def test_a_cursor_is_good_for_its_own_search_only(connection, entity, ask, change):
+async def test_a_cursor_is_valid_for_its_own_search_only(connection, entity, ask, change):
     await add(connection, entity, ticket(1), ticket(2))
     first = await ask(sort=NEWEST, limit=1)
 
@@ -127,7 +127,7 @@ async def test_a_search_before_the_first_load_is_empty_and_says_so(ask):
     assert (page.data, page.has_more, page.cursor, page.as_of, page.total_synced) == ([], False, None, None, 0)
 
 
-async def test_a_search_tells_how_fresh_and_how_many(connection, entity, ask):
+async def test_a_search_says_how_fresh_and_how_many(connection, entity, ask):
     await add(connection, entity, *map(ticket, range(1, 4)))
     as_of = datetime(2024, 5, 1, tzinfo=UTC)
     await finish(connection, entity, as_of=as_of, next_sync_at=None, full=True)

@@ -37,7 +37,7 @@ def told(database, tenant):
     return read
 
 
-async def test_new_changed_and_deleted_records_are_told_apart(connection, entity, told):
+async def test_new_changed_and_deleted_records_are_reported_apart(connection, entity, told):
     await upsert(connection, entity, [record("1"), record("2")], observed_at=EARLIER)
     assert await told() == [("created", "1"), ("created", "2")]
 
@@ -72,7 +72,7 @@ async def test_a_record_whose_words_are_written_again_has_not_changed(connection
     assert await told() == []
 
 
-async def test_a_full_synchronization_tells_what_the_application_no_longer_has(connection, entity, told):
+async def test_a_full_synchronization_says_what_the_application_no_longer_has(connection, entity, told):
     await upsert(connection, entity, [record("1"), record("2")], observed_at=EARLIER)
     await told()
     generation = await begin(connection, entity, full=True)

@@ -178,7 +178,7 @@ async def test_a_second_sweep_needs_marks_of_its_own(connection, entity, stored)
     assert await stored() == {"a": None}
 
 
-async def test_an_interrupted_sweep_goes_on_under_its_generation(connection, tenant, entity):
+async def test_an_interrupted_sweep_continues_under_its_generation(connection, tenant, entity):
     first = await begin(connection, entity, full=True)
     await checkpoint_sweep(connection, entity, first, "page 7")
 
@@ -290,7 +290,7 @@ async def test_registering_again_changes_nothing(connection, tenant, entity):
     assert again == entity
 
 
-async def test_freshness_tells_how_each_entity_stands(connection, tenant, entity):
+async def test_freshness_says_how_each_entity_stands(connection, tenant, entity):
     other = await registered(connection, tenant, "others")
     await begin(connection, entity, full=False)
     await checkpoint(connection, entity, "2024-01-01")

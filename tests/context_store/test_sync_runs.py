@@ -144,7 +144,7 @@ async def test_words_that_are_gone_from_all_records_leave_the_dictionary_with_th
     assert [row["word"] for row in rows] == ["red"]
 
 
-async def test_an_interrupted_sweep_deletes_nothing_and_goes_on_from_its_last_page(application, run, stored):
+async def test_an_interrupted_sweep_deletes_nothing_and_continues_from_its_last_page(application, run, stored):
     application.answers[GROUPS] = paged(1, 2, 3, 4, 5)
     await run("support-desk", "groups")
     changed = paged(1, 3, 4, 5, 6)
@@ -229,7 +229,7 @@ async def test_all_audits_are_copied_and_none_is_lost_when_pages_of_them_came_be
 EXPORT = "/api/v2/incremental/tickets/cursor.json"
 
 
-async def test_an_export_goes_on_from_its_cursor_and_tells_of_deletions(application, run, stored):
+async def test_an_export_continues_from_its_cursor_and_reports_deletions(application, run, stored):
     pages = {
         None: ([{"id": 1, "status": "open"}, {"id": 2, "status": "open"}], "c1", True),
         "c1": ([{"id": 2, "status": "deleted"}, {"id": 3, "status": "new"}], "c2", True),

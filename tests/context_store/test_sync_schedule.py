@@ -59,7 +59,9 @@ async def test_a_run_whose_job_was_never_accepted_is_due_again(copies, due_runs_
 
 
 @pytest.mark.parametrize(("status", "is_called"), [("queued", False), ("running", False), ("waiting", False)])
-async def test_while_its_job_goes_on_a_run_is_not_claimed_again(copies, due_runs_of, owner, tenant, status, is_called):
+async def test_while_its_job_continues_a_run_is_not_claimed_again(
+    copies, due_runs_of, owner, tenant, status, is_called
+):
     [run] = await due_runs_of()
     await owner.execute(JOB, run.job_id, tenant.organization_id, tenant.connector_id, status)
     await owner.execute(OVERDUE, tenant.connector_id)

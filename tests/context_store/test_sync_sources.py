@@ -64,7 +64,7 @@ def assert_requests(found):
         ("users", [("include_inactive", "true")]),
     ],
 )
-def test_a_copy_asks_for_what_the_application_leaves_out_unasked(entity, asked):
+def test_a_copy_requests_what_the_application_leaves_out_unasked(entity, asked):
     begin = Checkpoint(began=NOW)
     listing = source("incident-management", entity).listing(begin)
 
@@ -130,7 +130,7 @@ def test_a_place_comes_back_as_it_was_and_an_unknown_one_is_the_beginning():
     assert loaded(None) == loaded("3") == loaded("{") == Checkpoint()
 
 
-def test_an_export_by_cursor_starts_with_a_time_and_goes_on_with_its_cursor_for_ever():
+def test_an_export_by_cursor_starts_with_a_time_and_continues_with_its_cursor_forever():
     tickets = source("support-desk", "tickets")
     first = tickets.begun(Checkpoint(), NOW, is_full=True)
 
@@ -166,7 +166,7 @@ def test_an_export_without_a_cursor_at_its_end_keeps_the_last():
         (2000, NOW - 30, False, NOW - 30, False),
     ],
 )
-def test_an_export_by_time_goes_on_at_the_time_it_names(start, end_time, is_end, following, has_more):
+def test_an_export_by_time_continues_at_the_time_it_names(start, end_time, is_end, following, has_more):
     comments = source("support-desk", "ticket_comments")
     place = Checkpoint(began=NOW, since=start)
 
@@ -184,7 +184,7 @@ def test_a_time_in_a_request_lies_as_far_back_as_the_application_wants():
     assert comments.listing(later).params(later, None)["start_time"] == str(int(NOW - 60))
 
 
-def test_changes_are_asked_for_from_a_little_before_the_last_run():
+def test_changes_are_requested_from_a_little_before_the_last_run():
     incidents = source("incident-management", "incidents")
     whole = incidents.begun(Checkpoint(), NOW, is_full=True)
     later = incidents.begun(incidents.rested(whole), NOW + 900, is_full=False)
@@ -281,7 +281,7 @@ def test_blocks_within_blocks_are_read_in_turn_and_pages_within_pages_are_not():
     assert (third.pending, is_going_on) == ((), False)
 
 
-def test_a_list_begins_anew_for_a_token_that_has_expired_unless_it_was_for_ever():
+def test_a_list_begins_anew_for_a_token_that_has_expired_unless_it_was_forever():
     projects, tickets = source("work-management", "sections"), source("support-desk", "tickets")
     parent = ParentRecord("1", {"gid": "1"})
 

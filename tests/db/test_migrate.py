@@ -72,7 +72,7 @@ async def test_a_migration_that_fails_leaves_nothing_of_itself(empty_database: s
     assert await migrate(empty_database) == shipped_migrations()
 
 
-async def test_the_command_tells_what_is_missing_by_its_exit_code(empty_database: str, tmp_path: Path):
+async def test_the_command_says_what_is_missing_by_its_exit_code(empty_database: str, tmp_path: Path):
     environment = {"GATEWAY_DATABASE_URL": empty_database}
 
     async def command(*arguments: str) -> tuple[int, str]:

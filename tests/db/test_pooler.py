@@ -199,7 +199,7 @@ async def test_where_nothing_can_be_listened_to_everything_is_looked_at_again() 
         await asyncio.wait_for(looked.wait(), 10)
 
 
-async def test_what_is_missing_is_told_through_the_pooler_too(pooled_url: str) -> None:
+async def test_what_is_missing_is_reported_through_the_pooler_too(pooled_url: str) -> None:
     assert await pending(pooled_url) == []
 
 

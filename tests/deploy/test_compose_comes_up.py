@@ -110,7 +110,7 @@ async def test_the_front_end_becomes_healthy_when_a_worker_is_there(settings: di
         await eventually(lambda: _healthy(settings))
 
 
-def test_every_secret_that_compose_asks_for_is_one_that_the_readme_makes() -> None:
+def test_every_secret_that_compose_requests_is_one_that_the_readme_makes() -> None:
     asked = set(re.findall(r"\$\{(\w+):\?", (DEPLOY / "compose.yaml").read_text("utf-8")))
     made = set(re.findall(r"^(GATEWAY_\w+)=\$\(", (DEPLOY / "README.md").read_text("utf-8"), re.MULTILINE))
 

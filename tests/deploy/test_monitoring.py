@@ -48,7 +48,7 @@ def names_told() -> set[str]:
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_an_expression_asks_for_metrics_that_there_are(expression: str):
+def test_an_expression_has_only_existing_metrics(expression: str):
     asked = set(re.findall(r"\b(?:gateway|process)_[a-z_]+\b|\bup\b", re.sub(r'"[^"]*"', "", expression)))
 
     assert asked
@@ -61,7 +61,7 @@ def test_an_expression_is_balanced(expression: str):
         assert expression.count(opening) == expression.count(closing)
 
 
-async def test_the_shared_figures_are_told_by_their_names(database: Database):
+async def test_the_shared_figures_are_reported_by_their_names(database: Database):
     told = (await PrometheusExporter(database).text()).decode()
 
     assert {name for name in SHARED if f"# TYPE {name} gauge" in told} == SHARED

@@ -34,7 +34,7 @@ async def statuses_of(desk: ConnectorApi, job: dict[str, Any]) -> list[str]:
     return [json.loads(line)["status"] for line in result.body.splitlines()]
 
 
-async def test_a_batch_whose_worker_is_killed_goes_on_and_sends_no_write_twice(gateway: Arena):
+async def test_a_batch_whose_worker_is_killed_continues_and_sends_no_write_twice(gateway: Arena):
     async with gateway.desk() as desk:
         job = await started(desk, "killed")
         await desk.api.job_once(job, lambda seen: seen["progress"] >= OPERATIONS // 3)

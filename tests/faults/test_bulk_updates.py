@@ -34,7 +34,7 @@ async def test_batches_run_side_by_side_as_far_as_the_application_takes_them(gat
     assert 1 < gateway.upstream.most_batches <= 30
 
 
-async def test_a_bulk_update_whose_worker_is_killed_goes_on_and_starts_no_batch_twice(gateway: Arena):
+async def test_a_bulk_update_whose_worker_is_killed_continues_and_starts_no_batch_twice(gateway: Arena):
     async with gateway.desk() as desk:
         job = await desk.submit("ticket_bulk_updates", "create", PARAMS)
         await eventually(lambda: _all_started(gateway, job["id"]))

@@ -62,7 +62,7 @@ async def _is_refused(api: Api) -> bool:
     return (await api.get("/api/v1/jobs")).status == 401
 
 
-async def test_a_front_end_whose_clock_jumps_goes_on_as_before(gateway: Arena, tmp_path: Path):
+async def test_a_front_end_whose_clock_jumps_continues_as_before(gateway: Arena, tmp_path: Path):
     machine = Machine(tmp_path, 0)
     async with front_end_on(machine, gateway) as front_end, gateway.desk(front_end) as desk:
         job = await desk.api.ended_job(await desk.submit("tickets", "list", {}))

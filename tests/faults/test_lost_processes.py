@@ -32,7 +32,7 @@ async def no_workers_left(gateway: Arena) -> AsyncIterator[None]:
     gateway.workers.clear()
 
 
-async def test_a_killed_workers_job_goes_on_elsewhere(gateway: Arena):
+async def test_a_killed_workers_job_continues_on_another(gateway: Arena):
     first = await gateway.worker()
     async with gateway.desk() as desk:
         gateway.upstream.gate.clear()

@@ -60,7 +60,7 @@ async def result(connector, job_id):
         return (await connector.api.get(f"/api/v1/jobs/{job_id}/result?wait=120")).json()
 
 
-async def test_a_synchronization_killed_twice_goes_on_each_time_from_where_it_was(deployment, database_url):
+async def test_a_synchronization_killed_twice_continues_each_time_from_where_it_was(deployment, database_url):
     async with deployment.api() as api, aiohttp.ClientSession(deployment.upstream_url) as control:
         connector = await api.connector("Work-Management", {"token": "token"})
         undisturbed = await api.connector("Work-Management", {"token": "token"})

@@ -47,7 +47,7 @@ async def outcomes(gateway: Arena, jobs: list[dict[str, Any]]) -> set[str]:
         return {(await api.ended_job(job))["status"] for job in jobs}
 
 
-async def test_all_two_hundred_jobs_of_a_killed_worker_go_on_at_once(gateway: Arena):
+async def test_all_two_hundred_jobs_of_a_killed_worker_continue_at_once(gateway: Arena):
     first = await gateway.worker()
     jobs = await running(gateway, connectors=10, each=20)
     await gateway.worker()
@@ -60,7 +60,7 @@ async def test_all_two_hundred_jobs_of_a_killed_worker_go_on_at_once(gateway: Ar
     assert ended == {"succeeded"}
 
 
-async def test_jobs_that_lost_two_workers_for_no_fault_of_theirs_go_on_in_a_group_and_succeed(gateway: Arena):
+async def test_jobs_that_lost_two_workers_for_no_fault_of_theirs_continue_in_a_group_and_succeed(gateway: Arena):
     worker = await gateway.worker()
     jobs = await running(gateway, connectors=1, each=10)
     for attempt in (1, 2):
@@ -73,7 +73,7 @@ async def test_jobs_that_lost_two_workers_for_no_fault_of_theirs_go_on_in_a_grou
     assert ended == {"succeeded"}
 
 
-async def test_a_frozen_and_thawed_worker_goes_on_and_nothing_counts_against_its_jobs(gateway: Arena):
+async def test_a_frozen_and_thawed_worker_continues_and_nothing_counts_against_its_jobs(gateway: Arena):
     worker = await gateway.worker()
     jobs = await running(gateway, connectors=1, each=15)
     await eventually(lambda: gateway.upstream.requests == len(jobs))

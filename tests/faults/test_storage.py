@@ -113,7 +113,7 @@ async def test_a_server_that_is_read_only_for_a_while_loses_nothing_and_nothing_
     assert (after.status, normal < 5) == (200, True)
 
 
-async def test_a_full_disk_is_told_and_work_goes_on_when_there_is_room(gateway: Arena, small_disk: Path):
+async def test_a_full_disk_is_reported_and_work_continues_when_there_is_room(gateway: Arena, small_disk: Path):
     async with tables_on(gateway, small_disk), gateway.desk() as desk:
         with full(small_disk):
             await eventually(lambda: _is_refused(desk))

@@ -100,7 +100,7 @@ async def test_with_postgres_killed_a_write_is_refused_and_all_is_normal_soon_af
     assert (ended["status"], time.monotonic() - started < 5) == ("succeeded", True)
 
 
-async def test_a_write_that_was_answered_while_postgres_was_away_is_told_truly_later(gateway: Arena):
+async def test_a_write_that_was_answered_while_postgres_was_unavailable_is_reported_truly_later(gateway: Arena):
     gateway.upstream.gate.clear()
     async with gateway.desk() as desk:
         job = await desk.submit("tickets", "create", ticket("answered"))

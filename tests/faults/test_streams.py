@@ -91,7 +91,7 @@ def frames(text: str) -> list[dict[str, Any]]:
     return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]
 
 
-async def test_a_task_is_not_denied_while_postgres_is_away(gateway: Arena, desk: ConnectorApi):
+async def test_a_task_is_not_denied_while_postgres_is_unavailable(gateway: Arena, desk: ConnectorApi):
     async with aiohttp.ClientSession(headers=desk.api.headers) as session:
         mcp = Raw(session, f"{gateway.url_of(gateway.front_ends[0])}/mcp")
         task_id = await begun(mcp, desk, "11,12")
@@ -147,7 +147,9 @@ async def test_a_subscription_to_a_task_that_does_not_exist_is_an_error(gateway:
     assert told[-1]["error"]["code"] == -32602
 
 
-async def test_a_subscription_that_its_front_end_ends_is_told_to_listen_again(gateway: Arena, desk: ConnectorApi):
+async def test_a_subscription_that_its_front_end_ends_ends_with_a_request_to_listen_again(
+    gateway: Arena, desk: ConnectorApi
+):
     front_end = await gateway.front_end_apart()
     async with asyncio.timeout(PATIENCE), aiohttp.ClientSession(headers=desk.api.headers) as session:
         mcp = Raw(session, f"{gateway.url_of(front_end)}/mcp")

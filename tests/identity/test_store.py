@@ -133,7 +133,7 @@ async def test_a_client_of_two_organizations_must_name_one_of_them(store: Identi
         stored.client.caller(str(uuid4()))
 
 
-async def test_a_caller_without_the_scope_is_told_which_one_it_needs(store: IdentityStore, account: Account):
+async def test_a_caller_without_the_scope_gets_the_name_of_the_one_it_needs(store: IdentityStore, account: Account):
     stored = await store.client(account.client_id)
 
     assert stored is not None

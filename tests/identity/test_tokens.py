@@ -53,7 +53,7 @@ async def test_the_database_knows_tokens_and_secrets_by_their_hashes_only(
 
 
 @pytest.mark.parametrize("token", ["", "made-up", "x" * 10_000, "ünïcode"])
-async def test_a_token_that_nobody_issued_is_refused(tokens: Tokens, token: str):
+async def test_a_token_that_was_not_issued_is_refused(tokens: Tokens, token: str):
     with pytest.raises(Unauthorized):
         await tokens.verify(token)
 
@@ -204,7 +204,7 @@ async def test_wrong_secrets_are_counted_by_address_whatever_the_id(tokens: Toke
     assert await refusal(tokens, "not a uuid", address) is RateLimited
 
 
-async def test_an_id_that_nobody_has_is_slowed_like_one_that_somebody_has(tokens: Tokens):
+async def test_an_unknown_id_is_limited_like_a_known_one(tokens: Tokens):
     client_id = str(uuid4())
     refusals = [await refusal(tokens, client_id, f"{client_id} {number}") for number in range(MAX_BY_ID + 1)]
 

@@ -100,7 +100,7 @@ async def test_a_key_past_its_time_is_free(jobs, new_job, sql):
     assert second.job.id != first.job.id
 
 
-async def test_a_job_born_running_is_held_by_who_accepted_it(jobs, new_job, claims):
+async def test_a_job_inserted_as_running_is_held_by_the_process_that_accepted_it(jobs, new_job, claims):
     accepted = await jobs.accept(new_job(), claimed_by="me")
     claimed = await claims.claim("another", 1, SHARES)
 

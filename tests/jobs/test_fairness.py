@@ -147,7 +147,7 @@ async def test_the_first_who_is_refused_says_how_long_a_connector_is_held(leases
     assert 8 < left <= 10
 
 
-async def test_what_nobody_waits_for_is_claimed_apart(claims, jobs, new_job):
+async def test_background_work_is_claimed_apart(claims, jobs, new_job):
     background = await jobs.accept(new_job(is_background=True))
     foreground = await jobs.accept(new_job())
 

@@ -68,7 +68,7 @@ async def test_who_lost_its_lease_writes_nothing(leases, claims, maintenance, cl
         await late(leases, job)
 
 
-async def test_a_heartbeat_tells_what_is_still_ours_and_what_is_to_be_canceled(jobs, leases, claimed):
+async def test_a_heartbeat_says_what_is_still_ours_and_what_is_to_be_canceled(jobs, leases, claimed):
     kept, canceled, ended = [await claimed() for _ in range(3)]
     await jobs.request_cancel(canceled.organization_id, canceled.id)
     await leases.finish(ended, SUCCESS)
@@ -101,7 +101,7 @@ async def test_a_job_that_another_has_claimed_is_not_taken_back(jobs, leases, cl
 
 
 @pytest.mark.parametrize(("attempts", "worker_losses"), [(1, 0), (11, 1)])
-async def test_a_loss_is_forgiven_when_its_worker_is_still_there_but_not_for_ever(
+async def test_a_loss_is_forgiven_when_its_worker_is_still_there_but_not_forever(
     jobs, leases, maintenance, claimed, lost, sql, attempts, worker_losses
 ):
     job = await claimed(effect=Effect.READ)

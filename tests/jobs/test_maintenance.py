@@ -41,7 +41,7 @@ async def test_a_lost_worker_means_what_the_effect_says(
     assert after.status is status
 
 
-async def test_an_unknown_write_tells_what_is_known(jobs, leases, maintenance, claimed, lost):
+async def test_an_unknown_write_says_what_is_known(jobs, leases, maintenance, claimed, lost):
     job = await claimed()
     await leases.mark_in_flight(job)
     await lost(job)
@@ -70,7 +70,7 @@ async def test_the_write_of_a_lost_worker_is_announced(database_url, leases, mai
         assert await written.get() == str(job.connector_id)
 
 
-async def test_a_job_goes_on_at_once_when_its_process_has_certainly_ended(database, jobs, claims, new_job):
+async def test_a_job_continues_at_once_when_its_process_has_certainly_ended(database, jobs, claims, new_job):
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
     await process.wait()
     ended, alive = process_name(process.pid), process_name()

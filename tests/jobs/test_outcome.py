@@ -84,7 +84,7 @@ def test_what_an_earlier_attempt_may_have_done_is_not_undone_by_a_later_refusal(
 
 
 @pytest.mark.parametrize(("is_sent", "request_sent"), [(True, True), (False, "maybe")])
-def test_an_unknown_end_tells_what_there_is_to_go_by(is_sent, request_sent):
+def test_an_unknown_end_says_what_there_is_to_go_by(is_sent, request_sent):
     outcome = classify_outcome(job(WRITE), LOST, SENT, is_sent=is_sent)
 
     assert outcome.error["code"] == "outcome_unknown"
@@ -121,7 +121,7 @@ def test_an_end_in_the_middle_counts_what_was_done_and_keeps_it_readable(error, 
     }
 
 
-def test_a_caller_who_waits_is_told_the_same():
+def test_a_caller_that_waits_gets_the_same_error():
     outcome = classify_outcome(job(IDEMPOTENT), errors.UpstreamInvalidResponse("odd"), SENT)
 
     error = with_outcome(errors.UpstreamInvalidResponse("odd"), outcome)
@@ -160,9 +160,9 @@ def test_a_key_is_given_back_only_by_what_came_to_nothing(error, is_given_back):
         (READ, errors.UpstreamError(), None, False),
     ],
 )
-def test_a_job_waits_for_limits_and_for_our_own_stores_if_it_can_go_on(effect, error, sent_at, waits):
+def test_a_job_waits_for_limits_and_for_our_own_stores_if_it_can_continue(effect, error, sent_at, waits):
     assert is_requeued(job(effect), error, sent_at) is waits
 
 
-def test_a_call_that_somebody_waits_for_is_not_put_aside():
+def test_a_call_that_a_caller_waits_for_is_not_put_aside():
     assert not is_requeued(job(READ, is_inline=True), errors.Unavailable(), None)

@@ -121,7 +121,7 @@ async def test_a_limited_job_waits_with_the_time_it_is_tried_again(jobs, runner,
 
 
 @pytest.mark.parametrize(("has_saved", "status"), [(True, JobStatus.WAITING), (False, JobStatus.FAILED)])
-async def test_an_old_job_waits_again_only_where_it_goes_on(jobs, runner, claimed, sql, has_saved, status):
+async def test_an_old_job_waits_again_only_where_it_continues(jobs, runner, claimed, sql, has_saved, status):
     async def run(job, run_context):
         if has_saved:
             await run_context.save({"at": 1}, {})
@@ -134,7 +134,7 @@ async def test_an_old_job_waits_again_only_where_it_goes_on(jobs, runner, claime
     assert (await ended(jobs, runner, old, run)).status is status
 
 
-async def test_a_bug_fails_the_job_and_tells_nothing_of_the_inside(jobs, runner, claimed):
+async def test_a_bug_fails_the_job_and_reveals_no_internals(jobs, runner, claimed):
     async def run(job, run_context):
         raise RuntimeError("a secret")
 
@@ -301,7 +301,7 @@ REFUSALS = {"53100": "disk full", "25006": "read only", "40P01": "deadlock", "XX
 
 
 @pytest.mark.parametrize("sqlstate", REFUSALS, ids=REFUSALS.values())
-async def test_heartbeats_go_on_after_any_error_of_postgresql(database_url, runner, claimed, sql, sqlstate):
+async def test_heartbeats_continue_after_any_error_of_postgresql(database_url, runner, claimed, sql, sqlstate):
     async def run(job, run_context):
         await asyncio.Event().wait()
 
@@ -353,7 +353,7 @@ async def test_a_job_that_the_same_process_claims_again_keeps_its_result(
     assert json.loads(await whole(jobs, job)) == "second"
 
 
-async def test_a_caller_who_goes_away_leaves_no_task_but_its_job(jobs, runner, new_job):
+async def test_a_caller_that_disconnects_leaves_no_task_but_its_job(jobs, runner, new_job):
     may_end, began = asyncio.Event(), asyncio.Event()
 
     async def run(job, run_context):

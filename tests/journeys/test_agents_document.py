@@ -28,7 +28,7 @@ def configurations() -> list[dict]:
     return [server for servers in members for server in servers.values()]
 
 
-def test_every_usual_host_is_there():
+def test_every_usual_host_is_included():
     assert len(configurations()) == 4
 
 

@@ -149,7 +149,7 @@ async def test_more_than_a_megabyte_is_taken(support_desk):
     await support_desk.api.ended_job(job)
 
 
-async def test_a_caller_who_waits_gets_the_result(support_desk):
+async def test_a_caller_that_waits_gets_the_result(support_desk):
     answer = await sent(support_desk, [get(1)], {"Prefer": "wait=20"})
 
     assert answer.headers["Preference-Applied"] == "wait=20"
@@ -234,7 +234,7 @@ async def test_a_canceled_batch_says_what_was_done(api, support_desk, fault):
     assert [each["status"] for each in result["results"]] == ["succeeded"] * done + ["skipped"] * (55 - done)
 
 
-async def test_a_limited_batch_goes_on_later_and_sends_nothing_twice(support_desk, fault, upstream_requests):
+async def test_a_limited_batch_continues_later_and_sends_nothing_twice(support_desk, fault, upstream_requests):
     subjects = [f"limited-{uuid4().hex}" for _ in range(6)]
     await fault(path_prefix="/api/v2/tickets.json", method="POST", status=429, headers={"Retry-After": "1"}, times=4)
 
@@ -293,7 +293,7 @@ async def test_a_refused_bulk_request_is_followed_by_a_request_for_each(support_
     assert [each["result"]["id"] for each in results] == [1, 2, 3]
 
 
-async def test_a_limited_bulk_request_goes_on_later(support_desk, fault, asked):
+async def test_a_limited_bulk_request_continues_later(support_desk, fault, asked):
     await fault(path_prefix="/api/v2/tickets/show_many.json", status=429, headers={"Retry-After": "1"}, times=4)
 
     result = await result_of(support_desk, await sent(support_desk, [get(1), get(2), get(3)]))

@@ -197,7 +197,7 @@ async def test_a_connector_is_checked_and_deleted(command, desk):
     assert json.loads(left[1]) == []
 
 
-async def test_the_gateway_tells_what_there_is_to_call(command):
+async def test_the_gateway_says_what_there_is_to_call(command):
     code, out, _ = await command("types", "support-desk", "tickets", "list")
 
     assert code == 0

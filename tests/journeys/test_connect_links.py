@@ -72,7 +72,7 @@ async def test_of_two_consents_that_a_link_began_only_the_last_connects(api, bro
     assert "Nothing was connected" in text
 
 
-async def test_a_redirect_url_is_told_whose_connector_there_is(api, browser):
+async def test_a_redirect_url_gets_the_id_of_the_connector(api, browser):
     link = await _link(api, redirect_url="http://127.0.0.1:1/back?a=1")
 
     _, page = await _consented(browser, link["url"], "allow")

@@ -103,7 +103,7 @@ async def connector_of(api, link: dict[str, Any]) -> str | None:
     return session.get("connector_id")
 
 
-async def test_a_popup_connects_by_key_tells_the_page_and_closes(api, page: Page, customer: str):
+async def test_a_popup_connects_by_key_reports_to_the_page_and_closes(api, page: Page, customer: str):
     link = await made(api, customer)
     popup = await opened_in_a_popup(page, customer, link)
 
@@ -115,7 +115,7 @@ async def test_a_popup_connects_by_key_tells_the_page_and_closes(api, page: Page
     assert [message["origin"] for message in await page.evaluate("messages")] == [link["url"].split("/connect/")[0]]
 
 
-async def test_a_frame_connects_by_key_and_tells_the_page(api, page: Page, customer: str):
+async def test_a_frame_connects_by_key_and_reports_to_the_page(api, page: Page, customer: str):
     link = await made(api, customer)
     frame = await opened_in_a_frame(page, customer, link)
 
@@ -127,7 +127,7 @@ async def test_a_frame_connects_by_key_and_tells_the_page(api, page: Page, custo
 
 
 @pytest.mark.usefixtures("work_management_app")
-async def test_who_gives_no_consent_is_told_to_the_page_and_may_try_again(api, page: Page, customer: str):
+async def test_a_refused_consent_is_reported_to_the_page_and_can_be_repeated(api, page: Page, customer: str):
     link = await made(api, customer, "work-management")
     popup = await opened_in_a_popup(page, customer, link)
     await popup.click("button:has-text('Continue')")
@@ -141,7 +141,7 @@ async def test_who_gives_no_consent_is_told_to_the_page_and_may_try_again(api, p
 
 
 @pytest.mark.usefixtures("work_management_app")
-async def test_a_popup_connects_by_consent_and_tells_the_page(api, page: Page, customer: str):
+async def test_a_popup_connects_by_consent_and_reports_to_the_page(api, page: Page, customer: str):
     link = await made(api, customer, "work-management")
     popup = await opened_in_a_popup(page, customer, link)
     await popup.click("button:has-text('Continue')")

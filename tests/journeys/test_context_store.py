@@ -130,7 +130,7 @@ async def test_before_the_first_load_there_is_nothing_to_find_and_it_says_so(dep
     }
 
 
-async def test_inspect_tells_how_fresh_the_copies_are(desk):
+async def test_inspect_says_how_fresh_the_copies_are(desk):
     inspected = (await desk.api.get(f"{desk.path}/inspect")).json()
 
     assert inspected["context_store"]["tickets"]["status"] == "ready"
@@ -154,7 +154,7 @@ async def test_an_entity_that_cannot_be_read_keeps_no_other_from_being_fresh(dep
     assert (await search(connector, "alerts"))["meta"]["total_synced"] == 120
 
 
-async def test_refused_credentials_are_told_of_every_entity(deployment, api):
+async def test_refused_credentials_are_reported_for_every_entity(deployment, api):
     connector = await api.connector("Incident-Management", {"api_key": "token"})
     await loaded(connector)
     async with fault(deployment.upstream_url, kind="incident-management", status=401):

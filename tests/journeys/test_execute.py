@@ -109,7 +109,7 @@ async def test_what_is_wrong_is_said_so_that_it_can_be_mended(support_desk, enti
     assert answer.headers["Content-Type"].startswith("application/problem+json")
 
 
-async def test_all_faults_are_told_at_once(support_desk):
+async def test_all_faults_are_reported_at_once(support_desk):
     answer = await support_desk.send("tickets", "list", {"page": 0, "sort_by": "up", "colour": "red"})
 
     assert {fault["field"] for fault in answer.json()["errors"]} == {"page", "sort_by", "colour"}

@@ -56,7 +56,7 @@ async def test_a_result_as_lines_has_a_record_on_each(api, support_desk):
     assert [record["id"] for record in records] == [1, 2, 3]
 
 
-async def test_a_caller_who_waits_gets_the_answer_itself(support_desk):
+async def test_a_caller_that_waits_gets_the_answer_itself(support_desk):
     answer = await support_desk.send("tickets", "list", {"per_page": 1}, headers={"Prefer": "wait=20"})
 
     assert answer.status == 200
@@ -159,7 +159,7 @@ async def test_events_tell_everything_once_and_in_order(api, support_desk):
     assert over.status == 204
 
 
-async def test_events_are_told_as_they_happen(api, support_desk, fault):
+async def test_events_are_reported_as_they_happen(api, support_desk, fault):
     await fault(path_prefix="/api/v2/tickets/11.json", latency_ms=1000)
     job = await support_desk.submit("tickets", "get", {"ticket_id": 11})
 
@@ -302,7 +302,7 @@ async def test_an_update_whose_answer_was_lost_is_sent_once_under_its_key(suppor
     assert len(sent) == 1
 
 
-async def test_a_limited_job_waits_for_its_time_and_then_goes_on(api, support_desk, fault):
+async def test_a_limited_job_waits_for_its_time_and_then_continues(api, support_desk, fault):
     await fault(path_prefix="/api/v2/tickets/14.json", status=429, headers={"Retry-After": "12"}, body={}, times=1)
     job = await support_desk.submit("tickets", "get", {"ticket_id": 14})
 
@@ -395,7 +395,7 @@ async def test_an_answer_of_the_application_is_replayed_and_a_passing_failure_is
     assert statuses == [404, 404, 502, 200]
 
 
-async def test_a_caller_that_cannot_follow_jobs_is_led_to_the_answer(api, support_desk):
+async def test_a_caller_that_cannot_follow_jobs_is_redirected_to_the_answer(api, support_desk):
     first = await support_desk.api.call(
         "POST",
         f"{support_desk.path}/execute",

@@ -257,7 +257,7 @@ def _filled(value, identifier):
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.kind)
-async def test_a_kinds_rate_limit_is_told_with_when_to_come_back(api, running, story):
+async def test_a_kinds_rate_limit_is_reported_with_when_to_retry(api, running, story):
     connector = await api.connector(story.kind, story.credentials, environment=story.environment)
     limit = {"kind": story.kind, "status": 429, "headers": {"Retry-After": "17"}, "times": 1}
 

@@ -91,7 +91,7 @@ async def test_an_administrators_scope_is_not_given_to_a_command_line(command, r
     assert "write" in written.err
 
 
-async def test_a_token_of_the_command_line_is_good_for_the_api_alone(command, running, environment, tmp_path):
+async def test_a_token_of_the_command_line_is_valid_for_the_api_only(command, running, environment, tmp_path):
     await signed_in(running, environment, tmp_path)
     token = (await command("token")).out.strip()
 
@@ -145,7 +145,7 @@ async def test_after_logout_the_sign_in_has_ended_at_the_gateway_too(command, ru
     assert (again.code, "has ended; run `gateway login" in again.err) == (3, True)
 
 
-async def test_an_address_that_is_no_gateway_is_told(command, running):
+async def test_an_address_that_is_no_gateway_is_reported(command, running):
     sandbox = await command("login", running.sandbox_url)
     nowhere = await command("login", "http://127.0.0.1:9")
 

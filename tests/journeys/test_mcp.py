@@ -243,7 +243,7 @@ async def test_a_client_that_reads_structured_content_gets_no_copy_of_it_as_text
         ("read", {"operation": "support-desk.tickets.list", "limit": 3}, "limit cannot be used with an operation"),
     ],
 )
-async def test_an_error_tells_the_model_how_to_mend_its_call(mcp, support_desk, tool, arguments, words):
+async def test_an_error_tells_the_model_how_to_correct_its_call(mcp, support_desk, tool, arguments, words):
     if tool in ("read", "write") and arguments:
         arguments = {**arguments, "connector": support_desk.record["id"]}
 
@@ -253,7 +253,7 @@ async def test_an_error_tells_the_model_how_to_mend_its_call(mcp, support_desk, 
     assert words in json.dumps(result["content"][0]["text"]).replace('\\"', '"').replace("\\\\", "")
 
 
-async def test_all_faults_are_told_at_once_with_an_example(mcp, support_desk):
+async def test_all_faults_are_reported_at_once_with_an_example(mcp, support_desk):
     arguments = {
         "operation": "support-desk.tickets.list",
         "params": {"sort_order": "up", "page": 0},
@@ -325,7 +325,7 @@ async def test_a_stranger_sees_neither_tasks_nor_results_nor_connectors(running,
     assert connectors["structuredContent"]["connectors"] == []
 
 
-async def test_what_is_not_connected_is_asked_for_where_the_client_can_open_a_page(stranger, mcp):
+async def test_what_is_not_connected_is_requested_where_the_client_can_open_a_page(stranger, mcp):
     arguments = {"operation": "team-chat.channels.list"}
     async with aiohttp.ClientSession(headers=stranger.headers) as session:
         theirs = Raw(session, mcp.url)
@@ -352,7 +352,7 @@ async def test_a_kind_has_a_flat_list_with_what_each_operation_does(api, support
     assert len(result.structured_content["result"]) == 1
 
 
-async def test_a_flat_list_holds_the_operations_that_were_asked_for(api):
+async def test_a_flat_list_holds_the_operations_that_were_requested(api):
     async with official(api, "/mcp?tools=team-chat.channels.*,support-desk.tickets.get") as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
 
@@ -382,7 +382,7 @@ async def test_a_call_is_in_the_audit_log_and_a_search_for_tools_is_not(api, mcp
     await eventually(is_told)
 
 
-async def test_a_call_goes_on_when_the_person_has_connected_what_it_lacked(stranger, mcp):
+async def test_a_call_continues_when_the_person_has_connected_what_it_lacked(stranger, mcp):
     elicits = {"elicitation": {"url": {}}}
     arguments = {"operation": "support-desk.tickets.list", "params": {"per_page": 1}}
     async with aiohttp.ClientSession(headers=stranger.headers) as session:

@@ -134,7 +134,7 @@ async def let_in(ready: dict[str, Any], **consent: Any) -> tuple[str, Storage]:
     return storage.tokens.access_token, storage
 
 
-async def test_a_token_is_good_for_its_resource_alone(open_gateway):
+async def test_a_token_is_valid_for_its_resource_only(open_gateway):
     token, _ = await let_in(open_gateway)
 
     url, headers = f"{open_gateway['base_url']}/api/v1/jobs", {"Authorization": f"Bearer {token}"}

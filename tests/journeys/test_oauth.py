@@ -116,7 +116,7 @@ async def test_a_user_who_says_no_makes_no_connector(api, apps, browser):
     assert "connector_id" not in flow
 
 
-async def test_a_callback_that_comes_again_leads_nowhere(api, apps, browser):
+async def test_a_callback_that_comes_again_is_refused(api, apps, browser):
     started = (await _initiate(api)).json()
     callback = await _decided(browser, started["consent_url"])
 
@@ -130,7 +130,7 @@ async def test_a_callback_that_comes_again_leads_nowhere(api, apps, browser):
         assert "Nothing was connected" in await foreign.text()
 
 
-async def test_a_callback_in_another_browser_leads_nowhere(api, apps, browser):
+async def test_a_callback_in_another_browser_is_refused(api, apps, browser):
     started = (await _initiate(api)).json()
     callback = await _decided(browser, started["consent_url"])
 
@@ -208,7 +208,7 @@ async def test_a_callback_that_was_tampered_with_connects_nothing(api, apps, bro
         ({"environment": {"region": "eu"}}, 422, "invalid_params", "no variable region"),
     ],
 )
-async def test_a_wish_that_cannot_be_granted_says_why(api, apps, members, status, code, said):
+async def test_a_request_that_cannot_be_granted_says_why(api, apps, members, status, code, said):
     answer = await _initiate(api, **members)
 
     assert (answer.status, answer.json()["code"]) == (status, code)

@@ -35,7 +35,7 @@ async def api(deployment):
         yield api
 
 
-async def test_a_crowd_is_served_in_part_and_the_rest_is_told_to_come_again_and_counted(api):
+async def test_a_crowd_is_served_in_part_and_the_rest_gets_retry_after_and_is_counted(api):
     desk = await api.connector()
 
     async def caller() -> list:

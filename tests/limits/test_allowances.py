@@ -69,7 +69,7 @@ def test_the_allowance_of_a_day_does_not_change_the_rate():
 
 
 @pytest.mark.parametrize("kind", ["support-desk", "crm-query", "team-chat"])
-def test_an_answer_that_says_nothing_of_limits_is_told_at_a_glance(kind):
+def test_an_answer_that_says_nothing_of_limits_is_reported_at_a_glance(kind):
     budget = Budget.of(CATALOG.kind(kind).spec.rate_limit)
 
     assert not budget.header_names.are_in({"content-type": "application/json", "x-request-id": "r-1"})

@@ -101,7 +101,7 @@ def test_what_may_be_under_way_is_divided_among_the_processes():
     assert shares == [20, 6, 1, 20]
 
 
-def test_refused_requests_are_told_to_come_one_after_the_other():
+def test_refused_requests_get_different_values_of_retry_after():
     budget = Budget.of(PUBLISHED)
     budget.pause(0, 3)
 

@@ -59,7 +59,7 @@ async def test_no_more_requests_are_under_way_than_the_application_takes(limiter
     assert most == 3
 
 
-async def test_who_finds_no_place_in_time_is_told_when_to_come_back(limiters):
+async def test_a_request_without_a_slot_in_time_gets_retry_after(limiters):
     limited = scope(concurrent=1)
 
     async with permit(limiters[0], limited, 5):
@@ -71,7 +71,7 @@ async def test_who_finds_no_place_in_time_is_told_when_to_come_back(limiters):
     assert after
 
 
-async def test_callers_go_before_what_nobody_waits_for(limiters):
+async def test_callers_go_before_background_work(limiters):
     limited, order = scope(concurrent=1), []
     background = limited.in_background()
 

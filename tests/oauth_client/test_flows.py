@@ -122,7 +122,7 @@ async def test_the_challenge_goes_out_and_its_verifier_stays_sealed(world: World
     assert verifier not in rows
 
 
-async def test_a_state_used_again_leads_nowhere(world: World) -> None:
+async def test_a_state_used_again_is_refused(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
     query = list(world.server.consent(await world.asked(started.consent_url)).items())
 
@@ -156,7 +156,7 @@ async def test_a_consent_ends_in_the_browser_that_began_it_only(world: World) ->
     assert own.connector is not None
 
 
-async def test_a_callback_without_the_beginning_leads_nowhere(world: World) -> None:
+async def test_a_callback_without_the_beginning_is_refused(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
     state = _query(started.consent_url)["state"]
 
@@ -209,7 +209,7 @@ async def test_an_unknown_state_leads_nowhere(world: World, state: str) -> None:
     assert await world.oauth.flows.finish([("code", "c")], BROWSER) is None
 
 
-async def test_an_expired_state_leads_nowhere_and_the_flow_says_so(world: World) -> None:
+async def test_an_expired_state_is_refused_and_the_flow_says_so(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
     query = world.server.consent(await world.asked(started.consent_url))
     await world.sql("UPDATE oauth_flows SET expires_at = now() - interval '1 second' WHERE id = $1", started.flow_id)
@@ -234,7 +234,7 @@ async def test_an_answer_that_was_cut_off_ends_as_failed(world: World) -> None:
     assert (state.status, state.error) == (FlowStatus.FAILED, "server_error")
 
 
-async def test_a_state_of_a_disabled_client_leads_nowhere(world: World) -> None:
+async def test_a_state_of_a_disabled_client_is_refused(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
     await world.identity.disable_client(world.caller.client_id)
 
@@ -318,7 +318,7 @@ async def test_embedded_any_loopback_port_is_taken(opening: Opening) -> None:
     assert redirected.url == f"http://127.0.0.1:45678/cb?connector_id={redirected.connector.id}"
 
 
-async def test_every_fault_of_a_wish_is_told_at_once(world: World) -> None:
+async def test_every_fault_of_a_request_is_reported_at_once(world: World) -> None:
     requested = replace(
         WISH,
         connector_type="support-desk",
@@ -334,7 +334,7 @@ async def test_every_fault_of_a_wish_is_told_at_once(world: World) -> None:
     assert pointers == {"/redirect_url", "/scopes/1", "/environment/subdomain", "/environment/region"}
 
 
-async def test_scopes_of_a_wish_take_the_place_of_the_usual_ones(world: World) -> None:
+async def test_scopes_of_a_request_take_the_place_of_the_usual_ones(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, replace(WISH, scopes=["tasks:read", "users:read"]))
 
     assert _query(await world.asked(started.consent_url))["scope"] == "tasks:read users:read"

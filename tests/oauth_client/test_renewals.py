@@ -116,7 +116,7 @@ async def test_tokens_are_kept_even_when_what_came_with_them_is_refused(world: W
     assert (await world.again(record.id)).environment == environment
 
 
-async def test_a_dead_grant_asks_for_a_new_consent(world: World) -> None:
+async def test_a_dead_grant_requests_a_new_consent(world: World) -> None:
     record = await world.connector(KIND, {"access_token": "a", "refresh_token": "dead"}, ends_in=0)
 
     with pytest.raises(ReauthorizationRequired) as refused:
@@ -181,7 +181,7 @@ async def test_trouble_of_the_moment_never_kills_a_grant(
     assert (await world.again(record.id)).status == "active"
 
 
-async def test_a_limit_of_the_token_endpoint_is_told_as_one(world: World) -> None:
+async def test_a_limit_of_the_token_endpoint_is_reported_as_one(world: World) -> None:
     record = await world.connector(KIND, world.server.pair(), ends_in=0)
     for _ in range(3):
         world.server.say(429, "")
@@ -226,7 +226,7 @@ async def test_closing_waits_for_an_answer_under_way(opening: Opening) -> None:
     assert (await world.secrets(record.id))["refresh_token"] == "refresh-2"
 
 
-async def test_a_lost_answer_is_told_when_the_refresh_token_turns_out_dead(world: World) -> None:
+async def test_a_lost_answer_is_reported_when_the_refresh_token_is_refused(world: World) -> None:
     record = await world.connector(KIND, {"access_token": "a", "refresh_token": "dead"}, ends_in=0)
     world.server.say(504, "")
     with pytest.raises(UpstreamError):
@@ -288,7 +288,7 @@ async def test_a_connector_that_is_switched_off_stays_off(world: World) -> None:
     assert (await world.again(record.id)).status == "disabled"
 
 
-async def test_a_refused_token_that_cannot_be_renewed_asks_for_a_new_consent(world: World) -> None:
+async def test_a_refused_token_that_cannot_be_renewed_requests_a_new_consent(world: World) -> None:
     record = await world.connector("workspace-notes", {"access_token": "a"}, ends_in=None)
 
     authorizer = world.oauth.authorizers.authorizer_of(record)

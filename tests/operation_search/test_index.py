@@ -247,7 +247,7 @@ def test_a_long_request_is_found_by_the_clause_that_asks(text, operation):
     "text",
     ["who deleted a ticket", "tasks that were closed last week in asana", "messages that Tom removed from the channel"],
 )
-def test_a_write_is_not_first_if_no_verb_asks_for_it(text):
+def test_a_write_is_not_first_if_no_verb_requests_it(text):
     assert shipped_index().search(text).data[0].entry.effect is Effect.READ
 
 

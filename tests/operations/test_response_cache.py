@@ -115,7 +115,7 @@ async def test_equal_calls_in_flight_are_asked_once(cache):
     assert cache.find(same, 5) is None
 
 
-async def test_a_caller_that_goes_away_takes_no_answer_with_it(cache):
+async def test_a_caller_that_disconnects_takes_no_answer_with_it(cache):
     same, application = key(uuid4(), id=1), Application()
     application.may_answer.clear()
 

@@ -34,7 +34,7 @@ def test_a_key_goes_where_the_spec_says(sent, headers):
     assert headers_for(method(**sent), {"key": "abc", "secret": "d/e"}) == headers
 
 
-def test_a_token_that_has_not_come_yet_is_asked_for_by_name():
+def test_a_token_that_has_not_come_yet_is_requested_by_name():
     shopify = method(headers={"X-Access-Token": "{access_token}"}, oauth=True)
 
     with pytest.raises(ReauthorizationRequired, match="no access_token yet"):

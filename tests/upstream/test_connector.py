@@ -88,7 +88,7 @@ def tokens(received: list[str]) -> list[str]:
 
 
 @pytest.mark.usefixtures("skipped_pauses")
-async def test_refused_credentials_are_renewed_and_the_call_goes_on(wire, connect):
+async def test_refused_credentials_are_renewed_and_the_call_continues(wire, connect):
     wire.says(REFUSED, answer(b'{"a": 1}'))
 
     answered = await connect(renewals=1).execute("things", "act")
@@ -213,7 +213,7 @@ async def test_a_dry_run_sends_nothing_and_shows_no_secret(wire, connect):
     assert wire.received == []
 
 
-async def test_the_check_asks_for_as_little_as_it_can(wire, connect):
+async def test_the_check_requests_as_little_as_it_can(wire, connect):
     wire.says(answer(b'{"things": []}'))
 
     await connect({**ACTION, "records": "things", "paging": "page", "params": {"per_page": {}}}).check()

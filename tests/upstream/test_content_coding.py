@@ -69,7 +69,7 @@ def test_what_is_cut_short_or_damaged_is_truncated(encoding, body, size):
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "compress", "?"])
-def test_a_coding_that_was_not_asked_for_is_refused(encoding):
+def test_a_coding_that_was_not_requested_is_refused(encoding):
     with pytest.raises(UpstreamInvalidResponse, match="content coding"):
         decoder_of(encoding)
 

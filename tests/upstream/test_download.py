@@ -158,7 +158,7 @@ async def test_the_address_in_the_record_is_followed_with_credentials_at_the_own
     assert authorizations(wire) == [True, True]
 
 
-async def test_bytes_are_asked_for_as_they_are(wire, connect):
+async def test_bytes_are_requested_as_they_are(wire, connect):
     wire.says(record(), answer(BYTES))
 
     await read(connect())
@@ -358,7 +358,7 @@ async def test_only_what_labels_a_file_is_passed_on(wire, connect):
 
 @pytest.mark.usefixtures("skipped_pauses")
 @pytest.mark.parametrize("lost", [CLOSE, answer(b"", "503 Away"), answer(b"", "500 Oops")])
-async def test_a_file_that_does_not_begin_is_asked_for_again(wire, connect, lost):
+async def test_a_file_that_does_not_begin_is_requested_again(wire, connect, lost):
     wire.says(record(), lost, lost, answer(BYTES))
 
     body = await read(connect())

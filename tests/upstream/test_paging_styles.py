@@ -205,7 +205,7 @@ def test_links_are_read_as_rfc_8288_writes_them(header, url):
     assert linked(header, "next").get("") == url
 
 
-def test_a_page_that_names_no_size_goes_on_until_an_empty_one():
+def test_a_page_that_names_no_size_continues_until_an_empty_one():
     paging = small_operation(
         {"records": "things", "paging": "p"}, paging={"p": {"style": "offset", "param": "skip", "size": "top"}}
     ).paging

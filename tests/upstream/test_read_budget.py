@@ -16,7 +16,7 @@ async def test_what_fits_is_read_side_by_side():
             await another.grow(40)
 
 
-async def test_beyond_the_budget_one_goes_on_and_the_others_wait_for_its_end():
+async def test_beyond_the_budget_one_continues_and_the_others_wait_for_its_end():
     budget, order = ReadBudget(100), []
 
     async def read(name: str, *sizes: int) -> None:

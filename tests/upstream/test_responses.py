@@ -210,7 +210,7 @@ def test_a_moment_without_a_clock_beside_it_is_compared_with_ours():
 
 
 @pytest.mark.parametrize(("headers", "seconds"), [({}, DEFAULT_RETRY_AFTER), ({"retry-after": "7"}, 7)])
-def test_a_limit_always_says_when_to_come_back(headers, seconds):
+def test_a_limit_always_says_when_to_retry(headers, seconds):
     assert failure(Failure(), UpstreamResponse(429, headers, b"")).retry_after == seconds
 
 

@@ -95,7 +95,7 @@ async def test_a_call_goes_to_the_kinds_own_address_with_the_credentials(web, up
     assert sent["allow_redirects"] is False
 
 
-async def test_every_page_is_asked_for_until_the_last(web, upstreams):
+async def test_every_page_is_requested_until_the_last(web, upstreams):
     web.get(URL, payload={"things": [1], "next_page": f"{URL}?page=2"})
     web.get(f"{URL}?page=2", payload={"things": [2], "next_page": None})
 
@@ -105,7 +105,7 @@ async def test_every_page_is_asked_for_until_the_last(web, upstreams):
 
 
 @pytest.mark.usefixtures("skipped_pauses")
-async def test_refused_credentials_are_renewed_and_nobody_is_told(web, upstreams):
+async def test_refused_credentials_are_renewed_without_an_error_for_the_caller(web, upstreams):
     web.get(URL, status=401)
     web.get(URL, payload={})
     calling = connector(upstreams)
@@ -119,7 +119,7 @@ async def test_refused_credentials_are_renewed_and_nobody_is_told(web, upstreams
 
 
 @pytest.mark.usefixtures("skipped_pauses")
-async def test_credentials_refused_for_good_are_told_of_once(web, upstreams):
+async def test_credentials_refused_for_good_are_reported_once(web, upstreams):
     web.get(URL, status=401, payload={"error": "new-token is no good"}, repeat=True)
     calling = connector(upstreams, failure={"message": ["error"]})
 
@@ -179,7 +179,7 @@ CERTIFICATE = ssl.SSLCertVerificationError("expired")
         (aiohttp.ConnectionTimeoutError(), UpstreamTimeout, "the connection timed out"),
     ],
 )
-async def test_what_cannot_be_reached_is_told_with_host_and_cause(web, upstreams, failure, error, cause):
+async def test_what_cannot_be_reached_is_reported_with_host_and_cause(web, upstreams, failure, error, cause):
     web.post(URL, exception=failure, repeat=True)
 
     with pytest.raises(error) as raised:

@@ -147,7 +147,7 @@ async def test_the_time_allowed_is_for_all_tries_together(wire, transport):
 
 @pytest.mark.usefixtures("skipped_pauses")
 @pytest.mark.parametrize("effect", [READ, WRITE])
-async def test_the_wait_that_the_application_asks_for_is_kept(wire, transport, effect):
+async def test_the_wait_that_the_application_requests_is_kept(wire, transport, effect):
     wire.says(answer(b"{}", "429 Slow Down", "Retry-After: 1"), OK)
     clock = asyncio.get_running_loop().time
     began = clock()
@@ -278,7 +278,7 @@ async def test_header_names_come_in_lower_case(wire, transport):
     assert response.headers["x-rate-limit"] == "700"
 
 
-async def test_a_stream_is_asked_for_plain_and_passed_on_undecoded(wire, transport):
+async def test_a_stream_is_requested_plain_and_passed_on_undecoded(wire, transport):
     packed = gzip.compress(b"bytes")
     wire.says(answer(packed, "206 Partial Content", "Content-Encoding: gzip"))
 

@@ -197,7 +197,7 @@ async def test_an_empty_file_ends_with_the_question_for_its_state(connector, app
         pytest.param([429], id="the application refuses a piece for its limit"),
     ],
 )
-async def test_an_upload_goes_on_where_the_application_stands(connector, application, trouble):
+async def test_an_upload_continues_where_the_application_stopped(connector, application, trouble):
     application.trouble = trouble
 
     assert await upload(connector, CONTENT) == {"id": "file-1"}

@@ -119,7 +119,7 @@ async def test_files_are_nobody_elses(tmp_path: Path):
     assert (tmp_path / "blobs" / NAME).stat().st_mode & 0o077 == 0
 
 
-async def test_a_store_that_is_away_is_unavailable():
+async def test_a_store_that_cannot_be_reached_is_unavailable():
     bucket = pytest.importorskip("gateway.jobs.stored_files.bucket", reason="the extra s3 is not installed")
     config = {"aws_endpoint": "http://127.0.0.1:1", "aws_region": "r", "aws_skip_signature": "true"}
     away = bucket.BucketBlobs("s3://bucket", config=config, client_options=HTTP, retry_config={"max_retries": 0})

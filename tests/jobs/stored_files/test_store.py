@@ -86,7 +86,7 @@ async def test_a_file_beyond_the_cap_is_not_kept(files: StoredFiles, folder: Pat
     assert kept(folder) == []
 
 
-async def test_a_file_that_nobody_wants_any_more_is_not_kept(files: StoredFiles, folder: Path):
+async def test_a_file_that_is_no_longer_needed_is_not_kept(files: StoredFiles, folder: Path):
     with pytest.raises(JobCanceled):
         await files.save(uuid4(), uuid4(), 1, file(), Told(cancel_at=5))
 

@@ -137,7 +137,7 @@ def test_ranges_resolve_to_slices_or_the_whole(header, size, slices):
         ("bytes=-0", 0),
     ],
 )
-def test_a_range_without_bytes_is_not_satisfiable_and_the_size_is_told(header, size):
+def test_a_range_without_bytes_is_not_satisfiable_and_the_size_is_reported(header, size):
     ranges = parse(header)
 
     with pytest.raises(RangeNotSatisfiable) as refusal:

@@ -166,12 +166,12 @@ def test_a_range_past_the_end_is_not_satisfiable(asked, status, headers, size, t
         (wanted("bytes=0-4", if_range=DATE), 206, {"Content-Range": "bytes 0-4/10", "ETag": '"b"'}),
     ],
 )
-def test_the_whole_is_asked_for_where_a_part_would_be_wrong(request_, status, headers):
+def test_the_whole_is_requested_where_a_part_would_be_wrong(request_, status, headers):
     assert relayed_reply(request_, status, headers) is None
 
 
 @pytest.mark.parametrize("status", [206, 416])
-def test_the_whole_is_asked_for_once_only(status):
+def test_the_whole_is_requested_once_only(status):
     with pytest.raises(UpstreamInvalidResponse):
         relayed_reply(wanted("bytes=0-4"), status, {"Content-Range": "bytes 0-4/10"}, ranged=False)
 
@@ -369,7 +369,7 @@ def test_a_stored_file_that_the_client_holds_is_answered_with_304():
     assert reply == StoredResponse(304, {"ETag": '"sha"', "Last-Modified": DATE})
 
 
-def test_a_range_past_the_end_of_a_stored_file_tells_its_size():
+def test_a_range_past_the_end_of_a_stored_file_has_its_size():
     with pytest.raises(RangeNotSatisfiable) as refusal:
         stored_reply(wanted("bytes=10-"), 10, LABELS)
 

@@ -52,7 +52,7 @@ KIND = load_kind(shipped_specs() / "crm-query")
         ("SELECT MAX(B) top FROM A WHERE C = 1", "SELECT MAX(B) top FROM A WHERE C = 1"),
     ],
 )
-def test_a_query_without_a_limit_of_its_own_asks_for_200_records(offline, query, sent):
+def test_a_query_without_a_limit_of_its_own_requests_200_records(offline, query, sent):
     connector = offline("crm-query", instance_url=INSTANCE)
 
     [shown] = connector.dry_run("accounts", "list", {"q": query})
@@ -67,7 +67,7 @@ def test_what_a_query_says_is_read_outside_its_strings_and_sub_queries():
     assert not is_one_row("SELECT Id, (SELECT COUNT() FROM Cs) FROM A")
 
 
-def test_an_allowance_that_is_used_up_says_when_to_come_back():
+def test_an_allowance_that_is_used_up_says_when_to_retry():
     used_up = UpstreamResponse(403, {}, b'[{"errorCode":"REQUEST_LIMIT_EXCEEDED","message":"TotalRequests exceeded"}]')
 
     with pytest.raises(UpstreamRateLimited) as raised:
@@ -217,7 +217,7 @@ async def test_a_report_that_the_application_gives_up_is_an_error(upstream, conn
         await connect("crm-query", CREDENTIALS, instance_url=INSTANCE).execute("reports", "get", {"id": ID})
 
 
-async def test_a_report_under_way_is_followed_by_whoever_goes_on(upstream, connect):
+async def test_a_report_under_way_is_followed_by_the_worker_that_continues(upstream, connect):
     upstream.answers(REPORT)
     connector = connect("crm-query", CREDENTIALS, instance_url=INSTANCE)
     run_context = InMemoryRunContext()

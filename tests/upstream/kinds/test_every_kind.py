@@ -94,7 +94,7 @@ def test_credentials_that_do_not_fit_are_named(subtests, cases: Cases):
 
 
 @each(lambda cases: cases.authorizations)
-async def test_the_health_check_asks_for_little_with_the_credentials_of_its_method(
+async def test_the_health_check_requests_little_with_the_credentials_of_its_method(
     upstream, connect, cases: Cases, case
 ):
     (credentials, header), (address, answer) = case, cases.check

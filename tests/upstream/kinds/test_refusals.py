@@ -202,7 +202,7 @@ def test_a_limit_is_waited_for_as_long_as_its_own_window(kind, status, body, hea
     assert ("allowance of a day" in told.detail) is is_day
 
 
-def test_a_limit_of_a_record_application_is_told_by_its_name():
+def test_a_limit_of_a_record_application_is_reported_by_its_name():
     told = refused("crm-records", 429, {**HUBSPOT_LIMIT, "policyName": "DAILY"})
 
     assert (told.upstream.code, told.upstream.message) == ("RATE_LIMIT", "You have reached your limit.; DAILY")

@@ -80,7 +80,7 @@ async def test_a_limit_is_waited_for_as_long_as_the_application_asks(upstream, c
     assert answer.decoded() == {"id": "U1"}
 
 
-async def test_a_limit_that_outlasts_the_callers_patience_tells_how_long_it_is(upstream, connect):
+async def test_a_limit_that_outlasts_the_callers_patience_says_how_long_it_is(upstream, connect):
     upstream.answers({"ok": False, "error": "ratelimited"}, status=429, headers={"Retry-After": "60"})
 
     with pytest.raises(UpstreamRateLimited) as limited:

@@ -261,7 +261,7 @@ async def test_what_was_started_is_noted_before_it_is_followed(upstream, desk):
     assert (finished["started"], finished["finished"]) == ({}, {"0": {"succeeded": 1, "failed": 0, "unknown": 0}})
 
 
-async def test_what_is_sure_stands_in_the_state(upstream, desk):
+async def test_what_is_sure_is_in_the_state(upstream, desk):
     run_context = Notebook()
 
     await desk.run(PreparedCall.of(OPERATION, asked([1, 2])), run_context)
@@ -301,7 +301,7 @@ async def test_a_run_that_was_done_is_only_told(upstream, desk):
     assert answer.decoded()["succeeded"] == 2
 
 
-async def test_an_application_that_is_away_for_a_moment_does_not_end_the_run(upstream, desk):
+async def test_an_application_that_is_unavailable_for_a_moment_does_not_end_the_run(upstream, desk):
     for _ in range(3):
         upstream.tells(1, {"error": "maintenance"}, 503)
 
@@ -310,7 +310,7 @@ async def test_an_application_that_is_away_for_a_moment_does_not_end_the_run(ups
     assert answer.decoded()["succeeded"] == 1
 
 
-async def test_a_status_that_nobody_knows_ends_the_run(upstream, desk):
+async def test_a_status_that_is_unknown_ends_the_run(upstream, desk):
     upstream.tells(1, job(1, "paused"))
 
     with pytest.raises(UpstreamInvalidResponse, match="unknown status 'paused'"):

@@ -12,7 +12,7 @@ from tests.upstream.kinds.tables.work_management import GID, READS
 KIND = load_kind(shipped_specs() / "work-management")
 
 
-def test_a_search_refuses_an_offset_and_says_how_to_go_on():
+def test_a_search_refuses_an_offset_and_says_how_to_continue():
     with pytest.raises(InvalidParams) as refused:
         validated(KIND.operation("workspace_task_search", "list"), {"workspace_gid": GID, "offset": "eyJ0", "limit": 2})
 

@@ -37,7 +37,7 @@ def test_blocks_of_any_type_pass(block):
     assert validated(KIND.operation("blocks", "create"), params) == params
 
 
-async def test_the_next_page_of_a_search_is_asked_for_in_the_body(upstream, connect):
+async def test_the_next_page_of_a_search_is_requested_in_the_body(upstream, connect):
     upstream.answers({"results": [{"id": "p1"}], "next_cursor": "c2", "has_more": True})
     upstream.answers({"results": [{"id": "p2"}], "next_cursor": None, "has_more": False})
     connector = connect("workspace-notes", {"token": "internal"})

@@ -96,7 +96,7 @@ async def test_a_kill_at_any_step_loses_nothing_and_does_nothing_twice(action):
 
 
 @pytest.mark.parametrize("action", ["tag", "make"])
-async def test_a_kill_during_a_start_leaves_its_items_unknown_and_tells_of_all_others(action):
+async def test_a_kill_during_a_start_leaves_its_items_unknown_and_reports_all_others(action):
     things = [{"name": each} for each in "abcde"]
     params = {"things": things} if action == "make" else {"ids": list("abcde")}
     async with factory() as (application, connector):

@@ -27,7 +27,7 @@ async def upstreams(catalog: Catalog, server: tuple[StandIn, URL]) -> AsyncItera
         yield opened
 
 
-async def test_a_bare_refresh_token_mints_once_for_all_who_ask(
+async def test_a_bare_refresh_token_is_redeemed_once_for_all_callers(
     catalog: Catalog, server: tuple[StandIn, URL], upstreams: Upstreams
 ) -> None:
     stand_in, _ = server
@@ -42,7 +42,7 @@ async def test_a_bare_refresh_token_mints_once_for_all_who_ask(
     assert authorizer.expires_at is not None
 
 
-async def test_a_refused_token_is_renewed_once_for_all_who_were_refused(
+async def test_a_refused_token_is_renewed_once_for_all_refused_calls(
     catalog: Catalog, server: tuple[StandIn, URL], upstreams: Upstreams
 ) -> None:
     stand_in, _ = server
@@ -120,7 +120,7 @@ async def test_a_token_that_cannot_be_renewed_stays_refused(catalog: Catalog, up
     ("status", "body", "error"),
     [(400, {"error": "invalid_grant"}, ReauthorizationRequired), (503, "", UpstreamError)],
 )
-async def test_a_refusal_is_told_and_the_next_call_asks_again(
+async def test_a_refusal_is_reported_and_the_next_call_asks_again(
     catalog: Catalog,
     server: tuple[StandIn, URL],
     upstreams: Upstreams,

@@ -62,7 +62,7 @@ def test_tokens_are_found_with_what_comes_along(catalog: Catalog, kind: str, bod
 
 
 @pytest.mark.parametrize("lifetime", [None, True, 0, -5, "soon", [], 1e300, float("nan")])
-def test_a_lifetime_that_is_none_means_that_nobody_knows_the_end(catalog: Catalog, lifetime: object) -> None:
+def test_a_lifetime_that_is_none_means_that_the_end_is_unknown(catalog: Catalog, lifetime: object) -> None:
     body = json.dumps({"access_token": "a", "expires_in": lifetime}).replace("NaN", '"NaN"').encode()
 
     result = read_tokens(catalog.kind("work-management").spec, _answer(200, body), NOW)
