@@ -48,7 +48,7 @@ _SEAL = """
 _REPLAY = f"""
     WITH dropped AS (
         DELETE FROM webhook_deliveries
-        WHERE webhook_id = $2 AND organization_id = $1 AND status = 'pending' AND event_id > $4
+        WHERE webhook_id = (SELECT id FROM webhooks WHERE {_VISIBLE}) AND status = 'pending' AND event_id > $4
     )
     UPDATE webhooks SET position = $4, fence = fence + 1, lease_until = NULL, held_until = '-infinity',
         updated_at = clock_timestamp()

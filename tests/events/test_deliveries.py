@@ -452,3 +452,23 @@ async def test_clients_limited_to_workspaces_see_their_own_webhooks(webhooks, st
         await webhooks.get(limited, everyone.id)
     with pytest.raises(NotFound):
         await webhooks.delete(limited, everyone.id)
+
+
+async def test_a_client_that_does_not_see_a_webhook_cannot_drop_its_pending_deliveries(
+    webhooks, caller, receiver, subscribed, working, changed
+):
+    webhook = await subscribed()
+    receiver.answers["/"] = lambda _: 500
+    async with working():
+        await changed("1")
+        await delivered_as(DeliveryStatus.PENDING, webhooks, caller, webhook)
+    scopes, organizations = caller.client.scopes, caller.client.organization_ids
+    limited = Caller(
+        Client(uuid4(), "limited", organizations, scopes, workspaces=frozenset({"acme"})), caller.organization_id
+    )
+
+    with pytest.raises(NotFound):
+        await webhooks.replay(limited, webhook.id, 0)
+
+    (pending,) = (await webhooks.deliveries(caller, webhook.id, None, None, 10)).data
+    assert pending.status == DeliveryStatus.PENDING
