@@ -1,5 +1,6 @@
 """The URLs to which webhooks may be delivered. Pure; the transport checks the address again when it connects."""
 
+import re
 from collections.abc import Collection
 from ipaddress import ip_address
 
@@ -8,6 +9,9 @@ from yarl import URL
 from gateway.contract.events import MAX_URL
 from gateway.errors import FieldError
 from gateway.upstream.egress import is_public_address
+
+#: characters that a URL has in percent-encoding only (RFC 3986 §2), and `%` without two hexadecimal digits
+_UNENCODED = re.compile(r"""[ \\"<>^`{|}]|%(?![0-9A-Fa-f]{2})""")
 
 
 def url_fault(url: str, allowed_origins: Collection[URL], field: str = "url") -> FieldError | None:
@@ -19,7 +23,7 @@ def url_fault(url: str, allowed_origins: Collection[URL], field: str = "url") ->
         return _fault(field, "format", "is not a URL")
     if len(url) > MAX_URL:
         return _fault(field, "length", f"must be at most {MAX_URL} characters")
-    if not url.isascii() or not url.isprintable() or any(each in url for each in ' \\"<>^`{|}'):
+    if not url.isascii() or not url.isprintable() or _UNENCODED.search(url):
         return _fault(field, "format", "must be ASCII; percent-encode all other characters")
     if not host or not port or parsed.scheme not in ("http", "https"):
         return _fault(field, "format", "must be an absolute https URL")
@@ -35,10 +39,13 @@ def url_fault(url: str, allowed_origins: Collection[URL], field: str = "url") ->
 
 
 def _may_be_public(host: str) -> bool:
+    host = host.removesuffix(".")
     try:
         ip_address(host)
     except ValueError:
-        return "." in host and not host.endswith((".localhost", ".local", ".internal"))
+        # A last part that begins with a digit makes it an address in another form, such as 127.1 or 0x7f.0.0.1.
+        is_name = "." in host and not host.rpartition(".")[2][:1].isdigit()
+        return is_name and not host.endswith((".localhost", ".local", ".internal"))
     return is_public_address(host)
 
 
