@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum, auto
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -61,10 +62,22 @@ class AgentBatch:
     idempotency_key: str | None = None
 
 
+class ResultForm(Enum):
+    """What a stored result is."""
+
+    #: a list, which is read by records
+    RECORDS = auto()
+    #: any other JSON, which is read by bytes
+    DOCUMENT = auto()
+    #: a file of any media type, which is read by bytes
+    FILE = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A range of a stored result: `data` is text, or bytes of a file; numbers count records of a list, else bytes."""
 
+    form: ResultForm
     data: str | bytes
     media_type: str
     offset: int

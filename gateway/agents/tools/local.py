@@ -13,6 +13,7 @@ from gateway.agents.tools.ranges import part_of_file, part_of_records, part_of_t
 from gateway.errors import InvalidParams, NotFound, UpstreamTooLarge
 from gateway.in_process import LocalConnector
 from gateway.jobs.model import StoredJob
+from gateway.jobs.results import line_of
 from gateway.kinds.catalog import Catalog
 from gateway.operation_search.index import OperationIndex
 from gateway.upstream.field_selection import FieldSelection, selected
@@ -83,8 +84,7 @@ class LocalBackend:
             )
         if content.startswith(b"["):
             records = msgspec.json.decode(content, type=list[msgspec.Raw])
-            lines = "".join(f"{bytes(record).decode()}\n" for record in records)
-            return await part_of_records(_each(lines), offset, limit)
+            return await part_of_records(_each("".join(map(line_of, records))), offset, limit)
         return await part_of_text(_each(content), offset, limit)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 
-from gateway.agents.tools.backend import Part
+from gateway.agents.tools.backend import Part, ResultForm
 from gateway.upstream.http_ranges.ranges import Slice
 
 #: records of a range: the default and the maximum
@@ -14,20 +14,25 @@ NDJSON, JSON = "application/x-ndjson", "application/json"
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/x-ndjson")
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of NDJSON. They end with a newline only: JSON allows U+2028 and other separators within texts."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 async def part_of_records(lines: AsyncIterator[str], offset: int, limit: int | None) -> Part:
     """A range of the records of a list, as NDJSON; `lines` yields complete lines."""
     count = min(_RECORDS if limit is None else limit, _MAX_RECORDS)
     rows_of_part: list[str] = []
     position, is_last = 0, True
     async for part in lines:
-        rows = part.splitlines()
+        rows = lines_of(part)
         rows_of_part += rows[max(offset - position, 0) : max(offset + count - position, 0)]
         position += len(rows)
         if position > offset + count:
             is_last = False
             break
     data = "\n".join(rows_of_part)
-    return Part(data, NDJSON, offset, len(rows_of_part), position if is_last else None, is_last)
+    return Part(ResultForm.RECORDS, data, NDJSON, offset, len(rows_of_part), position if is_last else None, is_last)
 
 
 async def part_of_text(chunks: AsyncIterator[bytes], offset: int, limit: int | None) -> Part:
@@ -41,7 +46,8 @@ async def part_of_text(chunks: AsyncIterator[bytes], offset: int, limit: int | N
     while end < len(content) and _continues(content[end]):
         end += 1
     data = bytes(content[:end])
-    return Part(data.decode(errors="replace"), JSON, offset, len(data), position, offset + len(data) >= position)
+    text = data.decode(errors="replace")
+    return Part(ResultForm.DOCUMENT, text, JSON, offset, len(data), position, offset + len(data) >= position)
 
 
 async def part_of_file(
@@ -51,7 +57,7 @@ async def part_of_file(
     count = min(_BYTES if limit is None else limit, _MAX_BYTES)
     end = min(offset + count, size)
     data = b"".join([chunk async for chunk in read(Slice(offset, end - 1))]) if end > offset else b""
-    return Part(_text(data, media_type), media_type, offset, len(data), size, end >= size)
+    return Part(ResultForm.FILE, _text(data, media_type), media_type, offset, len(data), size, end >= size)
 
 
 def _text(data: bytes, media_type: str) -> str | bytes:

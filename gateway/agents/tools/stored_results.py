@@ -9,9 +9,9 @@ from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.results import Result, structured
 from gateway.agents.tools import answers
 from gateway.agents.tools.addresses import ResultAddress, read_hint
-from gateway.agents.tools.backend import Backend, Part
+from gateway.agents.tools.backend import Backend, Part, ResultForm
 from gateway.agents.tools.descriptions import DEFAULT_BYTES
-from gateway.agents.tools.ranges import JSON, NDJSON, part_of_text
+from gateway.agents.tools.ranges import lines_of, part_of_text
 from gateway.errors import InvalidParams
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.field_selection import FieldSelection, selected, selected_records
@@ -36,10 +36,10 @@ class StoredResults:
         offset, limit = arguments.get("offset", at.offset), arguments.get("limit", at.limit)
         max_bytes = arguments.get("max_bytes", DEFAULT_BYTES)
         part = await self._backend.part(context.caller, at.id, offset, limit)
-        if part.media_type == NDJSON:
+        if part.form is ResultForm.RECORDS:
             document, count = _records(part, arguments.get("fields"), max_bytes)
         else:
-            # `limit` counts bytes here, and records in NDJSON.
+            # `limit` counts bytes here, and records in a list.
             in_bytes = min(max_bytes if limit is None else limit, max_bytes)
             part = await self._bytes(context, at.id, offset, in_bytes, part, arguments.get("fields"))
             document, count = _content(part), part.count
@@ -52,7 +52,7 @@ class StoredResults:
         self, context: Context, result_id: str, offset: int, limit: int, part: Part, fields: list[str] | None
     ) -> Part:
         """The range of a file, or of a JSON document that is reduced to the fields."""
-        if part.media_type == JSON and fields:
+        if part.form is ResultForm.DOCUMENT and fields:
             answer = OperationResult(msgspec.Raw(await self._document(context, result_id)))
             content = bytes(selected(answer, FieldSelection(select_fields=fields)).result)
             return await part_of_text(_chunks(content), offset, limit)
@@ -72,7 +72,7 @@ class StoredResults:
 def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict[str, Any], int]:
     """The first records that fit into `max_bytes`, at least one, and their number."""
     assert isinstance(part.data, str)
-    lines = [msgspec.Raw(line.encode()) for line in part.data.splitlines()]
+    lines = [msgspec.Raw(line.encode()) for line in lines_of(part.data)]
     records = selected_records(lines, FieldSelection(select_fields=fields))
     if fields and records and not any(records):
         names = msgspec.json.decode(lines[0])
@@ -92,10 +92,10 @@ def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict
 
 def _content(part: Part) -> dict[str, Any]:
     """A complete JSON document as `result`; other text as `text`, bytes as `base64`."""
-    if part.media_type == JSON and part.offset == 0 and part.is_last:
+    if part.form is ResultForm.DOCUMENT and part.offset == 0 and part.is_last:
         assert isinstance(part.data, str)
         return {"result": msgspec.Raw(part.data.encode())}
-    facts = {} if part.media_type == JSON else {"media_type": part.media_type}
+    facts = {} if part.form is ResultForm.DOCUMENT else {"media_type": part.media_type}
     content = {"text": part.data} if isinstance(part.data, str) else {"base64": part.data}
     return {**facts, **content, **({} if part.total is None else {"bytes": part.total})}
 

@@ -30,6 +30,15 @@ async def test_records_are_read_by_offset_and_limit(offset, limit, data, total, 
     assert (part.data, part.total, part.is_last) == (data, total, is_last)
 
 
+async def test_separators_that_json_allows_within_texts_do_not_end_a_record():
+    lines = ('{"body":"a\u2028b\u2029c\x85d"}\n', '{"body":"e"}\n')
+
+    first, second = await part_of_records(pieces(*lines), 0, 1), await part_of_records(pieces(*lines), 1, 1)
+
+    assert (first.data, first.count, first.is_last) == (lines[0].rstrip("\n"), 1, False)
+    assert (second.data, second.total, second.is_last) == (lines[1].rstrip("\n"), 2, True)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
 async def test_text_is_read_in_parts_of_whole_characters(size):
     whole = '{"name":"Zoë","note":"日本"}'

@@ -54,6 +54,12 @@ async def test_records_are_read_up_to_max_bytes_and_the_hint_is_the_next_call():
     assert part["hint"] == 'next part: read {"operation":"gateway://results/r","offset":4,"max_bytes":700}'
 
 
+async def test_a_record_may_have_separators_within_its_texts():
+    rows = [{"body": "line\u2028separator"}, {"body": "next\x85line"}]
+
+    assert await read(Stored(rows)) == {"offset": 0, "result": rows}
+
+
 async def test_the_last_part_has_no_hint():
     assert await read(Stored(ROWS), offset=8) == {"offset": 8, "result": ROWS[8:]}
 
@@ -93,7 +99,12 @@ async def test_a_document_is_returned_whole_if_it_fits_else_as_text_in_parts():
 
 @pytest.mark.parametrize(
     ("content", "media_type", "member", "expected"),
-    [(b"name,age", "text/csv", "text", "name"), (b"\x89PNG\r\n", "image/png", "base64", "iVBORw==")],
+    [
+        (b"name,age", "text/csv", "text", "name"),
+        (b"\x89PNG\r\n", "image/png", "base64", "iVBORw=="),
+        (b'{"id":1}\n{"id":2}\n', "application/x-ndjson", "text", '{"id'),
+        (b"[1,", "application/json", "text", "[1,"),
+    ],
 )
 async def test_a_file_is_text_or_base64(content, media_type, member, expected):
     part = await read(Stored(content, media_type), limit=4)
