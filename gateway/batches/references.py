@@ -11,6 +11,8 @@ from gateway.kinds.suggestions import did_you_mean
 FROM = "$from"
 #: an id has no dot, because the path begins after the first one
 _STEP_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
+#: a position in an array; int() refuses thousands of digits
+_INDEX = re.compile(r"[0-9]{1,9}")
 #: codes of faults of a whole value that a reference within it may cause
 _OF_WHOLES = frozenset({"type", "oneOf", "anyOf"})
 
@@ -45,7 +47,7 @@ def faults_of(params: Mapping[str, Any], earlier: Iterable[str]) -> Iterator[Fie
     """The faults in a step's references; `earlier` are the ids of earlier steps."""
     known = list(earlier)
     for pointer, reference in references(params):
-        field = pointer.removeprefix("/params/").replace("/", ".")
+        field = pointer.removeprefix("/params/").strip("/").replace("/", ".")
         if not isinstance(reference, str) or not reference.partition(".")[2]:
             message = f'{field} is not a reference; write {{"$from": "<id of an earlier step>.<path>"}}'
             yield FieldError(pointer, field, "reference", message)
@@ -67,6 +69,14 @@ def _is_explained(fault: FieldError, place: str) -> bool:
     return fault.code in _OF_WHOLES and place.startswith(f"{fault.pointer}/")
 
 
+def filled_params(params: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
+    """A step's params with each reference replaced; raises MissingValue, also if they are then not an object."""
+    value = filled(params, results)
+    if not isinstance(value, dict):
+        raise MissingValue(f"params is {params[FROM]}, which is not an object")
+    return value
+
+
 def filled(value: Any, results: Mapping[str, Any]) -> Any:
     """The value with each reference replaced; `results` by the id of the step. Raises MissingValue."""
     if isinstance(value, dict):
@@ -86,7 +96,7 @@ def _found(reference: str, results: Mapping[str, Any]) -> Any:
     for part in parts:
         if isinstance(value, dict) and part in value:
             value = value[part]
-        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+        elif isinstance(value, list) and _INDEX.fullmatch(part) and int(part) < len(value):
             value = value[int(part)]
         else:
             raise MissingValue(f"{reference}: the result of {source} has no {part!r}")

@@ -267,7 +267,7 @@ class BatchRun:
     async def _answer(self, operation: StoredOperation, context: _RequestRunContext) -> OperationResult:
         if self._options.steps:
             operation = msgspec.structs.replace(
-                operation, params=references.filled(operation.params, self._step_results)
+                operation, params=references.filled_params(operation.params, self._step_results)
             )
         call = await self._calls.prepared(operation)
         context.effect = call.effect

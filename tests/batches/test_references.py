@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.batches.references import MissingValue, faults_of, filled, references, without_references
+from gateway.batches.references import MissingValue, faults_of, filled, filled_params, references, without_references
 from gateway.errors import FieldError
 
 RESULTS = {"a": {"id": 7, "tags": ["x", {"name": "y"}], "owner": {"id": 3}}, "list": [{"id": 1}], "r": {"result": 5}}
@@ -25,7 +25,20 @@ def test_a_reference_is_a_path_into_the_result_of_its_step(reference, value):
     assert filled({"ids": [{"$from": reference}], "n": 1}, RESULTS) == {"ids": [value], "n": 1}
 
 
-@pytest.mark.parametrize("reference", ["a.missing", "a.tags.2", "a.tags.-1", "a.id.x", "list.id", "a.owner.id.y"])
+def test_params_may_be_a_reference_to_an_object():
+    assert filled_params({"$from": "a.owner"}, RESULTS) == {"id": 3}
+    assert filled_params({"id": {"$from": "a.id"}}, RESULTS) == {"id": 7}
+
+
+@pytest.mark.parametrize("reference", ["a.id", "a.tags", "list.result"])
+def test_params_that_are_a_reference_to_something_else_are_refused(reference):
+    with pytest.raises(MissingValue, match="not an object"):
+        filled_params({"$from": reference}, RESULTS)
+
+
+@pytest.mark.parametrize(
+    "reference", ["a.missing", "a.tags.2", f"a.tags.{'1' * 5000}", "a.tags.-1", "a.id.x", "list.id", "a.owner.id.y"]
+)
 def test_a_path_that_is_not_there_is_named(reference):
     with pytest.raises(MissingValue, match=reference.replace(".", r"\.")):
         filled({"$from": reference}, RESULTS)
