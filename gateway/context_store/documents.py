@@ -23,9 +23,9 @@ def digest(document: bytes) -> int:
 
 
 def projection(paths: Sequence[tuple[str, ...]]) -> Projection:
-    """The paths as a tree; a path includes all longer ones that begin with it."""
+    """The paths as a tree in their order; a path includes all longer ones that begin with it."""
     tree: Projection = {}
-    shortest = {path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))}
+    shortest = [path for path in paths if not any(path[:length] in paths for length in range(1, len(path)))]
     for path in shortest:
         branch = tree
         for segment in path:

@@ -27,6 +27,9 @@ from gateway.operations.call import Done, OperationCall
 from gateway.upstream.field_selection import ensure_declared, selected_records
 from gateway.upstream.responses import OperationResult
 
+#: the JSON pointer of the params in a call
+_PARAMS = "/params"
+
 
 class CopySearch:
     """Searches the copy; before the first load the result is empty, and its meta says so."""
@@ -65,7 +68,7 @@ class CopySearch:
 
     async def _found(self, resolved: ResolvedConnector, call: OperationCall, query: Query) -> SearchPage:
         async with self._database.tenant(resolved.record.organization_id) as connection:
-            return await self._context_store.search(connection, resolved.record.id, call.entity, query)
+            return await self._context_store.search(connection, resolved.record.id, call.entity, query, _PARAMS)
 
 
 def _prepared(resolved: ResolvedConnector, call: OperationCall) -> tuple[Mapping[str, Any], Query]:
@@ -91,8 +94,8 @@ def prepared_search(kind: Kind, call: OperationCall) -> tuple[Mapping[str, Any],
     selectable = _selectable(kind.entity(call.entity), fields)
     ensure_declared(call.selection, f"{call.entity}.{SEARCH_ACTION}", selectable, example)
     try:
-        params = with_declared_names(call.params, Names(fields, kind.spec.property_names), "/params")
-        return params, parse(params, fields, "/params")
+        params = with_declared_names(call.params, Names(fields, kind.spec.property_names), _PARAMS)
+        return params, parse(params, fields, _PARAMS)
     except InvalidQuery as error:
         error.extra["example"] = example
         raise

@@ -290,16 +290,18 @@ async def test_known_clients_may_name_fields_their_own_way(api):
 
 
 @pytest.mark.parametrize(
-    ("query", "pointer", "words"),
+    ("query", "more", "pointer", "words"),
     [
-        ({"filter": {"eq": {"statsu": "open"}}}, "/params/query/filter/eq/statsu", "did you mean status"),
-        ({"filter": {"any": {"tags": {"eq": "a"}}}}, "/params/query/filter/any", "any is not offered"),
-        ({"filter": {"gt": {"id": "many"}}}, "/params/query/filter/gt/id", "id"),
-        ({"sort": [{"tags": "asc"}]}, "/params/query/sort/0/tags", "has no order"),
+        ({"filter": {"eq": {"statsu": "open"}}}, {}, "/params/query/filter/eq/statsu", "did you mean status"),
+        ({"filter": {"equals": {"status": "open"}}}, {}, "/params/query/filter/equals", "is not an operator"),
+        ({"filter": {"any": {"tags": {"eq": "a"}}}}, {}, "/params/query/filter/any", "any is not offered"),
+        ({"filter": {"gt": {"id": "many"}}}, {}, "/params/query/filter/gt/id", "id"),
+        ({"sort": [{"tags": "asc"}]}, {}, "/params/query/sort/0/tags", "has no order"),
+        ({}, {"cursor": "AAAA"}, "/params/cursor", "belongs to another search"),
     ],
 )
-async def test_a_search_that_cannot_be_answered_says_where_and_why(desk, query, pointer, words):
-    answer = await desk.send("tickets", "context_store_search", {"query": query})
+async def test_a_search_that_cannot_be_answered_says_where_and_why(desk, query, more, pointer, words):
+    answer = await desk.send("tickets", "context_store_search", {"query": query, **more})
 
     [fault] = answer.json()["errors"]
     assert (answer.status, answer.json()["code"]) == (422, "invalid_query")

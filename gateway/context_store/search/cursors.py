@@ -42,8 +42,11 @@ class Cursors:
         payload = msgspec.json.encode([*position.values, position.id])
         return urlsafe_b64encode(self._mac(payload) + payload).rstrip(b"=").decode()
 
-    def read(self, cursor: str) -> Position:
-        """The position; raises InvalidQuery for a cursor that was changed or belongs to another search."""
+    def read(self, cursor: str, at: str = "") -> Position:
+        """The position; raises InvalidQuery for a cursor that was changed or belongs to another search.
+
+        `at` is the JSON pointer of the params.
+        """
         try:
             token = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
         except ValueError:
@@ -53,7 +56,7 @@ class Cursors:
             message = (
                 "the cursor belongs to another search; repeat filter and sort of the page it came from, or leave it out"
             )
-            raise InvalidQuery(message, faults=[FieldError("/cursor", "cursor", "foreign", message)])
+            raise InvalidQuery(message, faults=[FieldError(f"{at}/cursor", "cursor", "foreign", message)])
         *values, id_ = msgspec.json.decode(payload)
         return Position(tuple(values), id_)
 

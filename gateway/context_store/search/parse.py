@@ -226,7 +226,8 @@ class _Reader:
     def _unknown(self, at: str, name: str, what: str, allowed: Iterable[str]) -> None:
         guess = nearest(name, allowed, _LIKENESS)
         hint = f"did you mean {guess}?" if guess else f"known: {', '.join(sorted(allowed))}"
-        self._add_fault(at, name, f"unknown_{what.split()[0]}", f"{shown(name)} is not a {what}; {hint}")
+        article = "an" if what == "operator" else "a"
+        self._add_fault(at, name, f"unknown_{what.split()[0]}", f"{shown(name)} is not {article} {what}; {hint}")
 
     def _add_fault(self, pointer: str, field: str, code: str, message: str) -> None:
         self.faults.append(FieldError(pointer, field, code, message))

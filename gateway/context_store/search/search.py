@@ -66,20 +66,25 @@ class ContextStore:
         self._time_limit = time_limit
         self._remembered: OrderedDict[tuple[UUID, str], tuple[float, StoredEntity]] = OrderedDict()
 
-    async def search(self, connection: Connection, connector_id: UUID, entity: str, query: Query) -> SearchPage:
+    async def search(
+        self, connection: Connection, connector_id: UUID, entity: str, query: Query, at: str = ""
+    ) -> SearchPage:
         """The page of the query; before the first load it is empty.
 
-        Raises InvalidQuery for a cursor of another search, and for a search that takes longer than the time limit.
+        Raises InvalidQuery for a cursor of another search, and for a search that takes longer than the time limit; its
+        pointers begin with `at`.
         """
         began = time.perf_counter()
         cursors = Cursors.of(self._cursor_key, connector_id, entity, query)
-        after = cursors.read(query.cursor) if query.cursor is not None else None
+        after = cursors.read(query.cursor, at) if query.cursor is not None else None
         try:
             async with asyncio.timeout(self._time_limit):
                 page_rows = await self._rows(connection, connector_id, entity, query, after)
         except (TimeoutError, asyncpg.QueryCanceledError) as error:
             message = f"too expensive: narrow it; the search took longer than {self._time_limit:g} s"
-            raise InvalidQuery(message, faults=[FieldError("/query", "query", "too_expensive", message)]) from error
+            raise InvalidQuery(
+                message, faults=[FieldError(f"{at}/query", "query", "too_expensive", message)]
+            ) from error
         rows = page_rows.rows[: query.limit]
         has_more = len(page_rows.rows) > query.limit
         return SearchPage(
