@@ -25,7 +25,7 @@ ADVICE: Mapping[str, str] = {
     "name with `if_exists: fail`, `connector_id` is the first.",
     "idempotency_in_flight": "The first request with this `Idempotency-Key` has not been answered yet.",
     "connector_not_ready": "The connector is pending or disabled; `detail` names the next step.",
-    "job_not_cancelable": "The job has ended.",
+    "job_not_cancelable": "The job has ended, or it is a deletion.",
     "job_canceled": "The job was canceled; `result` has what was done before.",
     "outcome_unknown": (
         "A write may have happened; its response was lost. Check the application, then retry the job with "

@@ -70,6 +70,11 @@ def retry_refusal(job: JobSummary) -> str | None:
     return None if reason is None else f"a {job.task} job cannot be retried on request; {reason}"
 
 
+def cancel_refusal(job: JobSummary) -> str:
+    """Why callers cannot cancel the job: it has ended, or its task does not allow it."""
+    return f"the job has ended: it is {job.status}" if job.is_done else f"a {job.task} job cannot be canceled"
+
+
 def has_file(job: JobSummary) -> bool:
     """Whether the job's result is a stored file: a download's, or an export's."""
     return job.action == DOWNLOAD or job.task == EXPORT.name

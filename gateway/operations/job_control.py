@@ -11,7 +11,7 @@ from gateway.identity.model import Caller, Scope
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.store import JobStore
-from gateway.jobs.tasks import retry_refusal
+from gateway.jobs.tasks import cancel_refusal, retry_refusal
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,15 @@ class JobControl:
     acceptance: JobAcceptance
 
     async def cancel(self, caller: Caller, job: JobSummary) -> JobSummary:
-        """Cancel the job, or request the cancellation of a running one; raises JobNotCancelable if it has ended."""
+        """Cancel the job, or request the cancellation of a running one.
+
+        Raises JobNotCancelable if it has ended, and for a deletion.
+        """
         with self.audit.record("job.cancel", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
             caller.require(Scope.WRITE)
             canceled = await self.jobs.request_cancel(job.organization_id, job.id)
             if canceled is None:
-                raise JobNotCancelable(f"the job has ended: it is {job.status}")
+                raise JobNotCancelable(cancel_refusal(await self.jobs.get(job.organization_id, job.id)))
             entry.outcome = "accepted"
         return canceled
 
