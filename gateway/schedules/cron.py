@@ -28,6 +28,8 @@ _SHORTHANDS = {
     "@annually": "0 0 1 1 *",
 }
 _FIELDS = 5
+#: the time zone of the machine, which is not a name of the IANA database
+_OF_MACHINE = "localtime"
 _HELP = "a cron expression has five fields: minute hour day-of-month month day-of-week, such as '30 6 * * 1-5'"
 #: the moment from which the first time of an expression is computed, to check it
 _TRIED_AT = datetime(2024, 1, 1, tzinfo=UTC)
@@ -91,7 +93,7 @@ def _faults_of_timezone(timezone: str) -> Iterator[FieldError]:
 
 @lru_cache(maxsize=1)
 def _timezones() -> frozenset[str]:
-    return frozenset(available_timezones())
+    return frozenset(available_timezones()) - {_OF_MACHINE}
 
 
 @lru_cache(maxsize=512)

@@ -50,6 +50,7 @@ def test_an_expression_names_these_times(expression, timezone, after, times):
         ("", "UTC", ["cron is ''"]),
         ("0 0 * * *", "Europe/Berln", ["timezone is 'Europe/Berln', which is unknown; did you mean Europe/Berlin?"]),
         ("0 0 * * *", "../../etc/passwd", ["send a name of the IANA database"]),
+        ("0 0 * * *", "localtime", ["timezone is 'localtime', which is unknown"]),
         ("every day", "Mars", ["cron is 'every day'", "timezone is 'Mars'"]),
     ],
 )
