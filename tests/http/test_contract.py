@@ -54,6 +54,14 @@ CALLS = [
     ("GET", "/api/v1/jobs/{job_id}/result", {}),
     ("POST", "/api/v1/jobs/{job_id}/cancel", {}),
     ("DELETE", "/api/v1/jobs/{job_id}", {}),
+    (
+        "POST",
+        "/mcp/support-desk?workspace=acme",
+        {
+            "json": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+            "headers": {"MCP-Protocol-Version": "2025-11-25", "Accept": "application/json, text/event-stream"},
+        },
+    ),
     ("DELETE", "/api/v1/integrations/connectors/{connector_id}", {}),
 ]
 

@@ -70,6 +70,7 @@ ROUTES: tuple[Route, ...] = (
         mcp.mcp_of_kind,
         "Model Context Protocol: a tool for each operation of a kind",
         "Agents",
+        query=mcp.KindQuery,
         body=JsonRpcRequest,
         response={200: JsonRpcResponse, 400: JsonRpcResponse, 404: JsonRpcResponse},
         answers=_RPC,
