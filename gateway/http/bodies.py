@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import web
-from aiohttp.hdrs import AUTHORIZATION
+from aiohttp.hdrs import ACCEPT, AUTHORIZATION
 from multidict import istr
 from pydantic import (
     AfterValidator,
@@ -45,9 +45,13 @@ _MAX_FIELDS = 100
 
 #: maximum seconds of `Prefer: wait`
 MAX_WAIT = 300
+#: the media type of one record per line
+NDJSON = "application/x-ndjson"
 #: headers of calls, as `istr`, because multidict lowercases a plain text at each look-up
 _PREFER, _IDEMPOTENCY_KEY, _SDK = istr("Prefer"), istr("Idempotency-Key"), istr("X-ADP-Agent-SDK")
 _NUMBER = re.compile(r"\s*[+-]?[\d._]+\s*")
+#: a weight in `Accept` (RFC 9110 §12.4.2)
+_WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)", re.IGNORECASE)
 _PREFERENCE = re.compile(r"""([A-Za-z-]+)\s*(?:=\s*"?([^";,\s]*)"?)?""")
 
 M = TypeVar("M", bound=BaseModel)
@@ -296,6 +300,19 @@ def _wait(text: str) -> int:
     if seconds is None or seconds > MAX_WAIT:
         raise MalformedRequest(f"Prefer: wait is {text[:20]!r}; it must be a number of seconds, at most {MAX_WAIT}")
     return seconds
+
+
+def accepts_lines(request: web.Request) -> bool:
+    """Whether `Accept` names NDJSON, and does not prefer JSON to it (RFC 9110 §12.5.1)."""
+    weights = dict(map(_weighted, ",".join(request.headers.getall(ACCEPT, ())).split(",")))
+    return weights.get(NDJSON, 0.0) > 0 and weights[NDJSON] >= weights.get("application/json", 0.0)
+
+
+def _weighted(media_range: str) -> tuple[str, float]:
+    """A media range of `Accept` and its weight."""
+    name, *parameters = (part.strip() for part in media_range.split(";"))
+    weights = [match[1] for each in parameters if (match := _WEIGHT.fullmatch(each))]
+    return name.lower(), float(weights[0]) if weights else 1.0
 
 
 def is_sdk(request: web.Request) -> bool:

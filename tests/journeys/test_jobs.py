@@ -49,10 +49,13 @@ async def test_a_jobs_result_is_what_the_inline_call_would_have_answered(api, su
 async def test_a_result_as_lines_has_a_record_on_each(api, support_desk):
     job = await api.ended_job(await support_desk.submit("tickets", "list", {"per_page": 3}))
 
-    answer = await api.get(f"/api/v1/jobs/{job['id']}/result", headers={"Accept": "application/x-ndjson"})
+    answer = await api.get(
+        f"/api/v1/jobs/{job['id']}/result", headers={"Accept": "application/x-ndjson", "Prefer": "wait=20"}
+    )
     records = [json.loads(line) for line in answer.body.splitlines()]
 
     assert answer.headers["Content-Type"] == "application/x-ndjson"
+    assert answer.headers["Preference-Applied"] == "wait=20"
     assert [record["id"] for record in records] == [1, 2, 3]
 
 

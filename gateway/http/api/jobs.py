@@ -14,9 +14,11 @@ from gateway.contract.problems import JobErrorView
 from gateway.http.api.downloads import stored_file
 from gateway.http.bodies import (
     MAX_WAIT,
+    NDJSON,
     Body,
     Moment,
     QueryString,
+    accepts_lines,
     answer_of,
     is_sdk,
     json_response,
@@ -144,6 +146,22 @@ async def follower(request: web.Request, token: str) -> Caller | None:
     return client.caller(request.headers.get("X-Organization-Id") or str(organization_id))
 
 
+def _wait_of(request: web.Request, query: WaitQuery) -> tuple[int, Mapping[str, str]]:
+    """The seconds to wait, and the header that says so if `Prefer: wait` decides them; raises MalformedRequest."""
+    preferred = preferences_of(request).wait
+    if query.wait is not None or preferred is None:
+        return query.wait or 0, NO_HEADERS
+    return preferred, {"Preference-Applied": f"wait={preferred}"}
+
+
+def _known_version(if_none_match: str | None) -> int | None:
+    """The newest version among the tags of `If-None-Match`, 0 if none is a version; None if every version is known."""
+    if if_none_match is None or if_none_match.strip() == "*":
+        return None
+    versions = (whole_number(tag.strip().removeprefix("W/").strip('"')) for tag in if_none_match.split(","))
+    return max((version for version in versions if version is not None), default=0)
+
+
 async def list_jobs(request: web.Request) -> JobPage:
     """The organization's jobs, the newest first. `status` takes several values, separated by commas."""
     query, caller = read_query(request, JobQuery), request[CALLER]
@@ -166,16 +184,14 @@ async def get_job(request: web.Request) -> web.Response:
     seconds; with `If-None-Match` as soon as its ETag differs.
     """
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
-    preferences, known = preferences_of(request), request.headers.get("If-None-Match")
-    wait = query.wait if query.wait is not None else preferences.wait
-    known_version = whole_number(known.strip().removeprefix("W/").strip('"')) if known else None
-    job_id = path_id(request, "job_id")
+    known, job_id = request.headers.get("If-None-Match"), path_id(request, "job_id")
+    wait, applied = _wait_of(request, query)
     if wait:
-        job = await services.jobs.changed(caller, job_id, known_version, wait)
+        job = await services.jobs.changed(caller, job_id, _known_version(known), wait)
     else:
         job = await services.jobs.get(caller, job_id)
     view, etag = job_view(request, job), f'"{job.version}"'
-    headers = {"ETag": etag, **preferences.applied}
+    headers = {"ETag": etag, **applied}
     if not view.done:
         headers["Retry-After"] = str(_RETRY_AFTER)
     if known and is_not_modified(known, etag):
@@ -185,7 +201,7 @@ async def get_job(request: web.Request) -> web.Response:
 
 async def cancel_job(request: web.Request) -> web.Response:
     """A queued job ends as `canceled`, a read is stopped, and a write that was sent is allowed to finish. 409
-    `job_not_cancelable` if the job has ended.
+    `job_not_cancelable` if the job has ended, and for a deletion.
     """
     caller, services = request[CALLER], request.app[SERVICES]
     job = await services.jobs.get(caller, path_id(request, "job_id"))
@@ -210,15 +226,13 @@ async def job_result(request: web.Request) -> web.StreamResponse:
     ranges. If the job ended early, the error's `result` has what was done before.
     """
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
-    preferences = preferences_of(request)
-    job_id = path_id(request, "job_id")
-    wait = query.wait if query.wait is not None else (preferences.wait or 0)
-    job = await services.jobs.done(caller, job_id, wait)
+    wait, applied = _wait_of(request, query)
+    job = await services.jobs.done(caller, path_id(request, "job_id"), wait)
     if not job.is_done:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
-        return accepted_response(request, job, preferences.applied)
-    return await result_response(request, job)
+        return accepted_response(request, job, applied)
+    return await result_response(request, job, applied)
 
 
 async def result_response(
@@ -230,9 +244,9 @@ async def result_response(
         return await _partial(request, job, result)
     if has_file(job):
         return await stored_file(request, job, result.head["result"])
-    as_lines = "application/x-ndjson" in request.headers.get("Accept", "")
+    as_lines = accepts_lines(request)
     chunks = results.records(result.head, result.lines) if as_lines else _document(request, job, result)
-    content_type = "application/x-ndjson" if as_lines else "application/json"
+    content_type = NDJSON if as_lines else "application/json"
     return await _streamed(request, chunks, content_type, headers=headers)
 
 

@@ -72,7 +72,7 @@ ROUTES: tuple[Route, ...] = (
         media={200: ("application/x-ndjson", *FILE_MEDIA), 206: FILE_MEDIA},
         reads=("Prefer", *RANGE_HEADERS, "X-ADP-Agent-SDK"),
         sends={
-            200: FILE_HEADERS,
+            200: ("Preference-Applied", *FILE_HEADERS),
             206: PART_HEADERS,
             304: FILE_HEADERS,
             416: ("Content-Range", "Accept-Ranges"),
@@ -100,7 +100,7 @@ ROUTES: tuple[Route, ...] = (
         media={200: FILE_MEDIA, 202: FILE_MEDIA, 206: FILE_MEDIA},
         reads=("Prefer", *RANGE_HEADERS),
         sends={
-            200: FILE_HEADERS,
+            200: ("Preference-Applied", *FILE_HEADERS),
             206: PART_HEADERS,
             304: FILE_HEADERS,
             416: ("Content-Range", "Accept-Ranges"),
