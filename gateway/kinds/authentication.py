@@ -97,6 +97,8 @@ class OAuthEndpoints(Model):
     pkce: bool = False
     #: constant query members of the authorization request
     authorization_params: dict[str, str] = Field(default_factory=dict)
+    #: constant members of the token request that exchanges a code
+    code_params: dict[str, str] = Field(default_factory=dict)
     #: credentials and variables in the token response: name → path. The path of a member that RFC 6749 defines, such as
     #: `access_token`, is read only if the response has no such member
     outputs: dict[str, JsonPath] = Field(default_factory=dict)

@@ -119,9 +119,8 @@ def single(query: Query, name: str) -> str | None:
 
 def code_request(oauth: OAuthEndpoints, address: URL, app: App, code: Code) -> UpstreamRequest:
     """A code for tokens (RFC 6749 §4.1.3). A write: a code is valid once."""
-    form = prepare_token_request(
-        "authorization_code", redirect_uri=code.callback, code=code.code, code_verifier=code.verifier
-    )
+    own = {"redirect_uri": code.callback, "code": code.code, "code_verifier": code.verifier}
+    form = prepare_token_request("authorization_code", **(oauth.code_params | own))
     return _request(oauth, "POST", address, app, form, Effect.WRITE)
 
 

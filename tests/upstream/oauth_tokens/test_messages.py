@@ -110,6 +110,26 @@ def test_the_app_proves_itself_as_the_application_wants_it(
     }
 
 
+def test_a_code_is_exchanged_with_the_constant_members_of_the_kind_and_a_refresh_token_is_not(catalog: Catalog) -> None:
+    oauth = catalog.kind("shopify").spec.oauth_endpoints
+    address, code = URL("https://acme.myshopify.com/token"), Code("c1", "https://g.example/cb", None)
+
+    bodies = [code_request(oauth, address, APP, code).body, refresh_request(oauth, address, APP, "r1").body]
+
+    app = {"client_id": "app/1", "client_secret": "s&cret"}
+    assert [_members("form", body) for body in bodies] == [
+        # the token then expires and can be renewed
+        {
+            "grant_type": "authorization_code",
+            "code": "c1",
+            "redirect_uri": "https://g.example/cb",
+            "expiring": "1",
+            **app,
+        },
+        {"grant_type": "refresh_token", "refresh_token": "r1", **app},
+    ]
+
+
 def test_a_public_client_only_names_itself(catalog: Catalog) -> None:
     oauth = catalog.kind("team-chat").spec.oauth_endpoints
 
