@@ -224,12 +224,16 @@ PAGES = [
         [[{"id": "1"}], [{"id": "2"}]],
         ["/contacts?per_page=1", "/contacts?per_page=1&starting_after=WzE%3D"],
     ),
+    # a page with fewer records than requested is the last one only if it names no next page
     Pages(
         "companies.list",
-        {"per_page": 1},
-        [{"data": [{"id": "1"}], "total_count": 1}, {"data": [], "total_count": 1}],
-        [[{"id": "1"}], []],
-        ["/companies?per_page=1", "/companies?per_page=1&page=2"],
+        {"per_page": 100},
+        [
+            {"data": [{"id": "1"}], "pages": {"next": "https://api.intercom.io/companies?per_page=60&page=2"}},
+            {"data": [{"id": "2"}], "pages": {"next": None}},
+        ],
+        [[{"id": "1"}], [{"id": "2"}]],
+        ["/companies?per_page=100", "/companies?per_page=100&page=2"],
     ),
 ]
 CASES = Cases(

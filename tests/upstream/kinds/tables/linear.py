@@ -305,6 +305,12 @@ CALLS_AND_VARIABLES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
         "attachmentLinkURL(",
         {"issueId": "ENG-123", "url": "https://example.com/1", "title": "Logs"},
     ),
+    (
+        "issues.list",
+        {"stateType": "duplicate"},
+        "issues(\n",
+        {**PAGE, "filter": {"state": {"type": {"eq": "duplicate"}}}},
+    ),
 ]
 
 
