@@ -172,6 +172,27 @@ CALLS = [
         "workflow_runs.rerun", {**REPO, "run_id": 8}, f"{OF_REPO}/actions/runs/8/rerun", {"enable_debug_logging": True}
     ),
     Call("workflow_runs.cancel", {**REPO, "run_id": 8}, f"{OF_REPO}/actions/runs/8/cancel", method="POST"),
+    Call(
+        *("check_runs.list", {**REPO, "ref": "fix/a", "status": "completed", "filter": "all"}),
+        *(f"{OF_REPO}/commits/fix%2Fa/check-runs", {"status": "completed", "filter": "all"}),
+    ),
+    Call("workflow_jobs.list", {**REPO, "run_id": 8, "page": 2}, f"{OF_REPO}/actions/runs/8/jobs", {"page": "2"}),
+    Call("workflow_jobs.download", {**REPO, "job_id": 9}, f"{OF_REPO}/actions/jobs/9/logs"),
+    Call(
+        *("workflow_dispatches.create", {**REPO, "workflow_id": "a b.yml", "ref": "main", "inputs": {"to": "test"}}),
+        f"{OF_REPO}/actions/workflows/a%20b.yml/dispatches",
+        method="POST",
+        body={"ref": "main", "inputs": {"to": "test"}, "return_run_details": True},
+    ),
+    Call(
+        *("review_comments.list", {**PULL, "sort": "updated", "direction": "desc"}, f"{OF_REPO}/pulls/7/comments"),
+        {"sort": "updated", "direction": "desc"},
+    ),
+    written("review_comments.reply", {**PULL, "comment_id": 10}, f"{OF_REPO}/pulls/7/comments/10/replies", TEXT),
+    Call(
+        *("code.api_search", {"query": "a&b repo:acme/shop", "per_page": 5}, "/search/code"),
+        {"q": "a&b repo:acme/shop", "per_page": "5"},
+    ),
 ]
 REFUSED = [
     Refused("issues.list", {**REPO, "states": ["open"]}, "states.0", "allowed: OPEN, CLOSED"),

@@ -177,6 +177,20 @@ CALLS = [
         f"{OF_PROJECT}/repository/tree",
         {"path": "docs", "recursive": "true"},
     ),
+    Call(
+        *("merge_request_diffs.list", {**CHANGE, "unidiff": True, **PAGE}, f"{OF_PROJECT}/merge_requests/7/diffs"),
+        {"unidiff": "true", **PAGE_ON_WIRE},
+    ),
+    Call(
+        *("commit_diffs.list", {**PROJECT, "sha": "fix/a", **PAGE}, f"{OF_PROJECT}/repository/commits/fix%2Fa/diff"),
+        PAGE_ON_WIRE,
+    ),
+    Call(
+        *("code.api_search", {**PROJECT, "search": "a&b", "ref": "fix/a"}, f"{OF_PROJECT}/search"),
+        {"scope": "blobs", "search": "a&b", "ref": "fix/a"},
+    ),
+    Call("current_user.get", {}, "/user"),
+    written("merge_requests.approve", CHANGE, f"{OF_PROJECT}/merge_requests/7/approve", {"sha": SHA}),
 ]
 REFUSED = [
     Refused("issues.list", {}, "project_id", "project_id is missing"),

@@ -89,6 +89,24 @@ READS = [
         for entity in SEARCHED
     ),
     Call("balance.get", {}, "/v1/balance"),
+    Call(
+        "payment_methods.list",
+        {"customer": "cus_1", "type": "card", **PAGE},
+        "/v1/payment_methods",
+        [*ON_PAGE, ("customer", "cus_1"), ("type", "card")],
+    ),
+    Call("payment_methods.get", {"id": ID}, f"/v1/payment_methods/{ID}"),
+    Call("payment_links.list", {"active": False}, "/v1/payment_links", [("limit", "10"), ("active", "false")]),
+    Call(
+        "events.list",
+        {"types": ["invoice.paid", "charge.*"], "delivery_success": False, **CREATED},
+        "/v1/events",
+        [
+            *[("limit", "10"), ("types[]", "invoice.paid"), ("types[]", "charge.*"), ("delivery_success", "false")],
+            *IN_CREATED,
+        ],
+    ),
+    Call("events.get", {"id": ID}, f"/v1/events/{ID}"),
 ]
 ADDRESS = {"line1": "Mill Lane 1", "city": "Cork", "country": "IE"}
 WRITES = [
@@ -215,6 +233,20 @@ WRITES = [
         {"id": ID, "customer": "cus_1"},
         f"/v1/payment_methods/{ID}/attach",
         "customer=cus_1",
+    ),
+    form("invoice_voids.create", {"id": ID}, f"/v1/invoices/{ID}/void", ""),
+    form(
+        "invoice_payments.create",
+        {"id": ID, "paid_out_of_band": True, "idempotency_key": "k1"},
+        f"/v1/invoices/{ID}/pay",
+        "paid_out_of_band=true",
+        headers={"Idempotency-Key": "k1"},
+    ),
+    form(
+        "payment_links.create",
+        {"line_items": [{"price": "price_1", "quantity": 1}], "billing_address_collection": "required"},
+        "/v1/payment_links",
+        "line_items[0][price]=price_1&line_items[0][quantity]=1&billing_address_collection=required",
     ),
 ]
 REFUSED = [
