@@ -172,6 +172,16 @@ CALLS = [
         "/ticket_fields",
         {"per_page": "100", "type": "custom_dropdown"},
     ),
+    Call("companies.delete", {"id": 42}, "/companies/42", method="DELETE"),
+    *(
+        Call(
+            f"{entity}.api_search",
+            {"query": "\"tag:'a&b'\"", "page": 2},
+            f"/search/{entity}",
+            {"query": "\"tag:'a&b'\"", "page": "2"},
+        )
+        for entity in ("contacts", "companies")
+    ),
 ]
 REFUSED = [
     Refused("tickets.list", {"per_page": 101}, "per_page", "at most 100"),

@@ -27,6 +27,8 @@ def chat_step(entity: str, params: dict[str, Any], body: dict[str, Any], path: s
     return Call(f"{entity}.create", call, f"/conversations/{CHAT}/{path}", method="POST", body=sent)
 
 
+TICKET = {"ticket_type_id": "9", "contacts": [{"id": ID}], "ticket_attributes": {"_default_title_": "Down"}}
+
 CALLS = [
     *(Call(f"{entity}.get", {"id": ID}, f"/{entity}/{ID}") for entity in GETS),
     *(Call(f"{entity}.delete", {"id": ID}, f"/{entity}/{ID}", method="DELETE") for entity in DELETED),
@@ -150,6 +152,24 @@ CALLS = [
         method="PUT",
         body={"title": "Refunds"},
     ),
+    Call("articles.list", {"page": 2}, "/articles", {"per_page": "25", "page": "2"}),
+    Call("articles.get", {"id": "55"}, "/articles/55"),
+    Call(
+        "articles.api_search",
+        {"phrase": "a&b", "state": "all", "help_center_id": 3},
+        "/articles/search",
+        {"phrase": "a&b", "state": "all", "help_center_id": "3"},
+    ),
+    Call("ticket_types.list", {}, "/ticket_types"),
+    Call("tickets.get", {"id": "64"}, "/tickets/64"),
+    Call(
+        "tickets.api_search",
+        {"query": QUERY, "per_page": 10, "starting_after": "WzE="},
+        "/tickets/search",
+        method="POST",
+        body={"query": QUERY, "pagination": {"per_page": 10, "starting_after": "WzE="}},
+    ),
+    Call("tickets.create", TICKET, "/tickets", method="POST", body=TICKET),
 ]
 REFUSED = [
     Refused("contacts.list", {"per_page": 151}, "per_page", "at most 150"),

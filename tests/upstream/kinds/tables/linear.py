@@ -305,11 +305,25 @@ CALLS_AND_VARIABLES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
         "attachmentLinkURL(",
         {"issueId": "ENG-123", "url": "https://example.com/1", "title": "Logs"},
     ),
+    ("issue_relations.list", {"issueId": "ENG-123"}, "relations(first", {"issueId": "ENG-123", **PAGE}),
+    (
+        "issue_relations.create",
+        {"issueId": "ENG-1", "relatedIssueId": "ENG-2", "type": "blocks"},
+        "issueRelationCreate(",
+        {"input": {"issueId": "ENG-1", "relatedIssueId": "ENG-2", "type": "blocks"}},
+    ),
     (
         "issues.list",
         {"stateType": "duplicate"},
         "issues(\n",
         {**PAGE, "filter": {"state": {"type": {"eq": "duplicate"}}}},
+    ),
+    ("project_updates.list", {"projectId": "p1"}, "projectUpdates(first", {"projectId": "p1", **PAGE}),
+    (
+        "project_updates.create",
+        {"projectId": "p1", "body": "Half done", "health": "onTrack"},
+        "projectUpdateCreate(",
+        {"input": {"projectId": "p1", "body": "Half done", "health": "onTrack"}},
     ),
 ]
 

@@ -261,6 +261,18 @@ WRITES: list[tuple[str, str, dict[str, Any]]] = [
     ),
     ("metafields.delete", "metafieldsDelete(metafields", {"metafields": [{**NAMED, "ownerId": PRODUCT}]}),
     (
+        "order_refunds.create",
+        "refundCreate(input: $input) @idempotent(key: $idempotencyKey)",
+        {
+            "input": {
+                "orderId": ORDER,
+                "refundLineItems": [{"lineItemId": "gid://shopify/LineItem/5", "quantity": 1, "restockType": "RETURN"}],
+                "shipping": {"fullRefund": True},
+            },
+            **KEY,
+        },
+    ),
+    (
         "inventory_set.create",
         "inventorySetQuantities(input: $input) @idempotent(key: $idempotencyKey)",
         {
