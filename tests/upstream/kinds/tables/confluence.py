@@ -161,6 +161,18 @@ CALLS = [
         f"{V1}/search",
         {"cql": "type = page", "limit": "25", "includeArchivedSpaces": "true", "excerpt": "none"},
     ),
+    Call(
+        "page_labels.list",
+        {"page_id": "7", "prefix": "global", "sort": "name", "cursor": "c1"},
+        f"{V2}/pages/7/labels",
+        {"prefix": "global", "sort": "name", "cursor": "c1", "limit": "25"},
+    ),
+    Call(
+        "child_pages.list",
+        {"page_id": "7", "sort": "child-position", "limit": 5},
+        f"{V2}/pages/7/children",
+        {"sort": "child-position", "limit": "5"},
+    ),
 ]
 REFUSED = [
     Refused("pages.list", {"limit": 251}, "limit", "at most 250"),

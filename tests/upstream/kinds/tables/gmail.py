@@ -97,6 +97,14 @@ CALLS = [
         method="POST",
         body={"removeLabelIds": ["INBOX"]},
     ),
+    Call(
+        "messages.update_many",
+        {"ids": ["m1", "m2"], "addLabelIds": ["STARRED"], "removeLabelIds": ["UNREAD"]},
+        f"{ME}/messages/batchModify",
+        method="POST",
+        body={"ids": ["m1", "m2"], "addLabelIds": ["STARRED"], "removeLabelIds": ["UNREAD"]},
+    ),
+    Call("threads.trash", {"threadId": "t1"}, f"{ME}/threads/t1/trash", method="POST"),
 ]
 REFUSED = [
     Refused("messages.list", {"maxResults": 501}, "maxResults", "at most 500"),

@@ -183,6 +183,23 @@ CALLS = [
     ),
     Call("changes_start_page_token.get", {"driveId": "d1"}, "/drive/v3/changes/startPageToken", {"driveId": "d1"}),
     Call("about.get", {"fields": "user"}, "/drive/v3/about", {"fields": "user"}),
+    Call(
+        "files.copy",
+        {"fileId": "f1", "name": "Offer", "parents": ["d1"], "supportsAllDrives": True},
+        f"{FILE}/copy",
+        {"supportsAllDrives": "true"},
+        method="POST",
+        body={"name": "Offer", "parents": ["d1"]},
+    ),
+    Call(
+        "comments.update",
+        {"fileId": "f1", "commentId": "c1", "content": "Done"},
+        COMMENT,
+        {"fields": "*"},
+        method="PATCH",
+        body={"content": "Done"},
+    ),
+    Call("comments.delete", {"fileId": "f1", "commentId": "c1"}, COMMENT, method="DELETE"),
 ]
 REFUSED = [
     Refused("files.list", {"pageSize": 1001}, "pageSize", "at most 1000"),

@@ -239,6 +239,13 @@ CALLS = [
         {"accountId": USER},
         "DELETE",
     ),
+    Call("current_user.get", {"expand": "groups"}, "/rest/api/3/myself", {"expand": "groups"}),
+    Call(
+        "issue_changelogs.list",
+        {"issueIdOrKey": "ACME-7", "startAt": 100},
+        "/rest/api/3/issue/ACME-7/changelog",
+        {"startAt": "100", "maxResults": "100"},
+    ),
 ]
 REFUSED = [
     Refused("issues.api_search", {}, "jql", "jql is missing"),
