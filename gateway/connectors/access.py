@@ -51,16 +51,15 @@ class ConnectorAccess:
 
     async def latest_of_each_kind(self, caller: Caller, limit: int) -> Sequence[ConnectorRecord]:
         """The latest records of each kind, at most `limit` of one kind, in the order of their creation."""
-        records = await self._store.latest_of_each_kind(caller.organization_id, limit)
-        return [record for record in records if caller.sees(record.workspace_name)]
+        return await self._store.latest_of_each_kind(caller.organization_id, limit, caller.client.workspaces)
 
     async def count(self, caller: Caller) -> dict[ConnectorStatus, int]:
-        """The number of the organization's connectors by status."""
-        return await self._store.count(caller.organization_id)
+        """The number of the caller's connectors by status."""
+        return await self._store.count(caller.organization_id, caller.client.workspaces)
 
     async def workspaces(
         self, caller: Caller, name_contains: str | None = None, after: tuple[str, UUID] | None = None, limit: int = 1000
     ) -> Sequence[Workspace]:
         """The caller's workspaces by name."""
-        found = await self._identity.workspaces(caller.organization_id, name_contains, after, limit)
-        return [workspace for workspace in found if caller.sees(workspace.name)]
+        own = caller.client.workspaces
+        return await self._identity.workspaces(caller.organization_id, name_contains, after, limit, own)

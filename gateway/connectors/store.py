@@ -70,21 +70,25 @@ _LIST = f"""
     ORDER BY connectors.created_at, connectors.id
     LIMIT $7
 """
+# The names of the workspaces to which a caller is limited; null for all.
+_IN_WORKSPACES = """
+    ({0}::text[] IS NULL OR workspace_id IN (SELECT id FROM workspaces WHERE organization_id = $1 AND name = ANY ({0})))
+"""
 # A few of each kind, so that an organization with thousands of connectors costs no more.
 _LATEST_OF_EACH_KIND = f"""
     SELECT {_COLUMNS} {_FROM}
     WHERE connectors.organization_id = $1 AND connectors.id IN (
         SELECT id FROM (
             SELECT id, row_number() OVER (PARTITION BY kind ORDER BY created_at DESC, id) AS place FROM connectors
-            WHERE organization_id = $1 AND deleted_at IS NULL
+            WHERE organization_id = $1 AND deleted_at IS NULL AND {_IN_WORKSPACES.format("$3")}
         ) AS placed
         WHERE place <= $2
     )
     ORDER BY connectors.kind, connectors.created_at, connectors.id
 """
-_COUNT = """
+_COUNT = f"""
     SELECT status, count(*) AS connectors FROM connectors
-    WHERE organization_id = $1 AND deleted_at IS NULL GROUP BY status
+    WHERE organization_id = $1 AND deleted_at IS NULL AND {_IN_WORKSPACES.format("$2")} GROUP BY status
 """
 _SECRET = """
     SELECT key_id, wrapped_key, sealed, expires_at, version, kind, environment::text AS environment
@@ -288,16 +292,20 @@ class ConnectorStore:
             )
         return [record_in(row) for row in rows]
 
-    async def latest_of_each_kind(self, organization_id: UUID, limit: int) -> Sequence[ConnectorRecord]:
+    async def latest_of_each_kind(
+        self, organization_id: UUID, limit: int, workspaces: Collection[str] | None = None
+    ) -> Sequence[ConnectorRecord]:
         """The latest records of each kind, at most `limit` of one kind, in the order of their creation."""
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_LATEST_OF_EACH_KIND, organization_id, limit)
+            rows = await connection.fetch(_LATEST_OF_EACH_KIND, organization_id, limit, workspaces)
         return [record_in(row) for row in rows]
 
-    async def count(self, organization_id: UUID) -> dict[ConnectorStatus, int]:
+    async def count(
+        self, organization_id: UUID, workspaces: Collection[str] | None = None
+    ) -> dict[ConnectorStatus, int]:
         """The number of connectors by status."""
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_COUNT, organization_id)
+            rows = await connection.fetch(_COUNT, organization_id, workspaces)
         return dict.fromkeys(ConnectorStatus, 0) | {ConnectorStatus(row["status"]): row["connectors"] for row in rows}
 
     async def secret(self, organization_id: UUID, connector_id: UUID) -> Secret:

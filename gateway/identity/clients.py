@@ -18,7 +18,10 @@ _MAX_NAME, _MAX_CLIENTS = 200, 1000
 
 
 class Clients:
-    """Lists, creates and changes clients for the administrators of their organization."""
+    """Lists, creates and changes clients for the administrators of their organization.
+
+    For an administrator that is limited to workspaces, only clients with the same or narrower limits exist.
+    """
 
     def __init__(self, audit: Audit, store: IdentityStore, *, is_embedded: bool) -> None:
         self._audit = audit
@@ -27,19 +30,29 @@ class Clients:
 
     async def all(self, caller: Caller) -> Sequence[Client]:
         """Programs and people that may act for the caller's organization, oldest first."""
-        return await self._store.clients_of(caller.organization_id)
+        return [client for client in await self._store.clients_of(caller.organization_id) if caller.covers(client)]
 
     async def create(self, caller: Caller, name: str, scopes: Sequence[Scope]) -> tuple[UUID, str]:
-        """Create a client of the organization; returns its id and secret. Raises InvalidParams and Conflict."""
+        """Create a client of the organization with the workspaces of the caller; returns its id and secret.
+
+        Raises InvalidParams and Conflict.
+        """
         with self._audit.record("client.create", caller, changed=("name", "scopes")) as entry:
             _require_name(name)
             if not scopes:
                 raise InvalidParams("give the client at least one scope")
-            active = [client for client in await self.all(caller) if client.disabled_at is None]
-            if len(active) >= _MAX_CLIENTS:
+            organization_id, workspaces = caller.organization_id, caller.client.workspaces
+            clients = await self._store.clients_of(organization_id)
+            if sum(client.disabled_at is None for client in clients) >= _MAX_CLIENTS:
                 raise Conflict(f"the organization has {_MAX_CLIENTS} clients; disable some with gateway admin client")
             secret = new_secret()
-            client_id = await self._store.create_client(name, [caller.organization_id], hashed(secret), scopes)
+            client_id = await self._store.create_client(
+                name,
+                [organization_id],
+                hashed(secret),
+                scopes,
+                workspaces=None if workspaces is None else sorted(workspaces),
+            )
             entry.target = str(client_id)
         return client_id, secret
 
@@ -88,10 +101,14 @@ class Clients:
 
     async def own(self, caller: Caller, client_id: UUID) -> Client:
         """A client of this organization alone, because an organization must not change a client of another; raises
-        NotFound.
+        NotFound, also for a client with workspaces that the caller may not see.
         """
         stored = await self._store.client(client_id)
-        if stored is None or stored.client.organization_ids != {caller.organization_id}:
+        if (
+            stored is None
+            or stored.client.organization_ids != {caller.organization_id}
+            or not caller.covers(stored.client)
+        ):
             raise NotFound("the client does not exist, or belongs to other organizations too")
         return stored.client
 

@@ -100,6 +100,11 @@ class Caller(msgspec.Struct, frozen=True):
         allowed = self.client.workspaces
         return allowed is None or workspace_name in allowed
 
+    def covers(self, client: Client) -> bool:
+        """Whether the caller may see every workspace that the other client may see."""
+        allowed = self.client.workspaces
+        return allowed is None or (client.workspaces is not None and client.workspaces <= allowed)
+
     def require_workspace(self, workspace_name: str | None, resource: str) -> None:
         """Raise NotFound, as for a resource that does not exist, unless the client may see its workspace."""
         if not self.sees(workspace_name):

@@ -97,6 +97,7 @@ _LIST_WORKSPACES = """
     WHERE organization_id = $1 AND deletion_began_at IS NULL
       AND ($2::text IS NULL OR strpos(lower(name), lower($2)) > 0)
       AND ($3::text IS NULL OR (name COLLATE "C", id) > ($3 COLLATE "C", $4::uuid))
+      AND ($6::text[] IS NULL OR name = ANY ($6))
     ORDER BY name COLLATE "C", id
     LIMIT $5
 """
@@ -315,11 +316,19 @@ class IdentityStore:
         return workspace_id
 
     async def workspaces(
-        self, organization_id: UUID, name_contains: str | None, after: tuple[str, UUID] | None, limit: int
+        self,
+        organization_id: UUID,
+        name_contains: str | None,
+        after: tuple[str, UUID] | None,
+        limit: int,
+        names: Collection[str] | None = None,
     ) -> list[Workspace]:
+        """Workspaces by name; `names` are those to which the result is limited."""
         after_name, after_id = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_LIST_WORKSPACES, organization_id, name_contains, after_name, after_id, limit)
+            rows = await connection.fetch(
+                _LIST_WORKSPACES, organization_id, name_contains, after_name, after_id, limit, names
+            )
         return [Workspace(**row) for row in rows]
 
     async def lock_workspace(self, connection: Connection, organization_id: UUID, workspace_id: UUID) -> None:

@@ -40,11 +40,18 @@ class JobAccess:
 
     async def changed(self, caller: Caller, job_id: UUID, version: int | None, seconds: float) -> JobSummary:
         """The job as soon as it is past that version or done, or as it is after `seconds`."""
-        return _seen(caller, await self._waiters.changed(caller.organization_id, job_id, version, seconds))
+        await self._require_workspace(caller, job_id)
+        return await self._waiters.changed(caller.organization_id, job_id, version, seconds)
 
     async def done(self, caller: Caller, job_id: UUID, seconds: float) -> JobSummary:
         """The job as soon as it is done, or as it is after `seconds`."""
-        return _seen(caller, await self._waiters.done(caller.organization_id, job_id, seconds))
+        await self._require_workspace(caller, job_id)
+        return await self._waiters.done(caller.organization_id, job_id, seconds)
+
+    async def _require_workspace(self, caller: Caller, job_id: UUID) -> None:
+        """Raise NotFound before the wait, whose length would reveal that the job exists."""
+        if caller.client.workspaces is not None:
+            await self.get(caller, job_id)
 
     async def find(
         self, caller: Caller, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int

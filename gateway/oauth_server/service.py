@@ -116,15 +116,16 @@ class AuthorizationServer:
         return f"{redirect_uri}{joint}{urlencode(params)}"
 
     async def grants(self, caller: Caller, cursor: str | None, limit: int) -> GrantPage:
-        """The grants of the organization's people to hosts; raises InvalidParams for a foreign cursor."""
-        found = await self.store.grants(caller.organization_id, read_time_cursor(cursor), limit + 1)
+        """The grants of people to hosts, within the caller's workspaces; raises InvalidParams for a foreign cursor."""
+        before, own = read_time_cursor(cursor), caller.client.workspaces
+        found = await self.store.grants(caller.organization_id, before, limit + 1, own)
         page, next_cursor = page_of(found, limit)
         return GrantPage(list(page), next_cursor)
 
     async def revoke(self, caller: Caller, grant_id: UUID) -> None:
         """Revoke a grant with all its tokens, in every process at once; raises NotFound."""
         with self._audit.record("agent.revoke", caller, target=str(grant_id)):
-            client_id = await self.store.revoke(caller.organization_id, grant_id)
+            client_id = await self.store.revoke(caller.organization_id, grant_id, caller.client.workspaces)
             if client_id is None:
                 raise NotFound("there is no such grant")
         # This process forgets the token before it responds; the others receive a notification.

@@ -1,6 +1,6 @@
 """Grants, codes, tokens and registered hosts in PostgreSQL. Codes and tokens are stored as hashes only."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID, uuid4
 
@@ -74,12 +74,18 @@ _LIST_GRANTS = """
     FROM agent_grants JOIN clients ON clients.id = agent_grants.client_id
     WHERE agent_grants.organization_id = $1
       AND ($2::timestamptz IS NULL OR (agent_grants.created_at, agent_grants.id) < ($2, $3::uuid))
+      AND ($5::text[] IS NULL OR agent_grants.workspaces <@ $5 OR clients.workspaces <@ $5)
     ORDER BY agent_grants.created_at DESC, agent_grants.id DESC
     LIMIT $4
 """
 # The deletion cascades to all its codes and tokens; processes that cached its tokens are notified.
 _REVOKE = """
-    WITH gone AS (DELETE FROM agent_grants WHERE organization_id = $1 AND id = $2 RETURNING client_id)
+    WITH gone AS (
+        DELETE FROM agent_grants USING clients
+        WHERE agent_grants.organization_id = $1 AND agent_grants.id = $2 AND clients.id = client_id
+          AND ($3::text[] IS NULL OR agent_grants.workspaces <@ $3 OR clients.workspaces <@ $3)
+        RETURNING client_id
+    )
     SELECT client_id, pg_notify('gateway', 'client:' || client_id) FROM gone
 """
 # Used codes and tokens stay until they expire, so that reuse is detected. A grant without refresh tokens has ended.
@@ -223,21 +229,30 @@ class AuthorizationStore:
         return client_id
 
     async def grants(
-        self, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int
+        self,
+        organization_id: UUID,
+        after: tuple[datetime, UUID] | None,
+        limit: int,
+        workspaces: Collection[str] | None = None,
     ) -> Sequence[GrantView]:
-        """The grants of an organization's people, newest first; `after` is the position of the previous page."""
+        """The grants of an organization's people, newest first; `after` is the position of the previous page.
+
+        `workspaces`: the names to which grants must be limited.
+        """
         moment, last = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_LIST_GRANTS, organization_id, moment, last, limit)
+            rows = await connection.fetch(_LIST_GRANTS, organization_id, moment, last, limit, workspaces)
         return [GrantView(**{**row, "id": str(row["id"]), "client_id": str(row["client_id"])}) for row in rows]
 
-    async def revoke(self, organization_id: UUID, grant_id: UUID) -> UUID | None:
+    async def revoke(
+        self, organization_id: UUID, grant_id: UUID, workspaces: Collection[str] | None = None
+    ) -> UUID | None:
         """Revoke a grant with all its tokens, in all processes at once.
 
-        Returns the person's client; None for an unknown grant.
+        Returns the person's client; None for an unknown grant, or one that is not limited to `workspaces`.
         """
         async with self._database.tenant(organization_id) as connection:
-            client_id: UUID | None = await connection.fetchval(_REVOKE, organization_id, grant_id)
+            client_id: UUID | None = await connection.fetchval(_REVOKE, organization_id, grant_id, workspaces)
         return client_id
 
 

@@ -1,14 +1,21 @@
 """A client that is limited to workspaces cannot access others, on any surface."""
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from uuid import uuid4
 
+import aiohttp
 import pytest
 
+from gateway.contract.oauth import AuthorizationRequest, NewGrant
+from gateway.errors import NotFound
+from gateway.identity.model import Caller, Scope
 from gateway.identity.tokens import hashed, new_secret
 from tests.harness.caller import Api
 from tests.harness.in_process import EVERY_SCOPE, FrontEnd
-from tests.harness.waiting import eventually
+from tests.harness.waiting import PATIENCE, eventually
 
 CONNECTORS = "/api/v1/integrations/connectors"
 REDIRECT_URL = "https://app.example/landed"
@@ -21,6 +28,8 @@ class Setting:
     """A client of the workspace `own`, and the resources of the workspace `other`."""
 
     confined: Api
+    caller: Caller
+    secret: str
     whole: Api
     own_connector: str
     other_connector: str
@@ -29,6 +38,7 @@ class Setting:
     other_workspace: str
     other_link: str
     other_flow: str
+    other_client: Caller
 
 
 @pytest.fixture
@@ -45,13 +55,13 @@ async def setting(front: FrontEnd) -> AsyncIterator[Setting]:
         Api.of(front.base_url, str(whole_id), other_secret) as whole,
         Api.of(front.base_url, str(client_id), secret) as confined,
     ):
-        own, other = await whole.connector(workspace_name="own"), await whole.connector(workspace_name="other")
-        job = await other.send("tickets", "list", {"per_page": 1}, headers={"Prefer": "respond-async"})
+        own, foreign = await whole.connector(workspace_name="own"), await whole.connector(workspace_name="other")
+        job = await foreign.send("tickets", "list", {"per_page": 1}, headers={"Prefer": "respond-async"})
         schedule = await whole.post(
             "/api/v1/schedules",
             {
                 "name": "s",
-                "connector_id": other.record["id"],
+                "connector_id": foreign.record["id"],
                 "entity": "tickets",
                 "action": "list",
                 "cron": "0 6 * * *",
@@ -64,16 +74,22 @@ async def setting(front: FrontEnd) -> AsyncIterator[Setting]:
             f"{CONNECTORS}/oauth/initiate",
             {"workspace_name": "other", "connector_type": "Team-Chat", "redirect_url": REDIRECT_URL},
         )
+        caller, other = [await identity.caller(each, organization_id) for each in (client_id, whole_id)]
+        assert caller is not None
+        assert other is not None
         yield Setting(
             confined,
+            caller,
+            secret,
             whole,
             own.record["id"],
-            other.record["id"],
+            foreign.record["id"],
             job.json()["job"]["id"],
             schedule.json()["id"],
             next(each["id"] for each in workspaces if each["name"] == "other"),
             link.json()["id"],
             flow.json()["flow_id"],
+            other,
         )
 
 
@@ -108,6 +124,7 @@ BODY = {"entity": "tickets", "action": "list", "params": {"per_page": 1}}
         ("GET", "/api/v1/connect/sessions/{link}", None),
         ("POST", "/api/v1/connect/sessions", {"workspace_name": "own", "connector_id": "{connector}"}),
         ("GET", f"{CONNECTORS}/oauth/flows/{{flow}}", None),
+        ("PATCH", "/api/v1/clients/{client}", {"redirect_urls": []}),
     ],
 )  # fmt: skip
 async def test_resources_of_another_workspace_are_not_found(setting: Setting, method: str, path: str, body):
@@ -118,6 +135,7 @@ async def test_resources_of_another_workspace_are_not_found(setting: Setting, me
         "workspace": setting.other_workspace,
         "link": setting.other_link,
         "flow": setting.other_flow,
+        "client": setting.other_client.client_id,
     }
     if body is not None and "connector_id" in body:
         body = {**body, "connector_id": setting.other_connector}
@@ -165,6 +183,79 @@ async def test_lists_show_only_the_clients_workspaces(setting: Setting):
     assert [each["id"] for each in connectors] == [setting.own_connector]
     assert [each["name"] for each in workspaces] == ["own"]
     assert (jobs, schedules) == ([], [])
+
+
+async def test_a_page_of_workspaces_is_filled_with_the_clients_own(setting: Setting):
+    await setting.whole.connector(workspace_name="another")
+
+    page = (await setting.confined.get("/api/v1/workspaces?limit=1")).json()
+
+    assert [each["name"] for each in page["data"]] == ["own"]
+    assert page["next_cursor"] is None
+
+
+async def test_the_latest_connectors_of_a_kind_and_their_number_are_the_clients_own(front: FrontEnd, setting: Setting):
+    latest = await front.services.connector_service.latest_of_each_kind(setting.caller, 1)
+    counts = await front.services.connectors.count(setting.caller)
+
+    assert [each.id for each in latest] == [setting.own_connector]
+    assert sum(counts.values()) == 1
+
+
+@pytest.mark.parametrize("path", ["/api/v1/jobs/{job}?wait=300", "/api/v1/jobs/{job}/result?wait=300"])
+async def test_a_job_of_another_workspace_is_not_waited_for(setting: Setting, path: str):
+    async with asyncio.timeout(PATIENCE):
+        answer = await setting.confined.get(path.format(job=setting.other_job))
+
+    assert (answer.status, answer.json()["code"]) == (404, "not_found")
+
+
+async def test_the_page_that_grants_a_host_access_names_only_the_clients_workspaces(front: FrontEnd, setting: Setting):
+    query = await front.authorization_query("https://host.example/callback")
+
+    async with aiohttp.ClientSession(front.base_url, cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser:
+        async with browser.get("/oauth/authorize", params=query) as page:
+            sealed = re.search(r'name="request" value="([^"]+)"', await page.text())
+        assert sealed is not None
+        form = {"request": sealed[1], "client_id": str(setting.caller.client_id), "client_secret": setting.secret}
+        async with browser.post("/oauth/authorize/sign-in", data=form) as page:
+            offered = re.findall(r'name="workspace" value="([^"]+)"', await page.text())
+
+    assert offered == ["own"]
+
+
+async def test_an_administrator_of_a_workspace_sees_and_creates_only_clients_of_it(front: FrontEnd, setting: Setting):
+    clients = front.services.clients
+
+    created, _ = await clients.create(setting.caller, "created", [Scope.READ])
+
+    listed = {each["id"]: each["name"] for each in (await setting.confined.get("/api/v1/clients")).json()["data"]}
+    stored = await front.services.identity.client(created)
+    assert stored is not None
+    assert stored.client.workspaces == {"own"}
+    assert sorted(listed.values()) == ["confined", "created"]
+    for change in (clients.rotate_secret, clients.disable):
+        with pytest.raises(NotFound):
+            await change(setting.caller, setting.other_client.client_id)
+
+
+async def test_an_administrator_of_a_workspace_sees_and_revokes_only_grants_within_it(
+    front: FrontEnd, setting: Setting
+):
+    store = front.services.authorization.store
+    asked = AuthorizationRequest("h", "Host", "https://h.example/", ("read",), "c" * 43, "https://g.example/mcp")
+    for person, workspaces in ((setting.other_client, None), (setting.other_client, ("own",)), (setting.caller, None)):
+        await store.grant(asked, person, NewGrant(("read",), workspaces), uuid4().bytes, 60)
+    every = (await setting.whole.get("/api/v1/grants")).json()["data"]
+
+    listed = [each["id"] for each in (await setting.confined.get("/api/v1/grants")).json()["data"]]
+    revoked = {
+        each["id"]: (await setting.confined.call("DELETE", f"/api/v1/grants/{each['id']}")).status for each in every
+    }
+
+    own, narrowed, foreign = [each["id"] for each in every]
+    assert listed == [own, narrowed]
+    assert revoked == {own: 204, narrowed: 204, foreign: 404}
 
 
 async def test_a_name_of_another_workspace_is_not_suggested(setting: Setting):

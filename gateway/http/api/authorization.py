@@ -174,7 +174,8 @@ def _sign_in_page(
 
 async def _consent_page(request: web.Request, form: "_Form", client: Client, organization_id: UUID) -> web.Response:
     authorization_request = form.authorization_request
-    workspaces = await form.services.identity.workspaces(organization_id, None, None, _MAX_WORKSPACES)
+    caller = Caller(client, organization_id)
+    workspaces = await form.services.connectors.workspaces(caller, limit=_MAX_WORKSPACES)
     sealed = form.sealed(client_id=str(client.id), organization_id=str(organization_id))
     return _page(
         request,
