@@ -66,7 +66,12 @@ class Client:
     resource: str | None = None
 
     def caller(self, organization: str | None) -> "Caller":
-        """The client acting for the organization that the `X-Organization-Id` header names, or its only one."""
+        """The client acting for the organization that the `X-Organization-Id` header names, or its only one.
+
+        Raises OrganizationRequired and OrganizationForbidden.
+        """
+        if not self.organization_ids:
+            raise OrganizationForbidden("every organization of the client is disabled")
         if organization is None:
             if len(self.organization_ids) != 1:
                 raise OrganizationRequired(

@@ -133,6 +133,15 @@ async def test_a_client_of_two_organizations_must_name_one_of_them(store: Identi
         stored.client.caller(str(uuid4()))
 
 
+async def test_a_client_whose_organizations_are_disabled_is_asked_for_none(store: IdentityStore, account: Account):
+    await store.disable_organization(account.organization_id)
+    stored = await store.client(account.client_id)
+
+    assert stored is not None
+    with pytest.raises(OrganizationForbidden):
+        stored.client.caller(None)
+
+
 async def test_a_caller_without_the_scope_gets_the_name_of_the_one_it_needs(store: IdentityStore, account: Account):
     stored = await store.client(account.client_id)
 
