@@ -68,7 +68,8 @@ _DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
 _DROP_GRANTS_OF_CLIENT = "DELETE FROM agent_grants WHERE client_id = $1"
 
 _INSERT_TOKEN = """
-    INSERT INTO tokens (hash, client_id, expires_at, scopes) VALUES ($1, $2, now() + make_interval(secs => $3), $4)
+    INSERT INTO tokens (hash, client_id, expires_at, scopes, resource)
+    VALUES ($1, $2, now() + make_interval(secs => $3), $4, $5)
 """
 _REVOKE_TOKEN = """
     WITH revoked AS (DELETE FROM tokens WHERE hash = $1 AND client_id = $2 RETURNING client_id)
@@ -78,7 +79,7 @@ _REVOKE_TOKEN = """
 _TOKEN = """
     SELECT tokens.client_id, extract(epoch FROM tokens.expires_at - now())::float8 AS seconds_left,
            agent_grants.organization_id, coalesce(agent_grants.scopes, tokens.scopes) AS scopes,
-           agent_grants.workspaces, agent_grants.resource
+           agent_grants.workspaces, coalesce(agent_grants.resource, tokens.resource) AS resource
     FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
     WHERE tokens.hash = $1 AND tokens.expires_at > now()
 """
@@ -140,17 +141,15 @@ class StoredToken:
     resource: str | None = None
 
     def narrowed(self, client: Client) -> Client:
-        """The client with the scopes and workspaces of the token."""
-        if self.scopes is None:
-            return client
-        client = replace(client, scopes=client.scopes & set(self.scopes))
+        """The client with the scopes, the workspaces and the resource of the token."""
+        scopes = client.scopes if self.scopes is None else client.scopes & set(self.scopes)
+        client = replace(client, scopes=scopes, resource=self.resource)
         if self.organization_id is None:
             return client
         return replace(
             client,
             organization_ids=client.organization_ids & {self.organization_id},
             workspaces=_both(client.workspaces, self.workspaces),
-            resource=self.resource,
         )
 
 
@@ -290,13 +289,17 @@ class IdentityStore:
         return int(live)
 
     async def save_token(
-        self, token_hash: bytes, client_id: UUID, seconds: int, scopes: Collection[str] | None = None
+        self,
+        token_hash: bytes,
+        client_id: UUID,
+        seconds: int,
+        scopes: Collection[str] | None = None,
+        resource: str | None = None,
     ) -> None:
-        """Add a token; without `scopes` it has all scopes of its client."""
+        """Add a token; without `scopes` it has all scopes of its client, without `resource` all URLs accept it."""
+        granted = None if scopes is None else list(scopes)
         async with self._database.system() as connection:
-            await connection.execute(
-                _INSERT_TOKEN, token_hash, client_id, seconds, None if scopes is None else list(scopes)
-            )
+            await connection.execute(_INSERT_TOKEN, token_hash, client_id, seconds, granted, resource)
 
     async def revoke_token(self, token_hash: bytes, client_id: UUID) -> None:
         """Delete a token, if it is that client's; all processes are notified at once."""

@@ -68,9 +68,16 @@ class Tokens:
         self._reading = SingleFlight(self._read)
 
     async def issue(
-        self, client_id: str, client_secret: str, address: str = "", scopes: frozenset[str] = frozenset()
+        self,
+        client_id: str,
+        client_secret: str,
+        address: str = "",
+        scopes: frozenset[str] = frozenset(),
+        resource: str | None = None,
     ) -> IssuedToken:
         """Issue a token with the requested `scopes`; without any, with all scopes of the client.
+
+        `resource` is the only URL that accepts the token (RFC 8707).
 
         Raises OAuthError for a scope that the client does not have, and the errors of `authenticated`.
         """
@@ -78,7 +85,7 @@ class Tokens:
         if not scopes <= client.scopes:
             raise OAuthError("invalid_scope", f"scope may contain {', '.join(sorted(client.scopes))}")
         token = secrets.token_urlsafe(32)
-        await self._store.save_token(hashed(token), client.id, self._seconds, scopes or None)
+        await self._store.save_token(hashed(token), client.id, self._seconds, scopes or None, resource)
         return IssuedToken(token, self._seconds, replace(client, scopes=scopes or client.scopes))
 
     async def revoke(self, client_id: str, client_secret: str, token: str, address: str = "") -> None:

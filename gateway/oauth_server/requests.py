@@ -59,9 +59,9 @@ def scopes_of(query: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def resource_of(query: Mapping[str, str], resources: Collection[str]) -> str:
-    """The resource for which tokens are valid (RFC 8707); that of the six tools if the request names none."""
+    """The resource for which tokens are valid (RFC 8707); the first one if the request names none."""
     resource = query.get("resource")
-    if resource is None:
+    if not resource:
         return next(iter(resources))
     if resource.rstrip("/") not in resources:
         raise OAuthError("invalid_target", "resource is not a resource of this server (RFC 8707)")

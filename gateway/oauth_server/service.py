@@ -26,7 +26,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.oauth_server import metadata
 from gateway.oauth_server.hosts import Hosts, redirect_uris_of, registered_name
 from gateway.oauth_server.model import Grant
-from gateway.oauth_server.requests import is_verified, redirect_of, request_of
+from gateway.oauth_server.requests import is_verified, redirect_of, request_of, resource_of
 from gateway.oauth_server.store import AuthorizationStore
 
 #: seconds for which a code is valid, and an unused refresh token
@@ -85,13 +85,20 @@ class AuthorizationServer:
         host = await self.hosts.host(query.get("client_id", ""), address)
         redirect_uri = redirect_of(query, host)
         # The six tools' resource is first. The command line alone calls the API; agents' hosts get tools.
-        paths = ["/mcp", *(f"/mcp/{kind.name}" for kind in self._catalog)]
-        resources = [self.issuer + path for path in ([API_RESOURCE] if host.id == COMMAND_LINE else []) + paths]
+        paths = ([API_RESOURCE] if host.id == COMMAND_LINE else []) + self._tools()
         try:
-            return request_of(query, host, redirect_uri, resources)
+            return request_of(query, host, redirect_uri, [self.issuer + path for path in paths])
         except OAuthError as error:
             back = self._refused(redirect_uri, query.get("state"), error)
             raise OAuthError(error.code, error.description, back=back, host_name=host.name) from error
+
+    def _tools(self) -> list[str]:
+        """The paths of the resources that have tools."""
+        return ["/mcp", *(f"/mcp/{kind.name}" for kind in self._catalog)]
+
+    def resource_of_client(self, resource: str) -> str:
+        """The resource for which a client requests its token: the gateway, its API or tools. Raises OAuthError."""
+        return resource_of({"resource": resource}, [self.issuer + path for path in ("", API_RESOURCE, *self._tools())])
 
     def denied(self, request: AuthorizationRequest) -> str:
         """The redirect URL for a person who refuses access."""
@@ -151,7 +158,7 @@ class AuthorizationServer:
         else:
             grant = await self._of_refresh_token(form)
         resource = form.get("resource")
-        if resource is not None and resource.rstrip("/") != grant.resource:
+        if resource and resource.rstrip("/") != grant.resource:
             raise OAuthError("invalid_target", "the grant is for another resource (RFC 8707)")
         access, refresh = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         if not await self.store.save_tokens(

@@ -53,7 +53,12 @@ class TokenRequest(ClientCredentials):
     refresh_token: str = Field(
         "", max_length=_MAX_SECRET, description="of refresh_token: the token, which is valid once"
     )
-    resource: str | None = Field(None, max_length=2000, description="the URL that the tokens are for (RFC 8707)")
+    resource: str | None = Field(
+        None,
+        max_length=2000,
+        description="the only URL that accepts the token (RFC 8707): the gateway's, or its `/api`, `/mcp` or "
+        "`/mcp/{kind}`",
+    )
     scope: str = Field(
         "",
         max_length=_MAX_SECRET,
@@ -108,9 +113,10 @@ async def _grant(request: web.Request) -> web.Response:
         return await _exchange(request, form)
     if form.grant_type != "client_credentials":
         raise _UnsupportedGrantType("grant_type must be client_credentials, authorization_code or refresh_token")
-    client_id, secret = _client_of(request, form)
+    services, (client_id, secret) = request.app[SERVICES], _client_of(request, form)
     scopes = frozenset(form.scope.split())
-    issued = await request.app[SERVICES].tokens.issue(client_id, secret, address_of(request), scopes)
+    resource = None if form.resource is None else services.authorization.resource_of_client(form.resource)
+    issued = await services.tokens.issue(client_id, secret, address_of(request), scopes, resource)
     scope = " ".join(sorted(issued.client.scopes))
     view = GrantedTokenView(issued.access_token, "bearer", issued.expires_in, scope)
     return json_response(view, headers=_NO_STORE)
