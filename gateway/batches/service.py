@@ -1,6 +1,7 @@
 """The use case: accept a batch as a job, and run it on a worker."""
 
 import contextlib
+import hashlib
 from collections.abc import AsyncIterator
 from uuid import uuid4
 
@@ -126,4 +127,7 @@ def _new_job(caller: Caller, call: BatchCall, resolved: ResolvedConnector, key: 
 def _idempotency_key(call: BatchCall, intake: Intake, seconds: int) -> IdempotencyKey | None:
     if call.idempotency_key is None:
         return None
-    return IdempotencyKey(call.idempotency_key, intake.fingerprint(), seconds)
+    fingerprint = intake.fingerprint()
+    if call.callback is not None:
+        fingerprint = hashlib.sha256(fingerprint + call.callback.bytes).digest()
+    return IdempotencyKey(call.idempotency_key, fingerprint, seconds)

@@ -43,9 +43,8 @@ class OperationCall(msgspec.Struct, frozen=True):
 
     def fingerprint(self) -> bytes:
         """SHA-256 of the members that tell two requests apart."""
-        identity = [self.entity, self.action, self.params, self.selection.as_document()]
-        if self.file is not None:
-            identity.append(self.file)
+        identity: list[Any] = [self.entity, self.action, self.params, self.selection.as_document()]
+        identity += [member for member in (self.file, self.callback) if member is not None]
         return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
 
 

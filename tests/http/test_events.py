@@ -232,6 +232,27 @@ async def test_the_end_of_a_job_is_delivered_to_the_callback_url_of_its_call(
     assert receiver.ids["/more"] == []
 
 
+@pytest.mark.parametrize(
+    ("path", "call"),
+    [
+        ("execute", {"entity": "tickets", "action": "list"}),
+        ("batch", {"operations": [{"entity": "tickets", "action": "list"}]}),
+    ],
+)
+async def test_a_repeated_call_with_another_callback_url_is_another_body(api, support_desk, receiver, path, call):
+    [client] = (await api.get("/api/v1/clients")).document()["data"]
+    named = {**call, "callback_url": f"{receiver.url}/jobs"}
+    await api.call("PATCH", f"/api/v1/clients/{client['id']}", json={"callback_urls": [named["callback_url"]]})
+    headers = {"Prefer": "respond-async", "Idempotency-Key": "k"}
+
+    first, again, other = [
+        await api.post(f"{support_desk.path}/{path}", body, headers=headers) for body in (named, named, call)
+    ]
+
+    assert first.document(202)["job"]["id"] == again.document(202)["job"]["id"]
+    assert (other.status, other.json()["code"]) == (422, "idempotency_mismatch")
+
+
 async def test_a_callback_that_is_not_registered_is_refused(api, support_desk):
     execute = f"/api/v1/integrations/connectors/{support_desk.record['id']}/execute"
     call = {"entity": "tickets", "action": "list", "callback_url": "https://app.example.com/jobs"}
