@@ -124,22 +124,28 @@ class Execution:
         return replace(outcome, sunset_headers=headers) if headers else outcome
 
     async def _executed(self, prepared: PreparedExecution) -> Done | Accepted:
-        call, engine_call = prepared.call, prepared.engine_call
-        freshness = call.freshness if engine_call.effect is Effect.READ else None
-        if freshness is not None and freshness.only_if_cached:
-            return self._only_cached(prepared, freshness)
-        is_job = engine_call.operation.action.runs == "job"
-        if is_job or call.respond_async or call.wait is not None:
-            return await self._as_job(prepared)
-        if call.idempotency_key is not None:
-            return await self._once(prepared)
+        call = prepared.call
+        freshness = call.freshness if prepared.engine_call.effect is Effect.READ else None
         if freshness is None:
-            return await self._inline(prepared)
-        cached = self._cached(prepared, freshness)
+            return await self._requested(prepared)
+        if freshness.only_if_cached:
+            return self._only_cached(prepared, freshness)
+        # `respond-async` gets a job, and a key gets its first answer.
+        may_hit = not call.respond_async and call.idempotency_key is None
+        cached = self._cached(prepared, freshness) if may_hit else None
         if cached is not None:
             return cached
-        outcome = await self._inline(prepared)
-        return replace(outcome, cache="fwd=miss") if isinstance(outcome, Done) else outcome
+        outcome = await self._requested(prepared)
+        is_new = isinstance(outcome, Done) and not outcome.is_replayed
+        return replace(outcome, cache="fwd=miss") if is_new else outcome
+
+    async def _requested(self, prepared: PreparedExecution) -> Done | Accepted:
+        """The application's answer, or the job that will have it."""
+        call = prepared.call
+        is_job = prepared.engine_call.operation.action.runs == "job"
+        if is_job or call.respond_async or call.wait is not None:
+            return await self._as_job(prepared)
+        return await (self._inline(prepared) if call.idempotency_key is None else self._once(prepared))
 
     @asynccontextmanager
     async def download(self, caller: Caller, call: OperationCall, range_request: RangeRequest) -> AsyncIterator[File]:

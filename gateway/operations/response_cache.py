@@ -30,7 +30,9 @@ _LONGEST_WRITE = 120.0
 _CLOSING = 1.0
 #: bytes of an entry without its answer, and the maximum share of the memory for one answer, as a divisor
 _OVERHEAD, _LARGEST_SHARE = 1024, 8
-_DIRECTIVE = re.compile(r"([a-z-]+)(?:=\"?([0-9]{1,9})\"?)?", re.IGNORECASE)
+_DIRECTIVE = re.compile(r"([a-z-]+)(?:=\"?([0-9]+)\"?)?", re.IGNORECASE)
+#: the age in seconds for which a larger one counts (RFC 9111 §1.2.2), and one that no answer has
+_MAX_AGE, _NO_AGE = 2.0**31, -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,13 @@ class Freshness:
         """The `Cache-Control` lines of a request, parsed; None if they accept no cached answer."""
         matches = (_DIRECTIVE.fullmatch(part.strip()) for line in lines for part in line.split(","))
         directives = {match[1].lower(): match[2] for match in matches if match is not None}
-        age, only_if_cached = directives.get("max-age"), "only-if-cached" in directives
-        if "no-cache" in directives or (age is None and not only_if_cached):
+        text, only_if_cached = directives.get("max-age"), "only-if-cached" in directives
+        age = None if text is None else min(float(text), _MAX_AGE)
+        if "no-cache" in directives:
+            age = _NO_AGE if only_if_cached else None
+        if age is None and not only_if_cached:
             return None
-        return cls(None if age is None else float(age), "no-store" not in directives, only_if_cached)
+        return cls(age, "no-store" not in directives, only_if_cached)
 
 
 @dataclass(frozen=True, slots=True)

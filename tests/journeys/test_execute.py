@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.harness.caller import CREDENTIALS
+from tests.harness.caller import ASYNC, CREDENTIALS
 from tests.harness.sandbox import fault
 from tests.harness.waiting import eventually
 
@@ -272,6 +272,29 @@ async def test_a_caller_may_accept_a_remembered_answer_until_something_is_writte
     assert int(again.headers["Age"]) < 60
     assert again.json()["result"] == first.json()["result"]
     assert selected.json()["result"] == [{"id": first.json()["result"][0]["id"]}]
+
+
+async def test_a_caller_that_waits_may_accept_a_remembered_answer(support_desk):
+    fresh = {"Cache-Control": "max-age=60"}
+    waiting = {**fresh, "Prefer": "wait=20"}
+    params = {"per_page": 4}
+
+    asked = await support_desk.send("tickets", "list", params, waiting)
+    await support_desk.send("tickets", "list", params, fresh)
+    remembered = await support_desk.send("tickets", "list", params, waiting)
+    accepted = await support_desk.send("tickets", "list", params, {**fresh, **ASYNC})
+
+    assert [answer.headers["Cache-Status"] for answer in (asked, remembered)] == ["gateway; fwd=miss", "gateway; hit"]
+    assert remembered.headers["Preference-Applied"] == "wait=20"
+    assert accepted.status == 202
+
+
+async def test_only_if_cached_with_no_cache_does_not_ask_the_application(support_desk):
+    await support_desk.send("tickets", "list", {}, {"Cache-Control": "max-age=60"})
+
+    absent = await support_desk.send("tickets", "list", {}, {"Cache-Control": "only-if-cached, no-cache"})
+
+    assert (absent.status, absent.json()["code"]) == (504, "not_cached")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,8 @@ def cache(database) -> ResponseCache:
         (["max-age=5, no-store"], Freshness(5, may_store=False)),
         (["only-if-cached"], Freshness(None, only_if_cached=True)),
         (["only-if-cached", "max-age=0"], Freshness(0, only_if_cached=True)),
-        (["max-age=99999999999999"], None),
+        (["max-age=99999999999999"], Freshness(2**31)),
+        (["max-age=5, only-if-cached, no-cache"], Freshness(-1, only_if_cached=True)),
     ],
 )
 def test_what_a_caller_accepts_is_read_from_its_directives(lines, freshness):
