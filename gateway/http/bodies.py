@@ -52,7 +52,9 @@ _PREFER, _IDEMPOTENCY_KEY, _SDK = istr("Prefer"), istr("Idempotency-Key"), istr(
 _NUMBER = re.compile(r"\s*[+-]?[\d._]+\s*")
 #: a weight in `Accept` (RFC 9110 §12.4.2)
 _WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)", re.IGNORECASE)
-_PREFERENCE = re.compile(r"""([A-Za-z-]+)\s*(?:=\s*"?([^";,\s]*)"?)?""")
+#: a preference with its parameters, up to the next comma outside quotes; and its name and value (RFC 7240 §2)
+_PREFERENCE = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
+_NAME_AND_VALUE = re.compile(r'\s*([^\s=;"]+)\s*(?:=\s*"?([^";]*))?')
 
 M = TypeVar("M", bound=BaseModel)
 #: the name of a workspace or a connector
@@ -287,8 +289,9 @@ def preferences_of(request: web.Request) -> Preferences:
     if _PREFER not in request.headers:
         return _NO_PREFERENCES
     sent = _PREFERENCE.findall(",".join(request.headers.getall(_PREFER)))
+    pairs = [match.groups("") for match in map(_NAME_AND_VALUE.match, sent) if match]
     # The first of two with the same name counts (§2).
-    preferences = {name.lower(): value for name, value in reversed(sent)}
+    preferences = {name.lower(): value.strip() for name, value in reversed(pairs)}
     wait = _wait(preferences["wait"]) if "wait" in preferences else None
     if "respond-async" in preferences:
         return Preferences(True, wait, {"Preference-Applied": "respond-async"})
@@ -335,6 +338,8 @@ def call_headers(request: web.Request) -> CallHeaders:
     key = request.headers.get(_IDEMPOTENCY_KEY)
     if key is not None and not (1 <= len(key) <= 255 and key.isascii() and key.isprintable() and " " not in key):
         raise MalformedRequest("Idempotency-Key must be 1 to 255 visible ASCII characters")
+    if key is not None and len(set(request.headers.getall(_IDEMPOTENCY_KEY))) > 1:
+        raise MalformedRequest("the request has two values of Idempotency-Key; send one")
     token_hash = hashed(bearer_token(request.headers.get(AUTHORIZATION))) if is_sdk(request) else None
     return CallHeaders(preferences_of(request), key, token_hash)
 
