@@ -205,8 +205,10 @@ CREATE TRIGGER tell BEFORE UPDATE ON jobs FOR EACH ROW
 
 -- The oldest queued jobs of at most so many queues, starting at a queue and wrapping around: hops along the index instead
 -- of reading deep queues. Jobs of tasks that the worker does not know are left for other workers and do not count as the
--- oldest of their queue. The settings hold the planner to the index, because rows are queued for moments only and the
--- statistics then estimate one row, for which the planner would sort ten thousand.
+-- oldest of their queue. The settings and the order hold the planner to `jobs_queued`, because rows are queued for
+-- moments only and the statistics then estimate one row: for that it would sort ten thousand, or read all jobs of the
+-- organization by `jobs_by_status`, whose order is that of one queue if the organization and the queue are compared by
+-- equality.
 CREATE FUNCTION gateway_oldest_jobs(
     wants_background boolean,
     known_tasks text[],
@@ -255,9 +257,10 @@ BEGIN
             SELECT job.id, job.organization_id, job.queue, job.kind, job.attempt, job.worker_losses, job.created_at
             FROM jobs AS job
             WHERE job.status = 'queued' AND job.is_background = wants_background
-              AND job.organization_id = here.organization_id AND job.queue = here.queue
+              AND (job.organization_id, job.queue) >= (here.organization_id, here.queue)
+              AND (job.organization_id, job.queue) <= (here.organization_id, here.queue)
               AND job.task = ANY (known_tasks)
-            ORDER BY job.created_at, job.id LIMIT max_jobs;
+            ORDER BY job.organization_id, job.queue, job.created_at, job.id LIMIT max_jobs;
     END LOOP;
 END
 $$;
