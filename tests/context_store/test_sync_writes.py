@@ -39,6 +39,9 @@ UNSEEN = {
     *("gitlab.branches.create", "gitlab.branches.delete", "gitlab.jobs.retry", "gitlab.labels.create"),
     *("gitlab.files.create", "gitlab.files.update", "gitlab.files.delete", "gitlab.tags.create"),
     *("gitlab.issue_notes.create", "gitlab.issue_notes.update", "gitlab.issue_notes.delete"),
+    *("stripe.payment_links.create", "linear.issue_relations.create", "linear.project_updates.create"),
+    *("google-drive.comments.update", "google-drive.comments.delete", "intercom.tickets.create"),
+    *("github.review_comments.reply", "github.workflow_dispatches.create"),
     *("gitlab.merge_request_notes.create", "gitlab.merge_request_notes.update", "gitlab.merge_request_notes.delete"),
 }
 

@@ -121,13 +121,6 @@ CALLS = [
         method="POST",
         body={"contentType": "text/plain", "file": "SGVsbG8=", "filename": "hello.txt"},
     ),
-    Call(
-        "records.upsert",
-        {**IN_TABLE, "fieldsToMergeOn": ["Email"], "records": [{"fields": CELLS}], "typecast": True},
-        ROWS,
-        method="PATCH",
-        body={"performUpsert": {"fieldsToMergeOn": ["Email"]}, "records": [{"fields": CELLS}], "typecast": True},
-    ),
 ]
 REFUSED = [
     Refused("records.list", {**IN_TABLE, "pageSize": 101}, "pageSize", "at most 100"),
