@@ -34,6 +34,8 @@ PUMPS = (
         "@",
         "(",
         "{",
+        "<",
+        "<a>;",
     ),
     *("token", "token ", "token=", "token-", "bearer ", "basic", "secret: ", "api_key"),
     *("select ", "limit ", "group by ", "from ", "count ", "bytes=0-", "0-1,", "with ", "a/b"),

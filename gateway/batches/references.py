@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.suggestions import did_you_mean
 
@@ -15,6 +17,8 @@ _STEP_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _INDEX = re.compile(r"[0-9]{1,9}")
 #: codes of faults of a whole value that a reference within it may cause
 _OF_WHOLES = frozenset({"type", "oneOf", "anyOf"})
+#: bytes of JSON that a step's references may stand for, because a thousand may name one large value
+_MAX_FILLED = 32 << 20
 
 
 class MissingValue(InvalidParams):
@@ -70,11 +74,26 @@ def _is_explained(fault: FieldError, place: str) -> bool:
 
 
 def filled_params(params: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
-    """A step's params with each reference replaced; raises MissingValue, also if they are then not an object."""
+    """A step's params with each reference replaced; raises MissingValue, also if they are then not an object or too
+    large.
+    """
+    _require_bounded(params, results)
     value = filled(params, results)
     if not isinstance(value, dict):
         raise MissingValue(f"params is {params[FROM]}, which is not an object")
     return value
+
+
+def _require_bounded(params: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+    """Raise MissingValue if the values of all references, each as often as it occurs, have too many bytes of JSON."""
+    sizes: dict[str, int] = {}
+    left = _MAX_FILLED
+    for _, reference in references(params):
+        if reference not in sizes:
+            sizes[reference] = len(msgspec.json.encode(_found(reference, results)))
+        left -= sizes[reference]
+        if left < 0:
+            raise MissingValue(f"{reference}: the values of this step's references exceed {_MAX_FILLED >> 20} MiB")
 
 
 def filled(value: Any, results: Mapping[str, Any]) -> Any:

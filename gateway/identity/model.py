@@ -10,12 +10,19 @@ import msgspec
 
 from gateway.errors import InsufficientScope, NotFound, OrganizationForbidden, OrganizationRequired
 
+#: characters of the longest format of a UUID, `urn:uuid:{…}`
+_MAX_ID = 47
 
-@lru_cache(maxsize=1024)
+
 def id_of(text: str | None) -> UUID | None:
     """The UUID of a text, in any of its formats; None if it is not a UUID."""
+    return _parsed(text) if text and len(text) <= _MAX_ID else None
+
+
+@lru_cache(maxsize=1024)  # of short texts only, because strangers choose them
+def _parsed(text: str) -> UUID | None:
     try:
-        return UUID(text) if text else None
+        return UUID(text)
     except ValueError:
         return None
 

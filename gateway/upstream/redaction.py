@@ -86,11 +86,10 @@ def _forms_of(value: str) -> Iterator[str]:
 
 
 def _without_beginnings(text: str, secret: str) -> str:
-    head, start = secret[:_HEAD], text.find(secret[:_HEAD])
-    while start >= 0:
+    head, kept, end = secret[:_HEAD], [], 0
+    while (start := text.find(head, end)) >= 0:
+        kept.append(text[end:start])
         end = start + len(head)
         while end < len(text) and end - start < len(secret) and text[end] == secret[end - start]:
             end += 1
-        text = f"{text[:start]}{MASK}{text[end:]}"
-        start = text.find(head, start + len(MASK))
-    return text
+    return MASK.join([*kept, text[end:]])

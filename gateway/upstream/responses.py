@@ -36,7 +36,7 @@ from gateway.upstream.redaction import Secrets
 from gateway.upstream.sent_requests import request_id_of
 
 #: a link of a Link header with its attributes, and one attribute (RFC 8288 §3)
-_LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
+_LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
 _LINK_ATTRIBUTE = re.compile(r';\s*([\w*-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]*))')
 #: the beginning of a JSON list (RFC 8259 §5)
 _LIST = re.compile(rb"[ \t\n\r]*\[")

@@ -60,6 +60,15 @@ def test_a_reference_to_nothing_is_a_fault(value, text):
     assert text in fault.message
 
 
+@pytest.mark.parametrize("path", ["a.text", "a.result.text"])
+def test_many_references_to_a_large_value_are_refused(path: str):
+    results = {"a": {"text": "x" * 1_000_000}}
+
+    assert filled_params({"texts": [{"$from": path}] * 30}, results)["texts"][-1] == results["a"]["text"]
+    with pytest.raises(MissingValue, match="exceed 32 MiB"):
+        filled_params({"texts": [{"$from": path}] * 40}, results)
+
+
 def test_an_object_with_more_members_is_no_reference():
     assert list(references({"x": {"$from": "a.id", "other": 1}})) == []
 

@@ -4,12 +4,20 @@ import gzip
 import json
 import logging
 import time
+import tracemalloc
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
+from gateway.agents.mcp.context import Context
+from gateway.agents.mcp.features import ServerTool
+from gateway.agents.mcp.results import Result
 from gateway.errors import MAX_FAULTS, Forbidden
 from gateway.http.errors import problem_response
+from gateway.identity.model import id_of
 from gateway.telemetry.logs import without_secrets
+from gateway.upstream.redaction import Secrets
 
 TOKEN = "/api/v1/account/applications/token"
 #: maximum bytes of a problem document
@@ -131,6 +139,42 @@ def test_masking_takes_time_linear_in_the_text(pump):
     without_secrets(pump * 1_000_000)
 
     assert time.process_time() - started < SOON
+
+
+def test_masking_the_beginnings_of_a_secret_takes_time_linear_in_the_text():
+    secrets, beginning = Secrets(["abcdefghijklmnopqrstuvwxyz0123456789"]), "abcdefghijklmnop"
+    started = time.process_time()
+
+    masked = secrets.masked(f"{beginning}-" * 200_000)
+
+    assert masked == "***-" * 200_000
+    assert time.process_time() - started < SOON
+
+
+def test_long_texts_that_are_no_ids_are_not_kept():
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            assert id_of(f"{number}{'x' * 1_000_000}") is None
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert kept < 10_000_000
+
+
+def test_an_agent_is_told_the_first_faults_of_its_arguments():
+    tool = ServerTool("t", "", _never, {"properties": {"each": {"items": {"type": "object"}}}})
+    started = time.process_time()
+
+    faults = tool.faults({"each": [1] * 400_000})
+
+    assert len(faults) == MAX_FAULTS
+    assert time.process_time() - started < SOON
+
+
+async def _never(context: Context, arguments: Mapping[str, Any]) -> Result:
+    raise AssertionError
 
 
 def test_masking_keeps_the_last_lines_of_a_long_text():

@@ -3,12 +3,14 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any, Protocol
 
 import jsonschema_rs
 
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.results import Result
+from gateway.errors import MAX_FAULTS
 
 Call = Callable[[Context, Mapping[str, Any]], Awaitable[Result]]
 
@@ -44,10 +46,10 @@ class ServerTool:
         return jsonschema_rs.Draft202012Validator(dict(self.input_schema))
 
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Every fault of the arguments, one message each."""
+        """The first faults of the arguments, one message each."""
         return [
             f"{'.'.join(map(str, fault.instance_path)) or 'arguments'}: {fault.message}"
-            for fault in self.validator.iter_errors(dict(arguments))
+            for fault in islice(self.validator.iter_errors(dict(arguments)), MAX_FAULTS)
         ]
 
 

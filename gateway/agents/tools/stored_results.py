@@ -1,6 +1,7 @@
 """Reads long answers and files in parts, for the tool `read`: with most hosts, a model cannot read resources."""
 
 from collections.abc import AsyncIterator, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -19,6 +20,8 @@ from gateway.upstream.responses import OperationResult
 
 #: maximum bytes of a document whose fields are selected
 _MAX_DOCUMENT = 32 << 20
+#: members of a record that are compared with the name of one that is not there
+_COMPARED = 1000
 
 
 class StoredResults:
@@ -75,7 +78,7 @@ def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict
     lines = [msgspec.Raw(line.encode()) for line in lines_of(part.data)]
     records = selected_records(lines, FieldSelection(select_fields=fields))
     if fields and records and not any(records):
-        names = msgspec.json.decode(lines[0])
+        names = islice(msgspec.json.decode(lines[0]), _COMPARED)
         raise InvalidParams(f"no record has {', '.join(fields)}; {did_you_mean(fields[0], names)}")
     fitting: list[Any] = []
     used = 0

@@ -1,5 +1,6 @@
 """Long answers read in parts by the tool `read`."""
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -128,3 +129,14 @@ def test_a_uri_that_is_not_of_a_result_is_refused(uri, words):
 
 def test_a_uri_may_have_a_range():
     assert ResultAddress.of("gateway://results/r?offset=20&limit=5") == ResultAddress("r", 20, 5)
+
+
+async def test_a_field_that_no_record_has_is_compared_with_some_names_of_a_record_only():
+    wide = {f"{number * 7919:x}": number for number in range(200_000)}
+    started = time.process_time()
+
+    with pytest.raises(InvalidParams, match="no record has nothing; ") as refused:
+        await read(Stored([wide]), fields=["nothing"])
+
+    assert len(refused.value.detail) < 20_000
+    assert time.process_time() - started < 5.0
