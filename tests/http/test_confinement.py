@@ -9,11 +9,13 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
+from gateway.audit.log import EntryFilter
 from gateway.contract.oauth import AuthorizationRequest, NewGrant
 from gateway.errors import NotFound
 from gateway.identity.model import Caller, Scope
 from gateway.identity.tokens import hashed, new_secret
 from tests.harness.caller import Api
+from tests.harness.console import signed_in
 from tests.harness.in_process import EVERY_SCOPE, FrontEnd
 from tests.harness.waiting import PATIENCE, eventually
 
@@ -279,6 +281,24 @@ async def test_logs_show_only_the_clients_connectors(setting: Setting):
 
         assert await eventually(is_written)
         assert await connectors_in(path, setting.confined) == {setting.own_connector}
+
+
+async def test_the_page_of_a_job_names_no_entry_of_another_workspace(front: FrontEnd, setting: Setting):
+    request = {"X-Request-Id": uuid4().hex}
+    deferred = {**request, "Prefer": "respond-async"}
+    accepted = await setting.confined.post(f"{CONNECTORS}/{setting.own_connector}/execute", BODY, headers=deferred)
+    await setting.whole.post(f"{CONNECTORS}/{setting.other_connector}/execute", BODY, headers=request)
+    written = EntryFilter(request_id=request["X-Request-Id"], actor_name="whole")
+
+    async def is_written() -> bool:
+        return bool(await front.services.audit.find(setting.caller.organization_id, written))
+
+    assert await eventually(is_written)
+    async with signed_in(front, str(setting.caller.client_id), setting.secret) as browser:
+        page = (await browser.get(f"/console/jobs/{accepted.json()['job']['id']}")).body.decode()
+
+    assert setting.own_connector in page
+    assert "by whole" not in page
 
 
 async def test_a_connector_of_the_clients_workspace_works(setting: Setting):

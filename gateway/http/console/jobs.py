@@ -118,11 +118,13 @@ async def _job(request: web.Request) -> JobSummary:
 
 async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
     columns, rows, more = await _result(request, job) if job.has_result else ([], [], False)
-    services, organization_id = request.app[SERVICES], job.organization_id
+    services, caller, organization_id = request.app[SERVICES], request[CALLER], job.organization_id
     requests = await services.request_log.find(organization_id, RequestSelection(job_id=job.id), limit=_RECORDS)
     entries = (
-        await services.audit.find(organization_id, EntryFilter(request_id=job.request_id), limit=5)
-        if job.request_id and Scope.ADMIN in request[CALLER].client.scopes
+        await services.audit.find(
+            organization_id, EntryFilter(request_id=job.request_id, workspaces=caller.client.workspaces), limit=5
+        )
+        if job.request_id and Scope.ADMIN in caller.client.scopes
         else []
     )
     return {
