@@ -7,22 +7,27 @@ from gateway.contract.events import EventPage, EventSelection
 from gateway.events.feed import Feed, FeedPage
 from gateway.events.model import EventFilter, event_types
 from gateway.identity.model import Caller
+from gateway.identity.store import IdentityStore
 
 
 class EventAccess:
     """Events of the caller's organization."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, identity: IdentityStore) -> None:
         self._feed = feed
+        self._identity = identity
 
     async def page(
         self, caller: Caller, selection: EventSelection, after: int | None, limit: int, seconds: float = 0
     ) -> EventPage:
         """The events after that id, as soon as there is one, or after `seconds`.
 
-        Raises InvalidParams for an unknown type, and the errors of `Feed.read`.
+        Raises InvalidParams for an unknown type, the errors of `Feed.read`, and Unauthorized if the caller's token was
+        revoked meanwhile.
         """
         found = await self._feed.wait(caller.organization_id, _filter_of(caller, selection), after, limit, seconds)
+        if seconds:
+            await self._identity.require_unrevoked(caller.client)
         return _view(found)
 
     async def follow(
@@ -32,6 +37,7 @@ class EventAccess:
         pages = self._feed.follow(caller.organization_id, _filter_of(caller, selection), after, seconds)
         async with aclosing(pages):
             async for found in pages:
+                await self._identity.require_unrevoked(caller.client)
                 yield _view(found)
 
 

@@ -1,6 +1,6 @@
 """Callers: clients, and the organizations that they act for."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -71,6 +71,8 @@ class Client:
     workspaces: frozenset[str] | None = None
     #: the only URL for which its token is valid (RFC 8707); None for all
     resource: str | None = None
+    #: the hash of the token by which it was verified; None without one, as in the console
+    token_hash: bytes | None = field(default=None, repr=False, compare=False)
 
     def caller(self, organization: str | None) -> "Caller":
         """The client acting for the organization that the `X-Organization-Id` header names, or its only one.

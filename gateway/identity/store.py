@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from gateway.db.pool import Connection, Database
-from gateway.errors import Conflict, NotFound
+from gateway.errors import Conflict, NotFound, Unauthorized
 from gateway.identity.model import Caller, Client, Organization
 
 _INSERT_ORGANIZATION = """
@@ -83,6 +83,8 @@ _TOKEN = """
     FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
     WHERE tokens.hash = $1 AND tokens.expires_at > now()
 """
+
+_HAS_TOKEN = "SELECT EXISTS (SELECT FROM tokens WHERE hash = $1)"
 
 # A workspace is created when it is first used. The update returns an existing row.
 _WORKSPACE_NAMED = """
@@ -311,6 +313,16 @@ class IdentityStore:
         async with self._database.system() as connection:
             row = await connection.fetchrow(_TOKEN, token_hash)
         return StoredToken(**row) if row else None
+
+    async def require_unrevoked(self, client: Client) -> None:
+        """Raise Unauthorized if the token of a request that has lasted was revoked meanwhile.
+
+        A token that expires meanwhile is accepted until its row is deleted.
+        """
+        if client.token_hash is not None:
+            async with self._database.system() as connection:
+                if not await connection.fetchval(_HAS_TOKEN, client.token_hash):
+                    raise Unauthorized("the token was revoked; get a new one")
 
     async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
         """The id of the workspace of that name, which is created if it does not exist."""

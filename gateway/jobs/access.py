@@ -27,7 +27,9 @@ class JobResult:
 
 
 class JobAccess:
-    """Look-ups of jobs; raises NotFound for jobs that the caller may not see, as for those that do not exist."""
+    """Look-ups of jobs; raises NotFound for jobs that the caller may not see, as for those that do not exist, and after
+    a wait Unauthorized if the caller's token was revoked meanwhile.
+    """
 
     def __init__(self, store: JobStore, waiters: JobWaiters, identity: IdentityStore) -> None:
         self._store = store
@@ -41,12 +43,16 @@ class JobAccess:
     async def changed(self, caller: Caller, job_id: UUID, version: int | None, seconds: float) -> JobSummary:
         """The job as soon as it is past that version or done, or as it is after `seconds`."""
         await self._require_workspace(caller, job_id)
-        return await self._waiters.changed(caller.organization_id, job_id, version, seconds)
+        job = await self._waiters.changed(caller.organization_id, job_id, version, seconds)
+        await self._identity.require_unrevoked(caller.client)
+        return job
 
     async def done(self, caller: Caller, job_id: UUID, seconds: float) -> JobSummary:
         """The job as soon as it is done, or as it is after `seconds`."""
         await self._require_workspace(caller, job_id)
-        return await self._waiters.done(caller.organization_id, job_id, seconds)
+        job = await self._waiters.done(caller.organization_id, job_id, seconds)
+        await self._identity.require_unrevoked(caller.client)
+        return job
 
     async def _require_workspace(self, caller: Caller, job_id: UUID) -> None:
         """Raise NotFound before the wait, whose length would reveal that the job exists."""

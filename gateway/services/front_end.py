@@ -135,7 +135,7 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
                 base_url=settings.base_url,
                 is_embedded=settings.embedded,
             ),
-            events=EventAccess(jobs.feed),
+            events=EventAccess(jobs.feed, jobs.identity),
             console_sessions=ConsoleSessions(database, jobs.identity, derived_key(jobs.key_list, "console forms")),
             authorization=AuthorizationServer(
                 audit, jobs.catalog, grants, Hosts(grants, attempts), tokens, settings.base_url, settings.token_seconds

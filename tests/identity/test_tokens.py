@@ -13,6 +13,7 @@ from gateway.errors import RateLimited, Unauthorized
 from gateway.identity.attempts import MAX_BY_ADDRESS, MAX_BY_ID, REMEMBERED, WINDOW, Attempts
 from gateway.identity.store import IdentityStore
 from gateway.identity.tokens import Tokens, hashed, new_secret
+from tests.harness.waiting import eventually
 from tests.identity.conftest import SECONDS, SECRET, Account
 
 
@@ -128,6 +129,29 @@ async def test_a_revoked_token_is_refused_in_every_process_at_once(
     with pytest.raises(Unauthorized):
         await elsewhere.verify(issued.access_token)
     assert await elsewhere.verify(other.access_token)
+
+
+async def test_a_token_that_is_revoked_while_it_is_read_is_not_trusted_afterwards(
+    database: Database, tokens: Tokens, store: IdentityStore, account: Account
+):
+    issued = await tokens.issue(str(account.client_id), SECRET)
+
+    async with database.system() as blocker, database.system() as monitor:
+        async with blocker.transaction():
+            await blocker.execute("LOCK TABLE clients IN ACCESS EXCLUSIVE MODE")
+            reading = asyncio.create_task(tokens.verify(issued.access_token))
+
+            async def is_reading() -> bool:
+                waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'clients'::regclass AND NOT granted)"
+                return bool(await monitor.fetchval(waits))
+
+            assert await eventually(is_reading)
+            await store.revoke_token(hashed(issued.access_token), account.client_id)
+            tokens.on_notify(str(account.client_id))
+        await reading
+
+    with pytest.raises(Unauthorized):
+        await tokens.verify(issued.access_token)
 
 
 async def test_nobody_revokes_the_token_of_another(tokens: Tokens, store: IdentityStore, account: Account):

@@ -16,7 +16,7 @@ from gateway.agents.mcp.messages import FORBIDDEN, NOT_FOUND, RpcError, invalid_
 from gateway.agents.mcp.results import Result
 from gateway.aio.clock import CLOCK
 from gateway.contract.events import EventPage, EventSelection, EventType, EventView
-from gateway.errors import CursorExpired, InsufficientScope, NotFound, Unavailable
+from gateway.errors import CursorExpired, InsufficientScope, NotFound, Unauthorized, Unavailable
 
 #: events of a poll: the default and the maximum of `maxEvents`
 _PAGE, _MAX_PAGE = 100, 1000
@@ -151,8 +151,9 @@ class FeedEvents:
             except CursorExpired as expired:
                 after = int(expired.extra["begins_after"])
                 yield _active(after, is_truncated=True)
-            except NotFound:
-                error = RpcError(FORBIDDEN, "Forbidden", {"reason": "the organization is disabled"})
+            except (NotFound, Unauthorized) as ended:
+                reason = ended.detail if isinstance(ended, Unauthorized) else "the organization is disabled"
+                error = RpcError(FORBIDDEN, "Forbidden", {"reason": reason})
                 yield notification("notifications/events/terminated", {"error": error.as_document()})
                 return
             except Unavailable as error:

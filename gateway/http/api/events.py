@@ -10,7 +10,7 @@ from aiohttp import web
 from pydantic import BeforeValidator, Field
 
 from gateway.contract.events import EventPage, EventSelection
-from gateway.errors import CursorExpired, NotFound, Unavailable
+from gateway.errors import CursorExpired, NotFound, Unauthorized, Unavailable
 from gateway.http.bodies import MAX_WAIT, QueryString, read_query, split_at_commas
 from gateway.http.keys import CALLER, SERVICES
 from gateway.http.server_sent_events import KEEP_ALIVE, ServerSentEvent, last_event_id, stream_events
@@ -75,7 +75,7 @@ def _selection_of(query: EventStreamQuery) -> EventSelection:
 async def _events(
     request: web.Request, selection: EventSelection, after: int | None
 ) -> AsyncGenerator[ServerSentEvent, None]:
-    """Events until the process stops, the organization is disabled, or the next event has been deleted."""
+    """Events until the process stops, the organization is disabled, the token revoked, or the next event deleted."""
     services = request.app[SERVICES]
     while not services.feed.shutting_down:
         try:
@@ -83,7 +83,7 @@ async def _events(
                 for event in page.data:
                     yield ServerSentEvent(event.id, event.type, msgspec.json.encode(event).decode())
                 after = int(page.next_cursor)
-        except (NotFound, CursorExpired):
+        except (NotFound, CursorExpired, Unauthorized):
             return
         except Unavailable:
             await asyncio.sleep(_RETRY_INTERVAL)

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import msgspec
 from aiohttp import web
 
-from gateway.errors import NotFound, Unavailable
+from gateway.errors import NotFound, Unauthorized, Unavailable
 from gateway.http.api.jobs import job_view
 from gateway.http.bodies import path_id
 from gateway.http.keys import CALLER, SERVICES
@@ -33,8 +33,9 @@ async def job_events(request: web.Request) -> web.StreamResponse:
 
 
 async def _events(request: web.Request, job: JobSummary, last_event: int) -> AsyncGenerator[ServerSentEvent, None]:
-    """The events after `last_event` until the job is done, its organization is disabled, or the process stops."""
-    waiters = request.app[SERVICES].job_waiters
+    """The events after `last_event` until the job is done, the process stops, or the caller may not see it any more."""
+    services = request.app[SERVICES]
+    waiters = services.job_waiters
     while True:
         try:
             async for event in _events_after(request, job, last_event):
@@ -42,8 +43,8 @@ async def _events(request: web.Request, job: JobSummary, last_event: int) -> Asy
                 last_event = event.id
             if job.is_done or waiters.shutting_down:
                 return
-            job = await waiters.changed(job.organization_id, job.id, job.version, KEEP_ALIVE)
-        except NotFound:
+            job = await services.jobs.changed(request[CALLER], job.id, job.version, KEEP_ALIVE)
+        except (NotFound, Unauthorized):
             return
         except Unavailable:
             if waiters.shutting_down:
