@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,6 +12,7 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from yarl import URL
 
+from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.egress import parse_override
 
 #: bind addresses that stand for all addresses of the machine; clients cannot connect to them
@@ -350,7 +351,6 @@ class Settings(BaseSettings):
         return host.strip("[]") or "127.0.0.1", int(port)
 
 
-#: renamed settings; the gateway refuses to start rather than ignore a limit
 def upstream_overrides(environ: Mapping[str, str] = os.environ) -> dict[str, URL]:
     """`GATEWAY_UPSTREAM_<KIND>`: kind → the override of its URLs; raises SettingsError."""
     prefix, overrides = "GATEWAY_UPSTREAM_", {}
@@ -373,6 +373,24 @@ def platform_apps(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[st
             kind = stem.removeprefix(prefix).lower().replace("_", "-")
             apps[kind] = (client_id, SecretStr(environ.get(f"{stem}_CLIENT_SECRET", "")))
     return apps
+
+
+def ignored_variables(kinds: Collection[str], environ: Mapping[str, str] = os.environ) -> list[str]:
+    """A sentence for each override and OAuth app of a kind that is not among `kinds`, with the nearest known name."""
+    variables = {
+        **{f"GATEWAY_UPSTREAM_{name_in_variables(kind)}": kind for kind in upstream_overrides(environ)},
+        **{f"GATEWAY_OAUTH_{name_in_variables(kind)}_CLIENT_ID": kind for kind in platform_apps(environ)},
+    }
+    return [
+        f"{variable} has no effect: there is no kind {kind!r}; {did_you_mean(kind, kinds)}"
+        for variable, kind in variables.items()
+        if kind not in kinds
+    ]
+
+
+def name_in_variables(kind: str) -> str:
+    """A kind as it is written in the names of variables: `SUPPORT_DESK`."""
+    return kind.upper().replace("-", "_")
 
 
 def settings_of(**overrides: Any) -> Settings:

@@ -17,6 +17,7 @@ from gateway.http.errors import status_of
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.kinds.search_operators import Operator
+from gateway.monitoring.health_checks import OLDEST_POSTGRES
 from gateway.operations.call import OperationCall
 from gateway.operations.copy_search import prepared_search
 from gateway.upstream.prepared import prepare
@@ -122,6 +123,13 @@ def test_every_operation_in_an_example_can_be_called(page: Path):
     }
 
     assert {body: each for body, each in faults.items() if "" not in each} == {}
+
+
+@pytest.mark.parametrize("page", ["deploy/README.md", "CHANGELOG.md"])
+def test_the_oldest_postgresql_in_a_document_is_that_of_the_doctor(page: str):
+    named = re.findall(r"PostgreSQL \(?(\d+) or later", (ROOT / page).read_text("utf-8"))
+
+    assert named == [str(OLDEST_POSTGRES // 10000)]
 
 
 def test_every_kind_stands_among_the_concepts():

@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 from yarl import URL
 
-from gateway.settings import Settings, SettingsError, platform_apps, settings_of, upstream_overrides
+from gateway.settings import Settings, SettingsError, ignored_variables, platform_apps, settings_of, upstream_overrides
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +92,19 @@ def test_the_override_of_an_upstream_is_read_by_kind():
 def test_an_override_that_is_not_an_origin_is_refused():
     with pytest.raises(SettingsError, match="GATEWAY_UPSTREAM_TEAM_CHAT: the address must be scheme, host and port"):
         upstream_overrides({"GATEWAY_UPSTREAM_TEAM_CHAT": "localhost"})
+
+
+def test_an_override_and_an_oauth_app_of_an_unknown_kind_are_named_with_the_nearest_kind():
+    environ = {
+        "GATEWAY_UPSTREAM_SUPPORT_DESK": "http://127.0.0.1:9001",
+        "GATEWAY_UPSTREAM_SUPORT_DESK": "http://127.0.0.1:9001",
+        "GATEWAY_OAUTH_TEM_CHAT_CLIENT_ID": "app",
+    }
+
+    assert ignored_variables({"support-desk", "team-chat"}, environ) == [
+        "GATEWAY_UPSTREAM_SUPORT_DESK has no effect: there is no kind 'suport-desk'; did you mean support-desk?",
+        "GATEWAY_OAUTH_TEM_CHAT_CLIENT_ID has no effect: there is no kind 'tem-chat'; did you mean team-chat?",
+    ]
 
 
 def test_the_platforms_apps_are_pairs_of_id_and_secret():

@@ -9,6 +9,7 @@ import msgspec
 
 from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
+from gateway.errors import InvalidParams
 
 T = TypeVar("T")
 
@@ -20,6 +21,22 @@ _ORGANIZATION = click.option(
     required=True,
     help="Id of an organization to give access to; repeatable.",
 )
+
+
+def _checked_name(ctx: click.Context, param: click.Parameter, name: str) -> str:
+    from gateway.identity.clients import require_name
+
+    require_name(name)
+    return name
+
+
+def _checked_urls(ctx: click.Context, param: click.Parameter, urls: tuple[str, ...]) -> tuple[str, ...]:
+    """The redirect URLs; raises InvalidParams. Loopback addresses are accepted: a `gateway up` allows them."""
+    from gateway.identity.redirect_urls import redirect_errors
+
+    if faults := redirect_errors(urls, is_embedded=True):
+        raise InvalidParams(faults=faults)
+    return urls
 
 
 @click.group()
@@ -77,7 +94,7 @@ def _print(*documents: dict[str, Any]) -> None:
 
 
 @organization.command("create")
-@click.argument("name")
+@click.argument("name", callback=_checked_name)
 def create_organization(name: str) -> None:
     """Create an organization."""
     created = _with_store(lambda store: store.create_organization(name))
@@ -102,7 +119,7 @@ def disable_organization(organization_id: UUID) -> None:
 
 
 @client.command("create")
-@click.argument("name")
+@click.argument("name", callback=_checked_name)
 @_ORGANIZATION
 @click.option(
     "--scope",
@@ -114,7 +131,11 @@ def disable_organization(organization_id: UUID) -> None:
     help="Scope that the client may use; repeatable.",
 )
 @click.option(
-    "--redirect-url", "redirect_urls", multiple=True, help="Allowed redirect URL after OAuth consent; repeatable."
+    "--redirect-url",
+    "redirect_urls",
+    multiple=True,
+    callback=_checked_urls,
+    help="Allowed redirect URL after OAuth consent; repeatable.",
 )
 @click.option(
     "--workspace", "workspaces", multiple=True, help="The only workspaces that the client may see; repeatable."
@@ -146,6 +167,7 @@ def create_client(
     "redirect_urls",
     multiple=True,
     required=True,
+    callback=_checked_urls,
     help="Allowed redirect URL; replaces the current ones; repeatable.",
 )
 def update_client(client_id: UUID, redirect_urls: tuple[str, ...]) -> None:

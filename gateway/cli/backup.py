@@ -18,7 +18,7 @@ _DATA_DIR = click.option(
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
 @_DATA_DIR
 def backup(target: Path, data_dir: Path | None) -> None:
-    """Back up the embedded PostgreSQL to TARGET while the gateway runs.
+    """Back up the embedded PostgreSQL to TARGET while the gateway runs. An existing TARGET is replaced.
 
     The dump does not contain the encryption keys. Keep encryption.keys of the data directory in another place: without
     it the credentials in the dump cannot be decrypted. For your own PostgreSQL server, use pg_dump.
@@ -45,5 +45,5 @@ def _in_directory(work: Callable[[Path], None], data_dir: Path | None) -> None:
     directory = (data_dir or settings_of().data_dir).expanduser().absolute()
     try:
         work(directory)
-    except (StartupError, OSError) as error:
+    except StartupError as error:
         raise click.ClickException(str(error)) from error

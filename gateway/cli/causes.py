@@ -67,8 +67,8 @@ def cause_of(error: BaseException) -> str | None:
 
 
 def is_about_settings(error: BaseException) -> bool:
-    """Whether the command would fail again with the same settings."""
-    return any(name in _ABOUT_SETTINGS for name in _class_names(error))
+    """Whether the command would fail again with the same settings: a setting is invalid, or needs a missing extra."""
+    return isinstance(error, ModuleNotFoundError) or any(name in _ABOUT_SETTINGS for name in _class_names(error))
 
 
 def _class_names(error: BaseException) -> Iterator[str]:

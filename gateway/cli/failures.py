@@ -22,7 +22,7 @@ class Exit(IntEnum):
     OK = 0
     #: the gateway or the application refused, or failed
     REFUSED = 1
-    #: invalid command line, or a setting that cannot be used
+    #: invalid command line, a setting that cannot be used, or a missing extra
     USAGE = UNUSABLE_SETTINGS
     UNAUTHORIZED = 3
     NOT_FOUND = 4
@@ -45,7 +45,7 @@ EXIT_CODES = """\b
 Exit codes:
   0    done
   1    the gateway or the application refused, or failed
-  2    invalid command line, or a setting that cannot be used
+  2    invalid command line, a setting that cannot be used, or a missing extra
   3    not authorized: the gateway or the application refused the credentials
   4    not found
   5    rate limited or unavailable; try again later

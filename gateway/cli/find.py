@@ -101,7 +101,7 @@ def _print(found: Found) -> None:
     """Print two lines for each operation: its signature, and its description with its connectors."""
     console = Console(soft_wrap=True, highlight=False)
     if found["message"]:
-        ending = " Closest:" if found["closest"] else ""
+        ending = "\nClosest:" if found["closest"] else ""
         Console(stderr=True, soft_wrap=True, highlight=False).print(Text(printable(found["message"]) + ending))
     for each in found["data"] or found["closest"]:
         effect = "" if each["effect"] == "read" else f"  {each['effect']}"

@@ -56,8 +56,14 @@ def _settings(**overrides: Any) -> Settings:
 @click.option(
     "--ready-file", type=click.Path(path_type=Path), help="File to write, with mode 0600, when everything is ready."
 )
-@click.option("--front-ends", default=1, show_default=True, help="Number of front-end processes on the same port.")
-@click.option("--workers", default=1, show_default=True, help="Number of worker processes.")
+@click.option(
+    "--front-ends",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of front-end processes on the same port.",
+)
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Number of worker processes.")
 @click.option("--sandbox", is_flag=True, help="Also start a stand-in for all applications.")
 @click.option("--reload", is_flag=True, help="Restart when a file below the folders of GATEWAY_SPECS changes.")
 def up(

@@ -33,6 +33,8 @@ _SHORT = 20
 _MIN_WIDTH = 8
 #: characters between two columns
 _GAP = 3
+#: characters of the left and the right edge of a table
+_EDGES = 2
 #: maximum characters of a value that count when columns are chosen
 _USUAL = 40
 #: number of records whose members determine the columns
@@ -183,10 +185,11 @@ def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
             _line(shown(record, max_length=1000).encode())
         return
     console = Console()
-    names = list(columns) or columns_of(records, console.width)
+    room = console.width - _EDGES
+    names = list(columns) or columns_of(records, room)
     now = CLOCK.now() if console.is_terminal else None
     cells = {name: [_cell(member(record, name), now) for record in records] for name in names}
-    widths = fitted({name: max(map(cell_len, (name, *texts))) for name, texts in cells.items()}, console.width)
+    widths = fitted({name: max(map(cell_len, (name, *texts))) for name, texts in cells.items()}, room)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, width in widths.items():
         table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, width=width)

@@ -159,7 +159,11 @@ class Connectors:
         if isinstance(connector, Connector):
             return connector
         if connector not in self._resolved:
-            found = await self.get(connector) if _is_id(connector) else choose(connector, await self.list())
+            found = (
+                await self.get(connector)
+                if _is_id(connector)
+                else choose(connector, await self.list(), self._session.settings.workspace_name)
+            )
             self._resolved[connector] = found
         return self._resolved[connector]
 
@@ -214,7 +218,7 @@ class Connectors:
         return ApiRequest(method, f"{_PATH}/{(await self.resolve(connector)).id}{part}", is_read=True)
 
 
-def choose(name: str, connectors: Sequence[Connector]) -> Connector:
+def choose(name: str, connectors: Sequence[Connector], workspace_name: str) -> Connector:
     """The connector with that name, else of that kind or application. NotFound and Conflict list the candidates."""
     kind = canonical(name)
     ready = [each for each in connectors if each.status != "pending"]
@@ -225,16 +229,17 @@ def choose(name: str, connectors: Sequence[Connector]) -> Connector:
         matches = [each for each in matches if each.status == "active"] or matches
     if len(matches) == 1:
         return matches[0]
-    raise _not_one(name, matches, ready)
+    raise _not_one(name, matches, ready, workspace_name)
 
 
-def _not_one(name: str, matches: Sequence[Connector], ready: Sequence[Connector]) -> GatewayError:
+def _not_one(name: str, matches: Sequence[Connector], ready: Sequence[Connector], workspace_name: str) -> GatewayError:
     if matches:
         ids = ", ".join(f"{each.name} ({each.id})" for each in matches)
         return Conflict(f"{name!r} is {len(matches)} connectors: {ids}; use an id or another name")
     existing = ", ".join(f"{each.name} ({each.application}, {each.kind})" for each in ready)
     return NotFound(
-        f"the workspace has no connector {name!r}; it has {existing or 'none'}. Create one with `gateway connect KIND`"
+        f"the workspace {workspace_name!r} has no connector {name!r}; it has {existing or 'none'}. Create one with "
+        "`gateway connect KIND`, or set GATEWAY_WORKSPACE to another workspace (`gateway workspaces` lists them)"
     )
 
 

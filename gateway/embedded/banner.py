@@ -45,11 +45,13 @@ def announce(
     """
     click.secho("The gateway is ready.", fg="green", bold=True)
     _fact("base URL", base_url)
+    _fact("console", f"{base_url}/console  (sign in with the client's id and secret)")
+    _fact("documents", f"{base_url}/docs")
     _fact("data", str(data_dir))
     if sandbox_url is not None:
         _fact("sandbox", f"{sandbox_url}  (simulates every application)")
     if client is None:
-        click.echo("  Create a client with: gateway admin client create")
+        click.echo("  Create a client with: gateway admin client create NAME --organization ID")
     else:
         _print_client(client, data_dir, show_secret=first_run and sys.stdout.isatty())
         click.echo(f"\nTo call it from another shell:\n\n  source {shlex.quote(_short(data_dir / ENVIRONMENT))}\n")

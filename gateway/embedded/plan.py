@@ -12,7 +12,7 @@ from gateway.embedded.address import Address, accepts
 from gateway.embedded.program import Program
 from gateway.sandbox.app import OWN_PATH
 from gateway.sandbox.kinds import APPLICATIONS
-from gateway.settings import Settings
+from gateway.settings import Settings, name_in_variables
 
 #: seconds added to the grace of a front end or worker, for stores that do not respond while it closes them
 _EXTRA_GRACE = 10.0
@@ -83,7 +83,7 @@ def sandbox_settings(kinds: Iterable[str], sandbox: Address) -> dict[str, str]:
     """The settings that send the requests of every kind to the sandbox, which accepts any OAuth app."""
     settings = {}
     for kind in kinds:
-        name = kind.upper().replace("-", "_")
+        name = name_in_variables(kind)
         # Two kinds may have the same paths; only those of the built-in applications are known to differ.
         own = "" if kind in APPLICATIONS else f"{OWN_PATH}/{kind}"
         settings[f"GATEWAY_UPSTREAM_{name}"] = f"{sandbox.base_url}{own}"

@@ -38,7 +38,7 @@ class Clients:
         Raises InvalidParams and Conflict.
         """
         with self._audit.record("client.create", caller, changed=("name", "scopes")) as entry:
-            _require_name(name)
+            require_name(name)
             if not scopes:
                 raise InvalidParams("give the client at least one scope")
             organization_id, workspaces = caller.organization_id, caller.client.workspaces
@@ -113,7 +113,7 @@ class Clients:
         return stored.client
 
 
-def _require_name(name: str) -> None:
+def require_name(name: str) -> None:
     """Raise InvalidParams unless the name has 1 to 200 printable characters."""
     if not 0 < len(name) <= _MAX_NAME or not name.isprintable():
         message = f"name must be 1 to {_MAX_NAME} printable characters"

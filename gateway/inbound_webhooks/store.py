@@ -137,7 +137,7 @@ class HookStore:
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_OF_CONNECTOR, organization_id, connector_id)
         if row is None:
-            raise NotFound("the connector has no hook; create it with POST")
+            raise NotFound("the connector has no hook; create it with POST, or `gateway hooks create`")
         return self._hook(row)
 
     async def create(self, organization_id: UUID, connector_id: UUID) -> Hook:

@@ -25,7 +25,7 @@ from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
 from gateway.monitoring.statistics import read_statistics
 from gateway.services.sealed_tables import SEALED_TABLES
-from gateway.settings import Settings, SettingsError, platform_apps, upstream_overrides
+from gateway.settings import Settings, SettingsError, ignored_variables
 from gateway.vault.vault import KeyListError, Vault, read_keys
 
 #: the oldest version that works; the context store needs the collations of 15 and later
@@ -106,7 +106,7 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
     """The encryption keys, the kinds, and the addresses, read as a process does when it starts."""
     try:
         keys = read_keys(settings.encryption_keys, settings.encryption_keys_file)
-        yield passed("encryption keys", f"the key {keys[0][0]} encrypts; {len(keys)} keys decrypt")
+        yield passed("encryption keys", f"the key {keys[0][0]} encrypts; keys that decrypt: {len(keys)}")
     except KeyListError as error:
         yield failed("encryption keys", str(error))
     try:
@@ -122,14 +122,11 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
     except SettingsError as error:
         yield failed("synchronization", str(error))
     try:
-        named = {*upstream_overrides(environ), *platform_apps(environ)}
-    except ValueError as error:
+        for ignored in ignored_variables({*catalog.kinds, *catalog.refused}, environ):
+            yield warning("environment", ignored)
+    except SettingsError as error:
         yield failed("upstreams", str(error))
         return
-    for kind in sorted(named - set(catalog.kinds)):
-        yield warning(
-            "environment", f"a GATEWAY_UPSTREAM_… or GATEWAY_OAUTH_… names the kind {kind}, which does not exist"
-        )
     if settings.public_url is None and settings.address[0] not in ("127.0.0.1", "::1", "localhost"):
         yield warning("public URL", "GATEWAY_PUBLIC_URL is not set, so links and OAuth callbacks name the bind address")
 

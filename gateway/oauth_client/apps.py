@@ -13,6 +13,7 @@ from gateway.errors import Conflict
 from gateway.identity.model import Caller
 from gateway.kinds.catalog import Catalog
 from gateway.oauth_client.consent_request import require_oauth
+from gateway.settings import name_in_variables
 from gateway.upstream.oauth_tokens.model import App, app_in
 from gateway.vault.vault import Binding, Sealed, Vault
 
@@ -88,7 +89,7 @@ class RegisteredApps:
         """The app for a new consent; raises Conflict if there is none."""
         app = await self._own(organization_id, kind) or self._platform.get(kind)
         if app is None:
-            variable = f"GATEWAY_OAUTH_{kind.upper().replace('-', '_')}_CLIENT_ID"
+            variable = f"GATEWAY_OAUTH_{name_in_variables(kind)}_CLIENT_ID"
             raise Conflict(
                 f"there is no OAuth app for {kind}: set your own with PUT /api/v1/oauth/credentials, "
                 f"or let the operator set {variable} and {variable.removesuffix('ID')}SECRET"

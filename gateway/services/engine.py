@@ -1,5 +1,6 @@
 """The services that call applications: the HTTP client with its rate limits, OAuth, and the connectors."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -9,10 +10,12 @@ from gateway.limits.pauses import Pauses
 from gateway.limits.rate_limiter import SharedRateLimiter
 from gateway.oauth_client.service import OAuth, open_oauth
 from gateway.services.stores import Stores
-from gateway.settings import platform_apps, upstream_overrides
+from gateway.settings import ignored_variables, platform_apps, upstream_overrides
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ async def open_engine(stores: Stores) -> AsyncIterator[Engine]:
     """Open the HTTP client towards applications with its rate limiter, OAuth, and the resolver of connectors."""
     settings, database = stores.settings, stores.database
     overrides = upstream_overrides()
+    for ignored in ignored_variables({*stores.catalog.kinds, *stores.catalog.refused}):
+        log.warning("%s", ignored)
     async with AsyncExitStack() as stack:
         limiter = await stack.enter_async_context(
             SharedRateLimiter.open(settings.redis_url, stores.process, Pauses(database))

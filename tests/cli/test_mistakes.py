@@ -1,6 +1,7 @@
 """Errors that a user can cause are reported in one line that says how to fix them, without a traceback."""
 
 import asyncio
+import json
 import os
 import pty
 import signal
@@ -116,6 +117,21 @@ async def test_an_interval_of_an_unknown_entity_ends_the_start_with_the_nearest_
     )
 
 
+@pytest.mark.parametrize("words", [("worker",), ("serve", "--bind", "127.0.0.1:0")])
+async def test_an_override_of_an_unknown_kind_is_a_warning_at_the_start(start, words):
+    override = {"GATEWAY_UPSTREAM_SUPORT_DESK": "http://127.0.0.1:9"}
+
+    process = await start(*words, **override, GATEWAY_ENCRYPTION_KEYS=KEY, GATEWAY_DATABASE_URL=NOBODY)
+    async with asyncio.timeout(60):
+        while b"has no effect" not in (line := await process.stderr.readline()):
+            assert line, "the process ended"
+    process.kill()
+    await process.wait()
+
+    assert b"there is no kind 'suport-desk'; did you mean support-desk?" in line
+    assert json.loads(line)["level"] == "warning"
+
+
 async def test_the_error_for_a_missing_database_says_to_create_it(command, postgres_url: str):
     url = url_of(postgres_url, "not_there")
 
@@ -173,6 +189,35 @@ async def test_a_base_install_says_which_extra_to_install(process, tmp_path: Pat
     ended = await process(*words, PYTHONPATH=f"{tmp_path / 'absent'}{os.pathsep}{Path.cwd()}")
 
     require_one_line(ended, f'install "agent-connector-gateway[{extra}]"')
+    assert ended.code == 2  # `gateway up` does not start such a process again
+
+
+@pytest.mark.parametrize("option", ["--workers", "--front-ends"])
+async def test_gateway_up_without_a_worker_or_a_front_end_is_refused(command, option):
+    ended = await command("up", option, "0")
+
+    assert ended.code == 2
+    assert f"Invalid value for '{option}': 0 is not in the range x>=1" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("organization", "create", ""), "name must be 1 to 200 printable characters"),
+        (("client", "create", "a\nb", "--organization", str(uuid4())), "name must be 1 to 200 printable characters"),
+        (("client", "update", str(uuid4()), "--redirect-url", "nowhere"), "nowhere: redirect_url must be an absolute"),
+    ],
+)
+async def test_an_invalid_name_or_redirect_url_is_refused_before_it_is_stored(command, words, message):
+    require_one_line(await command("admin", *words, GATEWAY_DATABASE_URL=NOBODY), message)
+
+
+async def test_a_backup_into_a_missing_folder_names_the_file(command, tmp_path):
+    (tmp_path / ".gateway" / "postgres" / "run").mkdir(parents=True)
+
+    ended = await command("backup", "missing/gateway.dump")
+
+    require_one_line(ended, f"Error: {tmp_path}/missing/.gateway.dump.part: No such file or directory")
 
 
 async def test_the_redirect_urls_of_a_client_are_replaced(command, database: Database, database_url: str):

@@ -1,10 +1,11 @@
+import re
 from datetime import UTC, datetime
 
 import pytest
 
 from gateway import errors
 from gateway.cli.failures import exit_code, one_line
-from gateway.cli.output import columns_of, fitted
+from gateway.cli.output import columns_of, fitted, write_table
 from gateway.cli.words import ago, printable, shown, size_of
 from gateway.errors import FieldError, UpstreamFault
 
@@ -103,6 +104,17 @@ def test_long_values_are_cut_before_columns_are_left_out():
     assert fitted(wanted, 400) == {**wanted, "subject": 300}
     assert sum(fitted(wanted, 80).values()) + 2 * (len(fitted(wanted, 80)) - 1) <= 80
     assert list(fitted(wanted, 50)) == ["id", "status"]
+
+
+def test_a_cut_value_beside_short_values_leaves_them_whole(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+    record = {"id": "6f1d7b8c-0000-4000-8000-000000000000", "name": "n" * 90, "status": "active"}
+    write_table([record], tuple(record))
+
+    shown = capsys.readouterr().out
+    assert re.search(r" status +\n", shown)
+    assert re.search(r" n{20,}… +active +\n", shown)
 
 
 @pytest.mark.parametrize(

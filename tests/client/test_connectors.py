@@ -65,27 +65,29 @@ async def test_a_changed_connector_is_looked_up_again(gateway, stub):
 def test_a_name_takes_precedence_over_a_kind():
     named = connector(2, "support-desk")
 
-    assert choose("support-desk", [connector(1, "Help"), named]) is named
+    assert choose("support-desk", [connector(1, "Help"), named], "acme") is named
 
 
 @pytest.mark.parametrize("name", ["Zendesk", "zendesk", "ZENDESK"])
 def test_a_connector_is_found_by_the_name_of_its_application(name):
     desk = Connector("1", "Help", "support-desk", "Support-Desk", "default", "active", application="Zendesk")
 
-    assert choose(name, [desk]) is desk
+    assert choose(name, [desk], "acme") is desk
 
 
 def test_the_active_connector_of_a_kind_is_chosen():
     active = connector(2, "New")
 
-    assert choose("support-desk", [connector(1, "Old", "disabled"), active]) is active
+    assert choose("support-desk", [connector(1, "Old", "disabled"), active], "acme") is active
 
 
 def test_several_connectors_of_a_kind_are_a_conflict():
     with pytest.raises(errors.Conflict, match=r"2 connectors: A \(1\), B \(2\); use an id"):
-        choose("support-desk", [connector(1, "A"), connector(2, "B")])
+        choose("support-desk", [connector(1, "A"), connector(2, "B")], "acme")
 
 
 def test_a_connector_without_finished_consent_is_not_chosen():
-    with pytest.raises(errors.NotFound, match=r"it has none\. Create one with `gateway connect KIND`"):
-        choose("support-desk", [connector(1, "A", "pending")])
+    with pytest.raises(
+        errors.NotFound, match=r"the workspace 'acme' has .* it has none\. Create one with .* GATEWAY_WORKSPACE"
+    ):
+        choose("support-desk", [connector(1, "A", "pending")], "acme")

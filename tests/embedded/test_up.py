@@ -185,6 +185,11 @@ def test_a_shell_that_sources_the_environment_has_the_settings_of_callers(runnin
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_the_output_names_the_console_and_the_documents(ended_up):
+    assert f"{ended_up.base_url}/console" in ended_up.shown
+    assert f"{ended_up.base_url}/docs" in ended_up.shown
+
+
 def test_the_output_names_the_file_to_source(ended_up):
     assert f"source {ended_up.run.data / 'env'}" in ended_up.shown
     assert not (ended_up.run.data / "env").exists()

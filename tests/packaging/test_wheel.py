@@ -146,7 +146,8 @@ async def test_the_base_install_calls_a_gateway(base):
 def test_the_base_install_says_what_running_a_gateway_needs(base, command):
     ended = run(base / "gateway", *command.split())
 
-    assert ended.returncode == 1
+    # The gateway that a demo starts ends with 2; the demo is a step that failed.
+    assert ended.returncode == (1 if command == "demo" else 2)
     assert "Traceback" not in ended.stderr
     assert 'install "agent-connector-gateway[' in ended.stderr
 
