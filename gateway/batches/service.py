@@ -15,7 +15,7 @@ from gateway.batches.model import BatchJob
 from gateway.batches.run import BatchRun
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.batches import BatchCall, ReceivedOperation
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, IdempotencyMismatch
 from gateway.identity.model import Caller
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import NewJob, StoredJob
@@ -66,11 +66,13 @@ class Batches:
             except BaseException:
                 await self._discard(key)
                 raise
-            accepted = await self._acceptance.accept(new, idempotency, needs_connector=True)
+            try:
+                accepted = await self._acceptance.accept(new, idempotency, needs_connector=True)
+            except IdempotencyMismatch:
+                await self._discard(key)
+                raise
             if not accepted.is_new:
                 await self._discard(key)
-            if accepted.mismatch is not None:
-                raise accepted.mismatch
             entry.outcome = "accepted"
         return accepted
 

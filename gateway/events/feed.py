@@ -57,7 +57,7 @@ class Feed:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-        self._is_shutting_down = False
+        self.is_shutting_down = False
 
     async def read(self, organization_id: UUID, filter_: EventFilter, after: int | None, limit: int) -> FeedPage:
         """The events after that id; without one, from the oldest that is stored.
@@ -90,7 +90,7 @@ class Feed:
             while True:
                 page = await self.read(organization_id, filter_, after, limit)
                 left = deadline - asyncio.get_running_loop().time()
-                if page.events or left <= 0 or self._is_shutting_down:
+                if page.events or left <= 0 or self.is_shutting_down:
                     return page
                 after = page.next_after
                 with contextlib.suppress(TimeoutError):
@@ -110,7 +110,7 @@ class Feed:
             page = await self.wait(organization_id, filter_, after, _PAGE, seconds)
             yield page
             after = page.next_after
-            if self._is_shutting_down:
+            if self.is_shutting_down:
                 return
 
     def on_notify(self, organization_id: str) -> None:
@@ -123,13 +123,9 @@ class Feed:
         for organization_id in self._waiting:
             self.on_notify(organization_id)
 
-    @property
-    def shutting_down(self) -> bool:
-        return self._is_shutting_down
-
     def stop_waiting(self) -> None:
         """Make waiting readers return at once, because the process stops."""
-        self._is_shutting_down = True
+        self.is_shutting_down = True
         self.wake_all()
 
 

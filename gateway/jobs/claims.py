@@ -11,7 +11,7 @@ from uuid import uuid4
 from gateway.db.pool import Database
 from gateway.jobs.leases import LEASE
 from gateway.jobs.model import COLUMNS, StoredJob, job_of
-from gateway.jobs.sealing import NO_SEALING, JobSealing
+from gateway.jobs.sealing import JobSealing
 from gateway.jobs.tasks import TASKS
 from gateway.telemetry.metrics import QUEUE_WAIT
 
@@ -84,9 +84,7 @@ class Claims:
     upgrade an old worker leaves them to new ones.
     """
 
-    def __init__(
-        self, database: Database, sealing: JobSealing = NO_SEALING, tasks: Collection[str] = tuple(TASKS)
-    ) -> None:
+    def __init__(self, database: Database, sealing: JobSealing, tasks: Collection[str] = tuple(TASKS)) -> None:
         self._database = database
         self._sealing = sealing
         self._tasks = list(tasks)

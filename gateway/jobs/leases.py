@@ -14,7 +14,7 @@ from gateway.aio.batching import Batcher
 from gateway.contract.jobs import JobStatus
 from gateway.db.pool import Database
 from gateway.jobs.model import StoredJob
-from gateway.jobs.sealing import NO_SEALING, JobSealing, part_field
+from gateway.jobs.sealing import JobSealing, part_field
 from gateway.telemetry.metrics import JOBS_ENDED
 
 #: seconds that a lease lasts without a heartbeat
@@ -180,7 +180,7 @@ class LostLease(Exception):
 class Leases:
     """The writes of the process that runs a job; a write whose fence does not match raises LostLease."""
 
-    def __init__(self, database: Database, retention: int, sealing: JobSealing = NO_SEALING) -> None:
+    def __init__(self, database: Database, retention: int, sealing: JobSealing) -> None:
         self._database = database
         self._sealing = sealing
         self._retention = retention

@@ -14,7 +14,7 @@ from gateway.jobs.leases import LEASE, NOTHING_DONE
 from gateway.jobs.model import COLUMNS, job_of
 from gateway.jobs.outcome import classify_outcome
 from gateway.jobs.processes import has_ended
-from gateway.jobs.sealing import NO_SEALING, JobSealing
+from gateway.jobs.sealing import JobSealing
 
 log = logging.getLogger(__name__)
 
@@ -95,9 +95,7 @@ _HAS_LIVE_WORKER = f"SELECT EXISTS (SELECT FROM workers WHERE seen_at > now() - 
 class Maintenance:
     """Ends or requeues the jobs of lost workers, so that an accepted job is never lost."""
 
-    def __init__(
-        self, database: Database, retention: int, sealing: JobSealing = NO_SEALING, *, timeout: float = LEASE
-    ) -> None:
+    def __init__(self, database: Database, retention: int, sealing: JobSealing, *, timeout: float = LEASE) -> None:
         self._database = database
         self._sealing = sealing
         self._retention = retention
@@ -121,11 +119,8 @@ class Maintenance:
                 ended = [row["worker"] for row in await connection.fetch(_WITHOUT_SESSION) if has_ended(row["worker"])]
                 return due + await self._lost(connection, ended, await self._may_judge_leases(connection))
         except Unavailable:
-            self._skip_rounds()
+            self._rounds_to_skip = round(self._timeout / INTERVAL)
             raise
-
-    def _skip_rounds(self) -> None:
-        self._rounds_to_skip = round(self._timeout / INTERVAL)
 
     def _notice_freeze(self, now: datetime) -> None:
         """Skip rounds after a freeze of this process: others may have frozen too, and need time to renew leases."""

@@ -11,7 +11,7 @@ from gateway.db.pool import Connection, Database
 from gateway.errors import JobCanceled
 from gateway.jobs.model import COLUMNS, job_of
 from gateway.jobs.outcome import classify_outcome
-from gateway.jobs.sealing import NO_SEALING, JobSealing
+from gateway.jobs.sealing import JobSealing
 from gateway.jobs.tasks import TASKS, sql_names
 
 #: jobs of one statement, which must finish within the statement timeout
@@ -67,7 +67,7 @@ _DELETE_KEYS = "DELETE FROM idempotency_keys WHERE organization_id = $1 AND job_
 class JobRemoval:
     """Cancels and empties the jobs of a deleted connector; their rows expire after `retention` seconds."""
 
-    def __init__(self, database: Database, retention: int, sealing: JobSealing = NO_SEALING) -> None:
+    def __init__(self, database: Database, retention: int, sealing: JobSealing) -> None:
         self._database = database
         self._retention = retention
         self._sealing = sealing

@@ -61,14 +61,14 @@ def part_field(part: int) -> str:
 class JobSealing:
     """Seals new jobs if `is_on`, and opens sealed texts."""
 
-    def __init__(self, vault: Vault | None = None, *, is_on: bool = True) -> None:
+    def __init__(self, vault: Vault, *, is_on: bool = True) -> None:
         self._vault = vault
         self._is_on = is_on
         self._ciphers: OrderedDict[bytes, AESGCM] = OrderedDict()
 
     def new_key(self, organization_id: UUID, job_id: UUID) -> JobKey:
         """A data key for a new job."""
-        if self._vault is None or not self._is_on:
+        if not self._is_on:
             return JobKey(organization_id, job_id, None, None)
         wrapped, data_key = self._vault.new_data_key(binding(organization_id, job_id))
         self._remember(wrapped.wrapped_key, AESGCM(data_key))
@@ -93,7 +93,7 @@ class JobSealing:
         return decrypt(self._cipher(key), sealed, _associated_data(key, field)).decode()
 
     def _cipher(self, key: HasKey) -> AESGCM:
-        if self._vault is None or key.key_id is None or key.wrapped_key is None:
+        if key.key_id is None or key.wrapped_key is None:
             raise InternalError("a job is sealed, and there is no key for it")
         cipher = self._ciphers.get(key.wrapped_key)
         if cipher is None:
@@ -111,7 +111,3 @@ class JobSealing:
 def _associated_data(key: HasKey, field: str) -> bytes:
     """The associated data that binds a sealed text to its field of this job."""
     return binding(key.organization_id, key.id).associated_data(field, with_context=False)
-
-
-#: for a process without a vault: seals nothing, and raises InternalError for sealed texts
-NO_SEALING = JobSealing()

@@ -35,7 +35,7 @@ from gateway.jobs.model import (
     job_of,
     summary_of,
 )
-from gateway.jobs.sealing import NO_SEALING, JobSealing, part_field
+from gateway.jobs.sealing import JobSealing, part_field
 from gateway.jobs.tasks import TASKS, sql_names
 
 # If it is repeated after a lost commit response, existing rows are left unchanged.
@@ -151,8 +151,6 @@ class AcceptedJob:
 
     job: StoredJob
     is_new: bool
-    #: the error, if the key was used for a different request before
-    mismatch: IdempotencyMismatch | None = None
 
 
 class JobStore:
@@ -162,12 +160,10 @@ class JobStore:
     retries after a lost connection.
     """
 
-    def __init__(
-        self, database: Database, retention: int, *, sealing: JobSealing = NO_SEALING, timeout: float = 1.8
-    ) -> None:
+    def __init__(self, database: Database, retention: int, sealing: JobSealing, *, timeout: float = 1.8) -> None:
         self._database = database
-        self._sealing = sealing
         self._retention = retention
+        self._sealing = sealing
         self._timeout = timeout
         self._accepting: Batcher[NewJob, StoredJob] = Batcher(self._accept_all)
 
@@ -181,8 +177,9 @@ class JobStore:
     ) -> AcceptedJob:
         """Commit job and key in one transaction; if the key was used before, return its job instead.
 
-        With `claimed_by` the job is inserted as running, with this process as its worker. With `needs_connector` it
-        raises NotFound if the connector was deleted meanwhile; a deletion that begins later finds the job.
+        Raises IdempotencyMismatch if the key was used for a different request. With `claimed_by` the job is inserted as
+        running, with this process as its worker. With `needs_connector` it raises NotFound if the connector was deleted
+        meanwhile; a deletion that begins later finds the job.
         """
         if key is None and claimed_by is None:
             return AcceptedJob(await self._accepted(new), is_new=True)
@@ -193,13 +190,16 @@ class JobStore:
                 ):
                     raise NotFound("there is no such connector")
                 if key is None or await self._reserve_key(connection, new, key):
-                    return AcceptedJob(await self._inserted(connection, new, claimed_by), is_new=True)
+                    return AcceptedJob(await self.accept_within(connection, new, claimed_by), is_new=True)
                 row = await connection.fetchrow(_FIND_BY_KEY, *_owner(new, key))
             # No row: the key was released between the two statements.
             if row is not None:
                 members = dict(row)
-                is_same = members.pop("fingerprint") == key.fingerprint
-                return AcceptedJob(job_of(members, self._sealing), False, None if is_same else _mismatch(key))
+                if members.pop("fingerprint") != key.fingerprint:
+                    raise IdempotencyMismatch(
+                        f"the Idempotency-Key {key.key!r} was used for a different request; use a new key"
+                    )
+                return AcceptedJob(job_of(members, self._sealing), is_new=False)
 
     async def is_used(self, new: NewJob, key: IdempotencyKey) -> bool:
         """Whether the key was used before, so that `accept` would return its job."""
@@ -224,15 +224,12 @@ class JobStore:
         except (Unavailable, TimeoutError):
             raise _perhaps_accepted(new, lost) from lost
 
-    async def _inserted(self, connection: Connection, new: NewJob, claimed_by: str | None) -> StoredJob:
+    async def accept_within(self, connection: Connection, new: NewJob, claimed_by: str | None = None) -> StoredJob:
+        """Accept a job within the caller's transaction; with `claimed_by` as `accept` does."""
         columns = inserted_columns([new], self._sealing)
         if claimed_by is None:
             return accepted_job(await connection.fetchrow(_INSERT, *columns), new)
         return accepted_job(await connection.fetchrow(_INSERT_CLAIMED, *columns, claimed_by), new)
-
-    async def accept_within(self, connection: Connection, new: NewJob) -> StoredJob:
-        """Accept a job within the caller's transaction."""
-        return await self._inserted(connection, new, None)
 
     async def _reserve_key(self, connection: Connection, new: NewJob, key: IdempotencyKey) -> bool:
         job_id = await connection.fetchval(_RESERVE_KEY, *_owner(new, key), key.fingerprint, new.id, key.seconds)
@@ -350,10 +347,6 @@ def _newest(conditions: str, statuses: Sequence[str] | None, limit: str) -> str:
         for status in sorted(map(JobStatus, set(statuses)))
     ]
     return _NEWEST_OF_ALL.format(each=" UNION ALL ".join(f"({one})" for one in each), limit=limit)
-
-
-def _mismatch(key: IdempotencyKey) -> IdempotencyMismatch:
-    return IdempotencyMismatch(f"the Idempotency-Key {key.key!r} was used for a different request; use a new key")
 
 
 def _perhaps_accepted(new: NewJob, lost: Unavailable) -> GatewayError:

@@ -33,7 +33,7 @@ class JobWaiters:
             lambda key: store.get(key[0], key[1])
         )
         self._waiters: defaultdict[str, set[_Waiter]] = defaultdict(set)
-        self._is_shutting_down = False
+        self.is_shutting_down = False
         #: the number of waiters
         self.waiting = 0
 
@@ -46,10 +46,6 @@ class JobWaiters:
                 waiter.newest = max(waiter.newest, version)
                 waiter.woken.set()
 
-    @property
-    def shutting_down(self) -> bool:
-        return self._is_shutting_down
-
     def wake_all(self) -> None:
         """Make every waiter read its job, because notifications may have been missed."""
         for waiters in self._waiters.values():
@@ -59,7 +55,7 @@ class JobWaiters:
 
     def stop_waiting(self) -> None:
         """Return the current job to every waiter, because the process shuts down."""
-        self._is_shutting_down = True
+        self.is_shutting_down = True
         self.wake_all()
 
     async def changed(self, organization_id: UUID, job_id: UUID, version: int | None, seconds: float) -> JobSummary:
@@ -80,7 +76,7 @@ class JobWaiters:
         try:
             job = await self._store.get(*key)
             seen = waiter.version = job.version if waiter.version is None else waiter.version
-            while not (job.is_done or job.version > seen or self._is_shutting_down):
+            while not (job.is_done or job.version > seen or self.is_shutting_down):
                 left = deadline - asyncio.get_running_loop().time()
                 if left <= 0:
                     break

@@ -23,11 +23,10 @@ from gateway.errors import (
 )
 from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
-from gateway.jobs import store as stored
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.runner import Runner
-from gateway.jobs.store import IdempotencyKey, JobStore
+from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.operations.accounting import Accounted, created_id, describe, recorded
 from gateway.operations.call import Accepted, Done, OperationCall
@@ -259,8 +258,6 @@ class Execution:
         key = self._key(call)
         await self._acceptance.ensure_room(new, key)
         accepted = await self._acceptance.accept(new, key)
-        if accepted.mismatch is not None:
-            raise accepted.mismatch
         job: JobSummary = accepted.job
         if call.wait and not call.respond_async and not job.is_done:
             job = await self._waiters.done(job.organization_id, job.id, float(call.wait))
@@ -275,12 +272,10 @@ class Execution:
         started = time.monotonic()
         return Done(await self._runner.run(accepted.job, self._runs.run_inline), _milliseconds(started))
 
-    async def _answered(self, prepared: PreparedExecution, accepted: stored.AcceptedJob) -> Done | Accepted:
+    async def _answered(self, prepared: PreparedExecution, accepted: AcceptedJob) -> Done | Accepted:
         """The answer to a request whose job exists: a new job, or the one of the key's first use."""
         job: JobSummary = accepted.job
         is_replayed = not accepted.is_new
-        if accepted.mismatch is not None:
-            raise accepted.mismatch
         if job.is_inline and not job.is_done:
             raise IdempotencyInFlight("a request with this Idempotency-Key is in flight; try again", retry_after=1)
         wait = 0.0 if prepared.call.respond_async else self._wait_of(prepared)

@@ -94,7 +94,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
             identity=identity,
             connector_store=connector_store,
             connectors=ConnectorAccess(connector_store, identity),
-            job_store=JobStore(database, settings.job_retention, sealing=sealing),
+            job_store=JobStore(database, settings.job_retention, sealing),
             files=StoredFiles(open_blobs(settings), database, settings.max_file_bytes),
         )
 

@@ -55,6 +55,7 @@ from tests.faults.notice_storm import hook, is_loaded
 from tests.harness.deployment import deployed
 from tests.harness.stores import own_stores
 from tests.harness.waiting import eventually
+from tests.jobs.conftest import UNSEALED
 
 VAULT = Vault([("k1", os.urandom(32))])
 SHARES = Shares(organization=1000, connector=1000)
@@ -100,8 +101,8 @@ async def _in_turns(
 
 async def _jobs(opened: Bench, rounds: int, jobs: int) -> Figure:
     """Jobs a second from their acceptance to their end, all in PostgreSQL."""
-    store, claims = JobStore(opened.database, 3600), Claims(opened.database)
-    leases = Leases(opened.database, 3600)
+    store, claims = JobStore(opened.database, 3600, UNSEALED), Claims(opened.database, UNSEALED)
+    leases = Leases(opened.database, 3600, UNSEALED)
 
     async def worked_off() -> float:
         await opened.owner.execute("TRUNCATE jobs CASCADE")

@@ -18,6 +18,7 @@ from gateway.jobs.model import JobFilter
 from gateway.jobs.store import JobStore
 from gateway.monitoring.statistics import read_work_in_progress
 from gateway.vault.vault import Vault
+from tests.jobs.conftest import UNSEALED
 
 #: rows of the organization, of each table, and those that one statement may read
 ROWS, MAX_READ = 20_000, 2_100
@@ -119,7 +120,7 @@ async def test_a_later_page_of_the_audit_log(plans: Plans, organization_id: UUID
      JobFilter(workspace_name="x"), JobFilter(entity="x"), JobFilter(created_before=MIDDLE)],
 )  # fmt: skip
 async def test_a_page_of_jobs(plans: Plans, organization_id: UUID, job_filter: JobFilter):
-    await JobStore(plans, 60).find(organization_id, job_filter, None, 100)
+    await JobStore(plans, 60, UNSEALED).find(organization_id, job_filter, None, 100)
 
     assert max(plans.rows_read) <= MAX_READ
 

@@ -27,6 +27,7 @@ from tests.harness.folders import short_path
 from tests.harness.in_process import front_end
 from tests.harness.processes import free_port
 from tests.harness.waiting import eventually
+from tests.jobs.conftest import UNSEALED
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
 #: fewer connections than there are users, so that they change hands all the time
@@ -155,7 +156,7 @@ async def test_what_is_no_tenant_never_becomes_part_of_a_statement(pooled: Datab
 
 
 async def test_jobs_run_and_records_are_stored(pooled: Database, organization_id: UUID) -> None:
-    jobs, leases = JobStore(pooled, 60), Leases(pooled, 60)
+    jobs, leases = JobStore(pooled, 60, UNSEALED), Leases(pooled, 60, UNSEALED)
     new = NewJob(uuid4(), organization_id, entity="tickets", action="list")
     job = (await jobs.accept(new, claimed_by="a worker")).job
 

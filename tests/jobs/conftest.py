@@ -21,6 +21,7 @@ RETENTION = 3600
 WORKER = "here"
 KEY = ("k1", bytes(32))
 SEALING = JobSealing(Vault([KEY]))
+UNSEALED = JobSealing(Vault([KEY]), is_on=False)
 #: of a worker with a hundred slots, where connectors have no share of their own
 SHARES = Shares(organization=75, connector=75)
 
@@ -45,7 +46,7 @@ async def no_jobs_left(database: Database):
 
 @pytest.fixture
 def jobs(database: Database) -> JobStore:
-    return JobStore(database, RETENTION, sealing=SEALING)
+    return JobStore(database, RETENTION, SEALING)
 
 
 @pytest.fixture

@@ -329,7 +329,7 @@ async def test_a_job_whose_acceptance_was_not_heard_of_is_accepted_once_or_said_
 
     new = new_job(effect=effect)
     with pytest.raises(Unavailable) as raised:
-        await Deaf(database, 3600, sealing=SEALING, timeout=0).accept(new)
+        await Deaf(database, 3600, SEALING, timeout=0).accept(new)
 
     assert raised.value.is_outcome_unknown is is_unknown
     assert raised.value.retryable is not is_unknown
@@ -350,6 +350,6 @@ async def test_a_job_whose_acceptance_was_heard_of_late_is_there_once(database, 
             return accepted
 
     new = new_job()
-    accepted = await HardOfHearing(database, 3600, sealing=SEALING).accept(new)
+    accepted = await HardOfHearing(database, 3600, SEALING).accept(new)
 
     assert accepted.job == await jobs.get_stored(new.organization_id, new.id)

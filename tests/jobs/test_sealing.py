@@ -17,7 +17,7 @@ from gateway.key_rotation.rotation import Rotation
 from gateway.services.sealed_tables import SEALED_TABLES
 from gateway.upstream.run_context import Effects
 from gateway.vault.vault import Vault
-from tests.jobs.conftest import KEY, RETENTION, SEALING, SHARES
+from tests.jobs.conftest import KEY, RETENTION, SHARES, UNSEALED
 
 CANARY = "CANARY-of-a-tenant"
 NEW = ("k2", bytes(range(32)))
@@ -76,7 +76,7 @@ async def test_with_the_setting_off_new_jobs_are_plain_and_sealed_ones_are_read_
     database: Database, jobs, leases, new_job, sql
 ):
     sealed = (await jobs.accept(new_job(params={"subject": CANARY}))).job
-    off = JobStore(database, RETENTION, sealing=JobSealing(Vault([KEY]), is_on=False))
+    off = JobStore(database, RETENTION, UNSEALED)
     plain = (await off.accept(new_job(params={"subject": CANARY}))).job
 
     assert CANARY in await at_rest(sql, plain)
@@ -92,7 +92,7 @@ async def test_after_a_rotation_the_old_key_opens_nothing_that_the_new_one_does_
 
     rotation = Rotation(database, Vault([NEW, KEY]), SEALED_TABLES)
     rows = [each async for each in rotation.run()]
-    renewed = JobStore(database, RETENTION, sealing=JobSealing(Vault([NEW])))
+    renewed = JobStore(database, RETENTION, JobSealing(Vault([NEW])))
     stored = await renewed.get_stored(job.organization_id, job.id)
 
     assert (sum(rows), rotation.failures) == (1, [])
@@ -107,8 +107,3 @@ async def test_a_claim_opens_what_another_process_sealed(database: Database, job
     [job] = await elsewhere.claim("elsewhere", 1, SHARES)
 
     assert job.params == {"subject": CANARY}
-
-
-def test_a_job_without_a_key_stays_plain_and_nothing_is_sealed_without_a_vault():
-    assert JobSealing().new_key(UUID(int=1), UUID(int=2)).wrapped_key is None
-    assert SEALING.new_key(UUID(int=1), UUID(int=2)).key_id == "k1"

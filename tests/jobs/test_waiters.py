@@ -14,7 +14,7 @@ from gateway.jobs.model import JobSummary, StoredJob
 from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 from tests.harness.waiting import eventually
-from tests.jobs.conftest import RETENTION
+from tests.jobs.conftest import RETENTION, UNSEALED
 
 SUCCESS = JobOutcome(JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})
 
@@ -41,7 +41,7 @@ class Counting(JobStore):
 
 @pytest.fixture
 def counting(database: Database) -> Counting:
-    return Counting(database, RETENTION)
+    return Counting(database, RETENTION, UNSEALED)
 
 
 @pytest.fixture

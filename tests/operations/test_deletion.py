@@ -30,6 +30,7 @@ from gateway.jobs.wakeup import Wakeup
 from gateway.operations.deletion import Deletion
 from gateway.request_log.log import RequestLog
 from tests.harness.waiting import eventually
+from tests.jobs.conftest import UNSEALED
 from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 RETENTION = 3600
@@ -118,7 +119,7 @@ async def _pieces() -> AsyncIterator[bytes]:
 
 @pytest.fixture
 async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator[Setting]:  # noqa: F811
-    database, jobs = world.database, JobStore(world.database, RETENTION)
+    database, jobs = world.database, JobStore(world.database, RETENTION, UNSEALED)
     async with Wakeup.open(redis_url) as wakeup:
         deletion = Deletion(
             Audit(database),
@@ -127,14 +128,14 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
             ConnectorAccess(world.connectors, world.identity),
             world.identity,
             jobs,
-            JobRemoval(database, RETENTION),
+            JobRemoval(database, RETENTION, UNSEALED),
             StoredFiles(FolderBlobs(tmp_path), database, 1 << 20),
             world.oauth.authorizers,
             wakeup,
             RequestLog(database),
             timeout=0.0,
         )
-        yield Setting(world, deletion, jobs, Leases(database, RETENTION), tmp_path)
+        yield Setting(world, deletion, jobs, Leases(database, RETENTION, UNSEALED), tmp_path)
 
 
 async def test_a_deleted_connector_leaves_nothing(setting: Setting) -> None:
@@ -252,7 +253,7 @@ async def test_every_other_column_of_a_deleted_connectors_job_is_emptied(setting
         filled = ", ".join(f"{name} = '{document}'::{of}" for name, of in types.items() if name not in STAYING)
         await connection.execute(f"UPDATE jobs SET {filled} WHERE id = $1", job.id)
 
-    await JobRemoval(setting.world.database, RETENTION).empty(job.organization_id, [job.id])
+    await JobRemoval(setting.world.database, RETENTION, UNSEALED).empty(job.organization_id, [job.id])
 
     async with setting.world.database.tenant(job.organization_id) as connection:
         row = await connection.fetchrow("SELECT * FROM jobs WHERE id = $1", job.id)

@@ -159,7 +159,7 @@ class HostedJobs:
 
     @property
     def is_stopping(self) -> bool:
-        return self._services.job_waiters.shutting_down
+        return self._services.job_waiters.is_shutting_down
 
     async def get(self, caller: HostedCaller, job_id: UUID) -> JobSummary:
         caller.caller.require(Scope.READ)

@@ -77,7 +77,7 @@ async def _events(
 ) -> AsyncGenerator[ServerSentEvent, None]:
     """Events until the process stops, the organization is disabled, the token revoked, or the next event deleted."""
     services = request.app[SERVICES]
-    while not services.feed.shutting_down:
+    while not services.feed.is_shutting_down:
         try:
             async for page in services.events.follow(request[CALLER], selection, after, KEEP_ALIVE):
                 for event in page.data:

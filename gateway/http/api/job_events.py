@@ -41,13 +41,13 @@ async def _events(request: web.Request, job: JobSummary, last_event: int) -> Asy
             async for event in _events_after(request, job, last_event):
                 yield event
                 last_event = event.id
-            if job.is_done or waiters.shutting_down:
+            if job.is_done or waiters.is_shutting_down:
                 return
             job = await services.jobs.changed(request[CALLER], job.id, job.version, KEEP_ALIVE)
         except (NotFound, Unauthorized):
             return
         except Unavailable:
-            if waiters.shutting_down:
+            if waiters.is_shutting_down:
                 return
             await asyncio.sleep(_RETRY_INTERVAL)
 
