@@ -43,7 +43,7 @@ class ExportRun:
         file = File(200, self._headers(), None, self._chunks(state))
         progress = _Storing(self.run_context, state.records)
         stored = await self.files.save(self.job.organization_id, self.job.id, self.job.fence, file, progress)
-        return OperationResult(msgspec.Raw(msgspec.json.encode(stored.document())))
+        return OperationResult(msgspec.Raw(msgspec.json.encode(stored)))
 
     async def _collect(self, state: ExportState) -> ExportState:
         """Store the remaining pages, each with the checkpoint of the next."""

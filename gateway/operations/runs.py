@@ -150,7 +150,7 @@ class OperationRuns:
         """Store the whole file, whatever range the call names: the result serves any range of it."""
         async with connector.open_file(call, RangeRequest()) as file:
             stored_file = await self._files.save(job.organization_id, job.id, job.fence, file, run_context)
-        return OperationResult(msgspec.Raw(msgspec.json.encode(stored_file.document())))
+        return OperationResult(msgspec.Raw(msgspec.json.encode(stored_file)))
 
     async def write(
         self, resolved: ResolvedConnector, call: PreparedCall, work: Callable[[], Awaitable[OperationResult]]

@@ -136,7 +136,7 @@ class HostedBackend:
         result = await services.jobs.result(job, caller.base_url)
         head = result.head
         if has_file(job):
-            file = StoredFile.of(head["result"])
+            file = StoredFile(**head["result"])
             async with services.files.open(file) as blob:
                 media_type = file.headers.get("Content-Type", "application/octet-stream")
                 return await part_of_file(file.size, media_type, offset, limit, lambda part: read_all(blob, [part]))

@@ -76,7 +76,7 @@ async def linked_file(request: web.Request) -> web.StreamResponse:
 
 async def stored_file(request: web.Request, job: JobSummary, document: Mapping[str, Any]) -> web.StreamResponse:
     """The file that a job stored, with ranges; without a Range header the range in the job's params."""
-    file = StoredFile.of(document)
+    file = StoredFile(**document)
     range_header = None if "Range" in request.headers else await _range_of(request, job)
     range_request = RangeRequest.of(request.headers, method=request.method, range_header=range_header)
     reply = stored_reply(range_request, file.size, file.headers)

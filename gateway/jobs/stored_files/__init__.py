@@ -1,1 +1,1 @@
-"""Files of jobs, kept in a folder or a bucket until their job's result expires."""
+"""Files of jobs, stored in a folder or a bucket until their job's result expires."""

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 from gateway.errors import ResultExpired, Unavailable
 from gateway.upstream.http_ranges.ranges import Slice
 
-#: bytes written and read at a time: a thread's while, not a connection's timeout
+#: bytes written and read at a time
 _WRITE_SIZE, _READ_SIZE = 1 << 20, 256 << 10
 #: names listed at a time
 _LIST_SIZE = 1000
@@ -35,16 +35,16 @@ class Blobs(Protocol):
     """A store of byte strings by name; a name is `owner/item`, of characters that are safe in paths."""
 
     async def put(self, name: str, chunks: AsyncIterator[bytes]) -> None:
-        """Store all the chunks, or, where they raise, nothing."""
+        """Store all the chunks, or nothing if they raise an error."""
 
     def open(self, name: str, size: int) -> AbstractAsyncContextManager[Blob]:
-        """The stored bytes; raises ResultExpired when they are not there in that size."""
+        """The stored bytes; raises ResultExpired if they are missing or have another size."""
 
     async def delete(self, names: Sequence[str]) -> None:
-        """Remove what is there of these."""
+        """Delete the blobs with these names; missing ones are ignored."""
 
     def names(self) -> AsyncIterator[Sequence[str]]:
-        """Every name, unfinished ones too, so many at a time."""
+        """All names in batches, including those of incomplete blobs."""
 
 
 def gone() -> ResultExpired:
@@ -117,7 +117,7 @@ class _OpenFile:
 
 
 async def blocks(chunks: AsyncIterator[bytes], min_size: int) -> AsyncIterator[bytes]:
-    """The same bytes in blocks of at least so many; the last may be smaller."""
+    """The same bytes in blocks of at least `min_size`; the last may be smaller."""
     pending: list[bytes] = []
     size = 0
     async for chunk in chunks:
@@ -140,7 +140,7 @@ async def _on_disk(call: Callable[..., Done], *arguments: Any) -> Done:
 
 
 def _write_all(descriptor: int, block: bytes) -> None:
-    """All of it: on a disk that is almost full, the system takes what fits."""
+    """Write the whole block: on a disk that is almost full, one call may write only a part."""
     left = memoryview(block)
     while left:
         left = left[os.write(descriptor, left) :]
@@ -152,16 +152,16 @@ def _created(path: Path) -> BinaryIO:
 
 
 def _make_private(folder: Path) -> None:
-    """Make the folder and what is missing above it, 0700 whatever the umask; what is there keeps its mode."""
+    """Create the folder and its missing parents with mode 0700, whatever the umask; existing ones keep their mode."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
-        with contextlib.suppress(FileExistsError):  # made by another at this moment
+        with contextlib.suppress(FileExistsError):  # another task or process has created it
             each.mkdir(mode=0o700)
             each.chmod(0o700)
 
 
 async def read_all(blob: Blob, body: Iterable[bytes | Slice]) -> AsyncIterator[bytes]:
-    """An answer's framing as it is, and the bytes of its slices."""
+    """The bytes of a response's body, with each slice replaced by its bytes of the blob."""
     for segment in body:
         if isinstance(segment, bytes):
             yield segment

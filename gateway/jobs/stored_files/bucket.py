@@ -1,4 +1,4 @@
-"""Blobs in an S3-compatible bucket; address and keys come from the usual AWS_… variables of the environment."""
+"""Blobs in an S3-compatible bucket; its endpoint and keys are in the AWS_… variables of the environment."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,24 +13,24 @@ from gateway.errors import Unavailable
 from gateway.jobs.stored_files.blobs import Blob, gone
 from gateway.upstream.http_ranges.ranges import Slice
 
-#: bytes of one part of an upload (5 MiB is the least that S3 takes, 10,000 parts the most), and of one chunk read
+#: bytes of one part of an upload (S3 requires at least 5 MiB and at most 10,000 parts), and of one chunk read
 _PART, _READ_SIZE = 16 << 20, 256 << 10
-#: parts of one upload on their way at a time
-_AT_A_TIME = 2
+#: concurrent parts of one upload
+_CONCURRENCY = 2
 _LIST_SIZE = 1000
 
 
 class BucketBlobs:
-    """Blobs as objects; an upload that breaks off is aborted, so that no half of it is seen."""
+    """Blobs as objects; an upload that fails is aborted, so that no incomplete object is visible."""
 
     def __init__(self, url: str, **options: Any) -> None:
         self._store = S3Store.from_url(url, **options)
 
     async def put(self, name: str, chunks: AsyncIterator[bytes]) -> None:
         try:
-            await obstore.put_async(self._store, name, chunks, chunk_size=_PART, max_concurrency=_AT_A_TIME)
+            await obstore.put_async(self._store, name, chunks, chunk_size=_PART, max_concurrency=_CONCURRENCY)
         except BaseError as error:
-            raise _away() from error
+            raise _unavailable() from error
 
     @asynccontextmanager
     async def open(self, name: str, size: int) -> AsyncIterator[Blob]:
@@ -39,7 +39,7 @@ class BucketBlobs:
         except FileNotFoundError as error:
             raise gone() from error
         except BaseError as error:
-            raise _away() from error
+            raise _unavailable() from error
         if head["size"] != size:
             raise gone()
         yield _Object(self._store, name)
@@ -48,14 +48,14 @@ class BucketBlobs:
         try:
             await obstore.delete_async(self._store, names)
         except BaseError as error:
-            raise _away() from error
+            raise _unavailable() from error
 
     async def names(self) -> AsyncIterator[Sequence[str]]:
         try:
             async for page in obstore.list(self._store, chunk_size=_LIST_SIZE):
                 yield [item["path"] for item in page]
         except BaseError as error:
-            raise _away() from error
+            raise _unavailable() from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class _Object:
         except FileNotFoundError as error:
             raise gone() from error
         except BaseError as error:
-            raise _away() from error
+            raise _unavailable() from error
 
 
-def _away() -> Unavailable:
+def _unavailable() -> Unavailable:
     return Unavailable("the store of files cannot be reached", retry_after=5)
