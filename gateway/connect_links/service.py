@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from gateway.audit.log import Audit
 from gateway.connect_links.store import ConnectSessionStore
-from gateway.connectors.model import ConnectorRecord, NewConnector
+from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.service import ConnectorService, VerifiedCredentials, credentials_change
 from gateway.connectors.store import ConnectorStore
 from gateway.contract.connectors import ConnectLinkView, ConnectSession, ConnectSessionView, SessionStatus
@@ -152,7 +152,7 @@ class ConnectLinks:
         started = await self._flows.initiate(await self._caller(session), requested)
         await self._store.set_flow(session, started.flow_id)
         if session.flow_id is not None:
-            await self._flows.abandon(session.organization_id, session.flow_id)
+            await self._flows.store.abandon(session.organization_id, session.flow_id)
         return started.consent_url
 
     async def finish_consent(self, token: str) -> tuple[ConnectSession, FlowState]:
@@ -161,13 +161,13 @@ class ConnectLinks:
         flow_id = session.flow_id
         if flow_id is None:
             raise NotFound("no consent was begun with this link")
-        return await self._settled(session), await self._flows.state_of(session.organization_id, flow_id)
+        return await self._settled(session), await self._flows.store.state(session.organization_id, flow_id)
 
     async def _settled(self, session: ConnectSession) -> ConnectSession:
         """The session, completed if its consent has created a connector, even if the browser did not return."""
         if session.flow_id is None or session.status is SessionStatus.COMPLETED:
             return session
-        state = await self._flows.state_of(session.organization_id, session.flow_id)
+        state = await self._flows.store.state(session.organization_id, session.flow_id)
         if state.status is not FlowStatus.COMPLETED or state.connector_id is None:
             return session
         with suppress(Conflict):  # another request has settled it
@@ -192,15 +192,8 @@ class ConnectLinks:
 
     async def _create(self, session: ConnectSession, verified: VerifiedCredentials) -> ConnectorRecord:
         organization_id = session.organization_id
-        new = NewConnector(
-            await self._identity.workspace_named(organization_id, session.workspace_name),
-            verified.kind.name,
-            verified.kind.spec.title,
-            verified.method,
-            verified.environment,
-            verified.credentials,
-            verified.expires_at,
-        )
+        workspace_id = await self._identity.workspace_named(organization_id, session.workspace_name)
+        new = verified.new_connector(workspace_id, verified.kind.spec.title)
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             record = await self._connectors.create_within(connection, organization_id, new)
             await self._use_up(connection, session, record.id)
@@ -209,7 +202,9 @@ class ConnectLinks:
     async def _use_up(self, connection: Connection, session: ConnectSession, connector_id: UUID) -> None:
         """Complete the link; raises Conflict unless this is the first of its forms and consents."""
         flow_id = await self._store.complete(connection, session, connector_id)
-        if flow_id is not None and not await self._flows.abandon_within(connection, session.organization_id, flow_id):
+        if flow_id is not None and not await self._flows.store.abandon_within(
+            connection, session.organization_id, flow_id
+        ):
             raise Conflict("the link was used already")
 
     async def _renew(

@@ -1,12 +1,14 @@
 """The connectors that a caller may see: those of its organization, and of its workspaces if it is limited to some."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.store import ConnectorStore
-from gateway.contract.connectors import ConnectorStatus
+from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
 from gateway.identity.model import Caller
 from gateway.identity.store import IdentityStore, Workspace
 
@@ -27,27 +29,14 @@ class ConnectorAccess:
     async def find(
         self,
         caller: Caller,
+        selection: ConnectorSelection | None = None,
         *,
-        workspace_name: str | None = None,
-        kind: str | None = None,
-        status: str | None = None,
-        containing: str | None = None,
-        ids: Collection[UUID] | None = None,
         after: tuple[datetime, UUID] | None = None,
         limit: int | None = None,
     ) -> Sequence[ConnectorRecord]:
         """Matching records in the order of their creation; all of them without a limit."""
-        return await self._store.find(
-            caller.organization_id,
-            workspace_name=workspace_name,
-            workspaces=caller.client.workspaces,
-            kind=kind,
-            status=status,
-            containing=containing,
-            ids=ids,
-            after=after,
-            limit=limit,
-        )
+        visible = replace(selection or ConnectorSelection(), workspaces=caller.client.workspaces)
+        return await self._store.find(caller.organization_id, visible, after=after, limit=limit)
 
     async def latest_of_each_kind(self, caller: Caller, limit: int) -> Sequence[ConnectorRecord]:
         """The latest records of each kind, at most `limit` of one kind, in the order of their creation."""

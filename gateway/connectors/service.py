@@ -1,6 +1,6 @@
 """Creates, changes and checks connectors. The gateway checks credentials with the application before it stores them."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,14 @@ from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector, name_taken
 from gateway.connectors.store import ConnectorStore
 from gateway.connectors.views import connector_view
-from gateway.contract.connectors import Connector, ConnectorPage, ConnectorRequest, ConnectorStatus, IfExists
+from gateway.contract.connectors import (
+    Connector,
+    ConnectorPage,
+    ConnectorRequest,
+    ConnectorSelection,
+    ConnectorStatus,
+    IfExists,
+)
 from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.errors import (
     Conflict,
@@ -49,6 +56,12 @@ class VerifiedCredentials:
     @property
     def authentication(self) -> AuthMethod:
         return self.kind.spec.authentication[self.method]
+
+    def new_connector(self, workspace_id: UUID, name: str) -> NewConnector:
+        """A new connector with these credentials."""
+        return NewConnector(
+            workspace_id, self.kind.name, name, self.method, self.environment, self.credentials, self.expires_at
+        )
 
 
 #: the app that renews tokens of an organization's kind: `Apps.of`
@@ -156,28 +169,11 @@ class ConnectorService:
         return connector_view(await self._access.get(caller, connector_id), self._catalog)
 
     async def find(
-        self,
-        caller: Caller,
-        cursor: str | None,
-        limit: int | None,
-        *,
-        workspace_name: str | None = None,
-        kind: str | None = None,
-        status: str | None = None,
-        containing: str | None = None,
-        ids: Collection[UUID] | None = None,
+        self, caller: Caller, selection: ConnectorSelection, cursor: str | None = None, limit: int | None = None
     ) -> ConnectorPage:
         """Matching connectors, oldest first; all of them without a limit. Raises InvalidParams for a foreign cursor."""
-        records = await self._access.find(
-            caller,
-            workspace_name=workspace_name,
-            kind=kind,
-            status=status,
-            containing=containing,
-            ids=ids,
-            after=read_time_cursor(cursor),
-            limit=None if limit is None else limit + 1,
-        )
+        limit_and_one = None if limit is None else limit + 1
+        records = await self._access.find(caller, selection, after=read_time_cursor(cursor), limit=limit_and_one)
         page, next_cursor = page_of(records, limit)
         return ConnectorPage([connector_view(record, self._catalog) for record in page], next_cursor)
 
@@ -213,15 +209,7 @@ class ConnectorService:
             organization_id, kind.name, request.credentials, request.environment, validate=request.validate
         )
         workspace_id = await self._identity.workspace_named(organization_id, request.workspace_name)
-        new = NewConnector(
-            workspace_id,
-            verified.kind.name,
-            name,
-            verified.method,
-            verified.environment,
-            verified.credentials,
-            verified.expires_at,
-        )
+        new = verified.new_connector(workspace_id, name)
         is_name_unique = request.if_exists is not IfExists.CREATE
         return await self._store.create(organization_id, new, is_name_unique=is_name_unique), True
 
@@ -231,7 +219,7 @@ class ConnectorService:
         """The connector of that name and kind to update; raises Conflict if the name is taken otherwise."""
         if request.if_exists is IfExists.CREATE:
             return None
-        records = await self._store.find(organization_id, workspace_name=request.workspace_name, name=name)
+        records = await self._store.find(organization_id, ConnectorSelection(request.workspace_name, name=name))
         if not records:
             return None
         if request.if_exists is IfExists.UPDATE and [record.kind for record in records] == [kind.name]:
@@ -278,19 +266,14 @@ def _members(name: str, members: Mapping[str, Any]) -> set[str]:
 
 
 def credentials_change(record: ConnectorRecord, verified: VerifiedCredentials) -> ConnectorChange:
-    """The change of a connector's record by new credentials."""
+    """The change of a connector by accepted credentials: it becomes active, unless it is disabled."""
     return ConnectorChange(
-        status=_status_with_new_credentials(record.status),
+        status=record.status if record.status is ConnectorStatus.DISABLED else ConnectorStatus.ACTIVE,
         auth_method=verified.method,
         environment=verified.environment,
         credentials=verified.credentials,
         expires_at=verified.expires_at,
     )
-
-
-def _status_with_new_credentials(status: ConnectorStatus) -> ConnectorStatus:
-    """Accepted credentials make a connector active; a disabled one stays disabled."""
-    return status if status is ConnectorStatus.DISABLED else ConnectorStatus.ACTIVE
 
 
 def _refused(kind: Kind, method: str, refusal: GatewayError) -> InvalidCredentials:

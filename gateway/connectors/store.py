@@ -20,8 +20,9 @@ from gateway.connectors.model import (
     sealed_in,
     with_secret,
 )
-from gateway.contract.connectors import ConnectorStatus
+from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
 from gateway.db.pool import Connection, Database
+from gateway.db.where import Where
 from gateway.errors import NotFound
 from gateway.vault.vault import Binding, Vault
 
@@ -55,20 +56,9 @@ _OPEN = f"""
     {_FROM} LEFT JOIN connector_secrets ON connector_id = connectors.id
     WHERE connectors.organization_id = ANY($1::uuid[]) AND connectors.id = ANY($2::uuid[]) AND deleted_at IS NULL
 """
-_LIST = f"""
-    SELECT {_COLUMNS} {_FROM}
-    WHERE connectors.organization_id = $1 AND deleted_at IS NULL
-      AND ($2::text IS NULL OR workspaces.name = $2)
-      AND ($3::text IS NULL OR connectors.kind = $3)
-      AND ($4::text IS NULL OR connectors.status = $4)
-      AND ($5::timestamptz IS NULL OR (connectors.created_at, connectors.id) > ($5, $6::uuid))
-      AND ($8::text IS NULL OR connectors.name = $8)
-      AND ($9::text[] IS NULL OR workspaces.name = ANY ($9))
-      AND ($10::text IS NULL OR strpos(lower(connectors.name), lower($10)) > 0
-           OR strpos(lower(workspaces.name), lower($10)) > 0)
-      AND ($11::uuid[] IS NULL OR connectors.id = ANY ($11))
-    ORDER BY connectors.created_at, connectors.id
-    LIMIT $7
+_LIST = f"SELECT {_COLUMNS} {_FROM} WHERE {{conditions}} ORDER BY connectors.created_at, connectors.id LIMIT {{limit}}"
+_CONTAINING = """
+    (strpos(lower(connectors.name), lower({0}::text)) > 0 OR strpos(lower(workspaces.name), lower({0}::text)) > 0)
 """
 # The names of the workspaces to which a caller is limited; null for all.
 _IN_WORKSPACES = """
@@ -258,38 +248,25 @@ class ConnectorStore:
     async def find(
         self,
         organization_id: UUID,
+        selection: ConnectorSelection,
         *,
-        workspace_name: str | None = None,
-        workspaces: Collection[str] | None = None,
-        name: str | None = None,
-        kind: str | None = None,
-        status: str | None = None,
-        containing: str | None = None,
-        ids: Collection[UUID] | None = None,
         after: tuple[datetime, UUID] | None = None,
         limit: int | None = None,
     ) -> Sequence[ConnectorRecord]:
-        """Matching records in the order of their creation; all of them without a limit.
-
-        `containing`: a part of the connector's or the workspace's name, ignoring case. `workspaces`: the names to which
-        the result is limited.
-        """
-        created_at, connector_id = after or (None, None)
+        """Matching records in the order of their creation; all of them without a limit."""
+        where = Where()
+        where.add("connectors.organization_id = {} AND deleted_at IS NULL", organization_id)
+        where.add("workspaces.name = {}", selection.workspace_name)
+        where.add("workspaces.name = ANY ({}::text[])", selection.workspaces)
+        where.add("connectors.name = {}", selection.name)
+        where.add("connectors.kind = {}", selection.kind)
+        where.add("connectors.status = {}", selection.status)
+        where.add(_CONTAINING, selection.containing)
+        where.add("connectors.id = ANY ({}::uuid[])", selection.ids)
+        where.add("(connectors.created_at, connectors.id) > ({}, {})", *(after or (None, None)))
+        find = _LIST.format(conditions=where.text, limit=where.argument(limit))
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(
-                _LIST,
-                organization_id,
-                workspace_name,
-                kind,
-                status,
-                created_at,
-                connector_id,
-                limit,
-                name,
-                workspaces,
-                containing,
-                None if ids is None else list(ids),
-            )
+            rows = await connection.fetch(find, *where.arguments)
         return [record_in(row) for row in rows]
 
     async def latest_of_each_kind(

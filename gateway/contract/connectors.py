@@ -1,6 +1,6 @@
 """Workspaces, connectors, their synchronized copies, and connect links."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -99,6 +99,20 @@ class Connector(Struct, frozen=True):
 
 class ConnectorPage(PageOf[Connector], frozen=True):
     """Connectors, the oldest first."""
+
+
+class ConnectorSelection(Struct, frozen=True):
+    """A filter of connectors; None matches every value."""
+
+    workspace_name: str | None = None
+    name: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    #: a part of the connector's or the workspace's name, ignoring case
+    containing: str | None = None
+    ids: Collection[UUID] | None = None
+    #: names of the workspaces whose connectors are included; None for all
+    workspaces: Collection[str] | None = None
 
 
 class UnhealthyView(Struct, frozen=True):

@@ -17,7 +17,6 @@ from gateway.audit.log import Audit
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.contract.oauth import ConsentRequest, StartedConsentView
-from gateway.db.pool import Connection
 from gateway.errors import (
     FieldError,
     GatewayError,
@@ -113,7 +112,7 @@ class Flows:
         self._identity = identity
         self._connectors = connectors
         self._apps = apps
-        self._store = store
+        self.store = store
         self._upstreams = upstreams
         self._consent = base_url + CONSENT_PATH
         self._callback = base_url + CALLBACK_PATH
@@ -152,32 +151,20 @@ class Flows:
             state=requested.state,
             reauthorizes=requested.connector_id,
         )
-        expires_at = await self._store.create(flow, hashed(state))
+        expires_at = await self.store.create(flow, hashed(state))
         return Started(flow.id, f"{self._consent}?{urlencode({'state': state})}", expires_at)
 
     async def bind_browser(self, query: Query, browser: str) -> str | None:
         """Bind the consent to the browser; returns the application's consent URL, or None if the state is invalid."""
         state = single(query, "state")
-        flow = await self._store.bind(hashed(state), hashed(browser)) if state else None
+        flow = await self.store.bind(hashed(state), hashed(browser)) if state else None
         return flow.authorization_url if flow else None
 
     async def state(self, caller: Caller, flow_id: UUID) -> FlowState:
         """The state of a consent; raises NotFound, also if the caller does not see its workspace."""
-        state = await self.state_of(caller.organization_id, flow_id)
+        state = await self.store.state(caller.organization_id, flow_id)
         caller.require_workspace(state.workspace_name, "OAuth flow")
         return state
-
-    async def state_of(self, organization_id: UUID, flow_id: UUID) -> FlowState:
-        """The state of a consent; raises NotFound."""
-        return await self._store.state(organization_id, flow_id)
-
-    async def abandon(self, organization_id: UUID, flow_id: UUID) -> None:
-        """End a consent that another one replaces; an ended consent stays unchanged."""
-        await self._store.abandon(organization_id, flow_id)
-
-    async def abandon_within(self, connection: Connection, organization_id: UUID, flow_id: UUID) -> bool:
-        """Abandon a consent in the caller's transaction; false if it has already created or changed a connector."""
-        return await self._store.abandon_within(connection, organization_id, flow_id)
 
     async def _completed(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
         """The request, completed from the connector to reauthorize; raises NotFound and InvalidParams."""
@@ -204,7 +191,7 @@ class Flows:
         A state is valid once, and only in the browser to which `bind_browser` has bound it.
         """
         state = single(query, "state")
-        flow = await self._store.use(hashed(state), hashed(browser)) if state and browser else None
+        flow = await self.store.use(hashed(state), hashed(browser)) if state and browser else None
         caller = await self._identity.caller(flow.client_id, flow.organization_id) if flow else None
         # The browser is sent back to the client only while its redirect URL is registered.
         if flow is None or caller is None or self._redirect_error(flow.redirect_url, caller.client):
@@ -215,7 +202,7 @@ class Flows:
             entry.kind = flow.kind
             outcome = await self._connected(flow, query)
             if isinstance(outcome, TokenError):
-                await self._store.fail(flow, outcome.code, outcome.description)
+                await self.store.fail(flow, outcome.code, outcome.description)
                 entry.outcome = outcome.code
                 members = {"error": outcome.code, "error_description": outcome.description}
                 return RedirectResult(result_url(flow.redirect_url, flow.state, members), flow.client_id)
@@ -226,7 +213,7 @@ class Flows:
     async def was_completed(self, query: Query, browser: str | None) -> bool:
         """Whether a used state has created a connector in this browser: the person went back or reloaded the page."""
         state = single(query, "state")
-        return bool(state and browser and await self._store.was_completed(hashed(state), hashed(browser)))
+        return bool(state and browser and await self.store.was_completed(hashed(state), hashed(browser)))
 
     def _redirect_error(self, url: str, client: Client) -> FieldError | None:
         """The fault of a redirect URL; every client may use the page that connect links return to."""
@@ -264,9 +251,9 @@ class Flows:
         name = flow.name or spec.title
         new = NewConnector(flow.workspace_id, spec.kind, name, method, environment, credentials, tokens.expires_at)
         if flow.reauthorizes is None:
-            return await self._store.complete(flow, new)
+            return await self.store.complete(flow, new)
         await self._require_accepted(kind, new)
-        return await self._store.complete_again(flow, flow.reauthorizes, new)
+        return await self.store.complete_again(flow, flow.reauthorizes, new)
 
     async def _require_accepted(self, kind: Kind, new: NewConnector) -> None:
         """Raise ReauthorizationRequired when the application refuses the new credentials; other errors are ignored."""

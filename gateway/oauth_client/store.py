@@ -217,6 +217,7 @@ class FlowStore:
             await connection.execute(_FAIL, flow.organization_id, flow.id, error, description)
 
     async def abandon(self, organization_id: UUID, flow_id: UUID) -> None:
+        """End a consent that another one replaces; an ended consent stays unchanged."""
         async with self._database.tenant(organization_id) as connection:
             await self.abandon_within(connection, organization_id, flow_id)
 

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from gateway.connectors.store import ConnectorStore
-from gateway.contract.connectors import ConnectorStatus
+from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
 from gateway.db.pool import Database
 from gateway.errors import InternalError, NotFound, Unavailable
 from tests.connectors.conftest import CREDENTIALS, Create, MarkDeleted, seal_as_before
@@ -65,7 +65,7 @@ async def test_another_organization_finds_nothing(
         await mark_deleted(stranger_id, connector_id)
 
     assert theirs.value.detail == nobodys.value.detail
-    assert await store.find(stranger_id) == []
+    assert await store.find(stranger_id, ConnectorSelection()) == []
     assert (await store.get(organization_id, connector_id)).name == "c"
 
 
@@ -135,7 +135,7 @@ async def test_a_connector_whose_deletion_began_is_there_for_its_deletion_only(
         await store.get(organization_id, connector_id)
     with pytest.raises(NotFound):
         await mark_deleted(organization_id, connector_id)
-    assert await store.find(organization_id) == []
+    assert await store.find(organization_id, ConnectorSelection()) == []
     assert await store.deleted_of(organization_id, record.workspace_id) == [connector_id]
     assert (await store.get_deleted(organization_id, connector_id)).id == connector_id
 
@@ -157,18 +157,18 @@ async def test_a_list_narrows_by_what_is_asked(store: ConnectorStore, organizati
     chat = await create("team-chat", workspace="b")
     await store.update(organization_id, chat, status=ConnectorStatus.DISABLED)
 
-    assert [each.id for each in await store.find(organization_id)] == [desk, chat]
-    assert [each.id for each in await store.find(organization_id, workspace_name="a")] == [desk]
-    assert [each.id for each in await store.find(organization_id, kind="team-chat")] == [chat]
-    assert [each.id for each in await store.find(organization_id, status="disabled")] == [chat]
-    assert await store.find(organization_id, workspace_name="a", kind="team-chat") == []
+    assert [each.id for each in await store.find(organization_id, ConnectorSelection())] == [desk, chat]
+    assert [each.id for each in await store.find(organization_id, ConnectorSelection(workspace_name="a"))] == [desk]
+    assert [each.id for each in await store.find(organization_id, ConnectorSelection(kind="team-chat"))] == [chat]
+    assert [each.id for each in await store.find(organization_id, ConnectorSelection(status="disabled"))] == [chat]
+    assert await store.find(organization_id, ConnectorSelection(workspace_name="a", kind="team-chat")) == []
 
 
 async def test_pages_of_a_list_leave_nothing_out(store: ConnectorStore, organization_id: UUID, create: Create):
     created = [await create() for _ in range(5)]
 
-    first = await store.find(organization_id, limit=2)
-    rest = await store.find(organization_id, after=(first[-1].created_at, first[-1].id))
+    first = await store.find(organization_id, ConnectorSelection(), limit=2)
+    rest = await store.find(organization_id, ConnectorSelection(), after=(first[-1].created_at, first[-1].id))
 
     assert [each.id for each in [*first, *rest]] == created
 

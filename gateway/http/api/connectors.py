@@ -10,6 +10,7 @@ from gateway.contract.connectors import (
     Connector,
     ConnectorPage,
     ConnectorRequest,
+    ConnectorSelection,
     ConnectorStatus,
     Health,
     IfExists,
@@ -132,9 +133,8 @@ async def list_connectors(request: web.Request) -> ConnectorPage:
     if query.definition_id is not None:
         named = kinds.get(query.definition_id, "")
         kind = named if kind in (None, named) else ""
-    return await services.connector_service.find(
-        caller, query.cursor, query.limit, workspace_name=query.workspace_name, kind=kind, status=query.status
-    )
+    selection = ConnectorSelection(query.workspace_name, kind=kind, status=query.status)
+    return await services.connector_service.find(caller, selection, query.cursor, query.limit)
 
 
 async def get_connector(request: web.Request) -> web.Response:

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from gateway.audit.activity import MAX_ERRORS
 from gateway.audit.log import EntryFilter
-from gateway.contract.connectors import MAX_LINK_SECONDS, Connector, ConnectorStatus
+from gateway.contract.connectors import MAX_LINK_SECONDS, Connector, ConnectorSelection, ConnectorStatus
 from gateway.contract.gateway_state import RequestSelection
 from gateway.errors import GatewayError, MalformedRequest
 from gateway.http.api.audit import entry_view
@@ -30,15 +30,13 @@ async def list_connectors(request: web.Request) -> web.Response:
     """GET /console/connectors: the connectors that match the filters, with their last use and errors."""
     services, caller = request.app[SERVICES], request[CALLER]
     chosen = {name: request.query.get(name, "").strip() for name in ("query", "kind", "status", "workspace")}
-    found = await services.connector_service.find(
-        caller,
-        request.query.get("cursor"),
-        _LIMIT,
-        workspace_name=chosen["workspace"] or None,
+    selection = ConnectorSelection(
+        chosen["workspace"] or None,
         kind=chosen["kind"] or None,
         status=chosen["status"] or None,
         containing=chosen["query"] or None,
     )
+    found = await services.connector_service.find(caller, selection, request.query.get("cursor"), _LIMIT)
     sent = {name: value for name, value in chosen.items() if value}
     workspaces = await services.connectors.workspaces(caller, limit=_LIMIT)
     activity = await services.audit.activity(caller.organization_id, [UUID(each.id) for each in found.data])

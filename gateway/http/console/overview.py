@@ -7,7 +7,7 @@ from aiohttp import web
 
 from gateway.aio.clock import CLOCK
 from gateway.audit.log import EntryFilter
-from gateway.contract.connectors import ConnectorStatus
+from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
 from gateway.contract.gateway_state import RequestSelection
 from gateway.contract.members import moment
 from gateway.http.api.jobs import job_view
@@ -76,7 +76,8 @@ async def overview(request: web.Request) -> web.Response:
         "p95_ms": [point.p95_ms for point in usage],
     }
     counts = await services.connectors.count(caller)
-    attention = await services.connectors.find(caller, status=ConnectorStatus.NEEDS_REAUTH, limit=_ATTENTION)
+    needs_reauth = ConnectorSelection(status=ConnectorStatus.NEEDS_REAUTH)
+    attention = await services.connectors.find(caller, needs_reauth, limit=_ATTENTION)
     readiness = await request.app[READINESS]()
     return console_page(
         request,

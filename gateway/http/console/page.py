@@ -7,7 +7,7 @@ from uuid import UUID
 
 from aiohttp import web
 
-from gateway.contract.connectors import Connector
+from gateway.contract.connectors import Connector, ConnectorSelection
 from gateway.errors import NotFound
 from gateway.http.keys import CALLER, PAGES, SERVICES, SESSION
 from gateway.http.pages.rendering import html_response
@@ -61,7 +61,7 @@ async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> 
 async def connectors_by_id(request: web.Request, ids: Iterable[UUID | str | None]) -> dict[str, Connector]:
     """The connectors with these ids that the caller can access; other and deleted ids are ignored."""
     wanted = [each for each in {id_of(str(each)) for each in ids} if each is not None]
-    found = await request.app[SERVICES].connector_service.find(request[CALLER], None, None, ids=wanted)
+    found = await request.app[SERVICES].connector_service.find(request[CALLER], ConnectorSelection(ids=wanted))
     return {each.id: each for each in found.data}
 
 
