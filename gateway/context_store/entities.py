@@ -18,8 +18,10 @@ SAMPLE = 1_000
 #: minimum share of the sample that contains a common word
 COMMON = 0.01
 MAX_COMMON = 64
-#: timeout of a statement in seconds
-FINALIZE_LIMIT = 60.0
+#: timeout of a statement in seconds; far more than one needs, for a server under load
+TIMEOUT = 30.0
+#: timeout of a statement at the end of a load in seconds
+FINALIZE_TIMEOUT = 60.0
 
 REGISTER = """
     INSERT INTO context_entities (connector_id, organization_id, entity, layout)
@@ -158,8 +160,8 @@ async def fail(
 
 async def finalize(connection: Connection, entity: StoredEntity) -> None:
     """After a load, clean the pending list of the word index and determine the common words."""
-    await connection.execute(CLEAN_PENDING_LIST, timeout=FINALIZE_LIMIT)
-    await connection.execute(MEASURE, entity.id, SAMPLE, COMMON, MAX_COMMON, timeout=FINALIZE_LIMIT)
+    await connection.execute(CLEAN_PENDING_LIST, timeout=FINALIZE_TIMEOUT)
+    await connection.execute(MEASURE, entity.id, SAMPLE, COMMON, MAX_COMMON, timeout=FINALIZE_TIMEOUT)
 
 
 def _entity(row: Mapping[str, Any]) -> StoredEntity:

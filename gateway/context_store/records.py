@@ -12,7 +12,7 @@ import msgspec
 from gateway.aio.clock import CLOCK
 from gateway.context_store import term_dictionary, word_index
 from gateway.context_store.documents import JSON_TEXT, cleaned, digest
-from gateway.context_store.entities import StoredEntity
+from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS
 from gateway.db.pool import Connection, Database
 from gateway.errors import NotFound
@@ -20,8 +20,6 @@ from gateway.events.recording import add_record_events
 
 BATCH_ROWS = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
-#: timeout of a statement in seconds; far more than one needs, for a server under load
-WRITE_LIMIT = 30.0
 
 # A crash of PostgreSQL may lose the last batches, and with them their checkpoints, so that they are read again.
 LOAD_FAST = "SET LOCAL synchronous_commit = off"
@@ -150,7 +148,7 @@ async def documents(
 ) -> Mapping[str, msgspec.Raw]:
     """Id → the record of the copy."""
     async with database.tenant(organization_id) as connection:
-        rows = await connection.fetch(DOCUMENTS, organization_id, connector_id, entity, list(ids), timeout=WRITE_LIMIT)
+        rows = await connection.fetch(DOCUMENTS, organization_id, connector_id, entity, list(ids), timeout=TIMEOUT)
     return {row["id"]: msgspec.Raw(row["document"].encode()) for row in rows}
 
 
@@ -172,7 +170,7 @@ async def sweep(connection: Connection, entity: StoredEntity, generation: int, *
             tombstoned += await _tombstone(connection, entity, ids, CLOCK.now())
         if len(ids) < BATCH_ROWS:
             break
-    await connection.execute(CLEAR_SEEN, entity.id, generation, timeout=WRITE_LIMIT)
+    await connection.execute(CLEAR_SEEN, entity.id, generation, timeout=TIMEOUT)
     return tombstoned
 
 
@@ -180,13 +178,13 @@ async def unseen(
     connection: Connection, entity: StoredEntity, generation: int, limit: int, *, began_at: datetime
 ) -> list[str]:
     """Ids of records that a sweep has not seen; those written since it began count as seen."""
-    rows = await connection.fetch(UNSEEN, entity.id, generation, limit, began_at, timeout=WRITE_LIMIT)
+    rows = await connection.fetch(UNSEEN, entity.id, generation, limit, began_at, timeout=TIMEOUT)
     return [row["id"] for row in rows]
 
 
 async def mark_seen(connection: Connection, entity: StoredEntity, generation: int, ids: Sequence[str]) -> None:
     """Mark records as seen by a sweep."""
-    await connection.execute(MARK_SEEN, entity.id, entity.organization_id, generation, list(ids), timeout=WRITE_LIMIT)
+    await connection.execute(MARK_SEEN, entity.id, entity.organization_id, generation, list(ids), timeout=TIMEOUT)
 
 
 async def drop_unused_terms(connection: Connection, entity: StoredEntity) -> None:
@@ -209,11 +207,11 @@ async def remove(connection: Connection, connector_id: UUID) -> int:
     await _until_none(connection, REMOVE_WORDS, connector_id)
     async with connection.transaction():
         await word_index.lock_all(connection, connector_id)
-        await connection.execute(LOCK_ENTITIES, connector_id, timeout=WRITE_LIMIT)
+        await connection.execute(LOCK_ENTITIES, connector_id, timeout=TIMEOUT)
         removed += await _until_none(connection, REMOVE_RECORDS, connector_id)
         await _until_none(connection, REMOVE_WORDS, connector_id)
-        await connection.execute(REMOVE_PENDING, connector_id, timeout=WRITE_LIMIT)
-        await connection.execute(REMOVE_SEEN, connector_id, timeout=WRITE_LIMIT)
+        await connection.execute(REMOVE_PENDING, connector_id, timeout=TIMEOUT)
+        await connection.execute(REMOVE_SEEN, connector_id, timeout=TIMEOUT)
         await _until_none(connection, REMOVE_TERMS, connector_id)
         await connection.execute(REMOVE_ENTITIES, connector_id)
     return removed
@@ -228,7 +226,7 @@ async def _write(
 ) -> Written:
     generation = await _lock(connection, entity)
     digests = {id_: digest(document) for id_, document in batch.items()}
-    stored = await connection.fetch(STORED, entity.id, list(batch), observed_at, timeout=WRITE_LIMIT)
+    stored = await connection.fetch(STORED, entity.id, list(batch), observed_at, timeout=TIMEOUT)
     same = {row["id"] for row in stored if _is_same(row, digests[row["id"]])}
     changed = {id_: document for id_, document in batch.items() if id_ not in same}
     added = len(changed) - len([row for row in stored if row["is_live"] and row["id"] not in same])
@@ -246,7 +244,7 @@ async def _write(
             updated=[id_ for id_ in changed if id_ in before and before[id_] != digests[id_]],
         )
     if sweep_generation is not None and same:
-        await connection.execute(MARK_SEEN, *head, list(same), timeout=WRITE_LIMIT)
+        await connection.execute(MARK_SEEN, *head, list(same), timeout=TIMEOUT)
     return Written(added, len(changed) - added, len(same))
 
 
@@ -282,16 +280,16 @@ async def _insert(
     """Write the records, and queue their words for the index."""
     keys = [_path(entity.layout.keys.get(column)) for column in (*TEXT_KEYS, NUMBER_KEY)]
     texts = [document.decode() for document in changed.values()]
-    await connection.execute(statement, *head, list(changed), texts, digests, *keys, timeout=WRITE_LIMIT)
+    await connection.execute(statement, *head, list(changed), texts, digests, *keys, timeout=TIMEOUT)
     await word_index.enqueue(connection, entity, list(changed))
 
 
 async def _tombstone(connection: Connection, entity: StoredEntity, ids: Sequence[str], observed_at: datetime) -> int:
     generation = await _lock(connection, entity)
-    stored = await connection.fetch(STORED, entity.id, list(ids), observed_at, timeout=WRITE_LIMIT)
+    stored = await connection.fetch(STORED, entity.id, list(ids), observed_at, timeout=TIMEOUT)
     live = [row["id"] for row in stored if row["is_live"] and not row["is_newer"]]
     head = (entity.id, entity.organization_id, generation, observed_at)
-    await connection.execute(TOMBSTONE, *head, list(dict.fromkeys(ids)), timeout=WRITE_LIMIT)
+    await connection.execute(TOMBSTONE, *head, list(dict.fromkeys(ids)), timeout=TIMEOUT)
     await word_index.drop(connection, entity, ids)
     await connection.execute(COUNT, entity.id, -len(live))
     await _add_events(connection, entity, deleted=live)
@@ -305,7 +303,7 @@ async def _add_events(connection: Connection, entity: StoredEntity, **changes: S
 
 async def _lock(connection: Connection, entity: StoredEntity) -> int:
     """Lock the entity against other writers until the transaction ends; returns the current generation."""
-    generation = await connection.fetchval(LOCK, entity.id, timeout=WRITE_LIMIT)
+    generation = await connection.fetchval(LOCK, entity.id, timeout=TIMEOUT)
     if generation is None:
         raise NotFound(f"{entity.entity} of this connector is no longer in the context store")
     return int(generation)
@@ -315,7 +313,7 @@ async def _until_none(connection: Connection, statement: str, *arguments: object
     """Repeat a deleting statement until it finds nothing, so that no transaction holds many rows for long."""
     total = 0
     while True:
-        done = await connection.execute(statement, *arguments, BATCH_ROWS * 10, timeout=WRITE_LIMIT)
+        done = await connection.execute(statement, *arguments, BATCH_ROWS * 10, timeout=TIMEOUT)
         count = int(str(done).rpartition(" ")[2])
         total += count
         if count == 0:

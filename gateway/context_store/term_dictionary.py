@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from gateway.context_store.entities import StoredEntity
+from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.db.pool import Connection
 
 #: characters that a part must have to be looked up; shorter words are not in the dictionary
@@ -11,8 +11,6 @@ MIN_PART = 3
 #: maximum words with one part that a search looks up one by one
 MAX_WORDS = 100
 BATCH_TERMS = 500
-#: timeout of a statement in seconds; far more than one needs, for a server under load
-LIMIT = 30.0
 
 # Looked up first: finding an existing term costs much less than an insert that does nothing.
 ADD = """
@@ -36,13 +34,13 @@ async def add(connection: Connection, entity: StoredEntity, terms: Iterable[str]
     """Add the terms of records; call it in the transaction that writes them, while the entity is locked."""
     indexable = [term for term in terms if _WORD.fullmatch(term)]
     if indexable:
-        await connection.execute(ADD, entity.id, entity.organization_id, indexable, timeout=LIMIT)
+        await connection.execute(ADD, entity.id, entity.organization_id, indexable, timeout=TIMEOUT)
 
 
 async def containing(connection: Connection, entity: StoredEntity, parts: Sequence[tuple[str, str]]) -> Containing:
     """The terms that contain each part; parts that are too short for the dictionary are missing."""
     prefixes, words = zip(*parts, strict=True)
-    rows = await connection.fetch(CONTAINING, entity.id, prefixes, words, MAX_WORDS, timeout=LIMIT)
+    rows = await connection.fetch(CONTAINING, entity.id, prefixes, words, MAX_WORDS, timeout=TIMEOUT)
     return {(row["prefix"], row["part"]): row["terms"] for row in rows}
 
 
@@ -51,8 +49,8 @@ async def drop_unused(connection: Connection, entity: StoredEntity, after: str =
 
     Call it in a transaction that has locked the entity, so that no writer adds such a term meanwhile.
     """
-    rows = await connection.fetch(IN_USE, entity.id, after, BATCH_TERMS, timeout=LIMIT)
+    rows = await connection.fetch(IN_USE, entity.id, after, BATCH_TERMS, timeout=TIMEOUT)
     unused = [row["term"] for row in rows if not row["is_used"]]
     if unused:
-        await connection.execute(DROP, entity.id, unused, timeout=LIMIT)
+        await connection.execute(DROP, entity.id, unused, timeout=TIMEOUT)
     return rows[-1]["term"] if len(rows) == BATCH_TERMS else None

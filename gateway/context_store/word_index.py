@@ -8,14 +8,12 @@ import msgspec
 
 from gateway.context_store import term_dictionary
 from gateway.context_store.documents import JSON_TEXT
-from gateway.context_store.entities import StoredEntity
+from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.layout import Tokenizer
 from gateway.db.pool import Connection
 
 #: rows that are tokenized without a pause
 PAUSE_ROWS = 10
-#: timeout of a statement in seconds; far more than one needs, for a server under load
-LIMIT = 30.0
 #: the first key of the advisory locks of entities whose words are indexed, dropped or removed
 _LOCKS = 0x776F7264
 
@@ -53,7 +51,7 @@ DROP = "DELETE FROM context_words WHERE entity_id = $1 AND id = ANY ($2::text[])
 
 async def enqueue(connection: Connection, entity: StoredEntity, ids: Sequence[str]) -> None:
     """Queue the words of these records for the index; call it in the transaction that writes them."""
-    await connection.execute(ENQUEUE, entity.id, entity.organization_id, list(ids), timeout=LIMIT)
+    await connection.execute(ENQUEUE, entity.id, entity.organization_id, list(ids), timeout=TIMEOUT)
 
 
 async def catch_up(connection: Connection, entity: StoredEntity) -> int:
@@ -64,7 +62,7 @@ async def catch_up(connection: Connection, entity: StoredEntity) -> int:
         async with connection.transaction():
             await connection.execute(LOAD_FAST)
             is_ours = await connection.fetchval(TRY_LOCK, entity.id)
-            ids = await connection.fetchval(TAKE, entity.id, timeout=LIMIT) if is_ours else None
+            ids = await connection.fetchval(TAKE, entity.id, timeout=TIMEOUT) if is_ours else None
             if ids is None:
                 return indexed
             await _index(connection, entity, tokenizer, ids)
@@ -73,24 +71,24 @@ async def catch_up(connection: Connection, entity: StoredEntity) -> int:
 
 async def drop(connection: Connection, entity: StoredEntity, ids: Sequence[str]) -> None:
     """Delete the words of deleted records."""
-    await connection.execute(DROP, entity.id, list(ids), timeout=LIMIT)
+    await connection.execute(DROP, entity.id, list(ids), timeout=TIMEOUT)
 
 
 async def lock(connection: Connection, entity: StoredEntity) -> None:
     """Lock the entity's words against other writers until the transaction ends."""
-    await connection.execute(LOCK, entity.id, timeout=LIMIT)
+    await connection.execute(LOCK, entity.id, timeout=TIMEOUT)
 
 
 async def lock_all(connection: Connection, connector_id: UUID) -> None:
     """Lock the words of all entities of the connector, as `lock` does."""
-    await connection.execute(LOCK_OF_CONNECTOR, connector_id, timeout=LIMIT)
+    await connection.execute(LOCK_OF_CONNECTOR, connector_id, timeout=TIMEOUT)
 
 
 async def _index(connection: Connection, entity: StoredEntity, tokenizer: Tokenizer, ids: Sequence[str]) -> None:
-    rows = await connection.fetch(READ, entity.id, ids, timeout=LIMIT)
+    rows = await connection.fetch(READ, entity.id, ids, timeout=TIMEOUT)
     terms = await _tokenized(tokenizer, [row["document"] for row in rows])
     arguments = ([row["id"] for row in rows], [row["digest"] for row in rows], terms)
-    await connection.execute(WRITE, entity.id, entity.organization_id, *arguments, timeout=LIMIT)
+    await connection.execute(WRITE, entity.id, entity.organization_id, *arguments, timeout=TIMEOUT)
     await term_dictionary.add(connection, entity, {term for text in terms for term in text.split()})
 
 

@@ -1,7 +1,7 @@
 """The job that synchronizes the copies of a connector: one entity after the other, parents first."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +9,6 @@ import msgspec
 
 from gateway import errors
 from gateway.aio.clock import CLOCK
-from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store import entities
 from gateway.context_store.entities import StoredEntity
@@ -48,22 +47,19 @@ _FOR_ALL = (ReauthorizationRequired, ConnectorNotReady)
 
 
 class SynchronizationRun:
-    """One run of the job; its state names the entities that are done, for the next worker.
-
-    `next_in`: (connector, source) → seconds from the end of a run to the next.
-    """
+    """One run of the job; its state names the entities that are done, for the next worker."""
 
     def __init__(
         self,
         database: Database,
         connectors: ConnectorResolver,
-        next_in: Callable[[ConnectorRecord, sources.Source], float],
+        intervals: schedule.Intervals,
         job: StoredJob,
         run_context: JobRunContext,
     ) -> None:
         self._database = database
         self._connectors = connectors
-        self._next_in = next_in
+        self._intervals = intervals
         self._job = job
         self._run_context = run_context
         self._done: dict[str, Any] = dict(run_context.state.get("done", {}))
@@ -106,7 +102,7 @@ class SynchronizationRun:
         source, entity = sources.source_of(resolved.connector.kind, name), await self._claimed(resolved, name)
         if source is None or entity is None:
             return Report(name)
-        interval = self._next_in(resolved.record, source)
+        interval = schedule.jittered(self._intervals.of(resolved.record.kind, name, source.sync))
         connector = resolved.connector.in_background()
         try:
             report = await (await self._run(connector, source, entity, total)).run(interval)

@@ -8,15 +8,13 @@ from typing import Any
 import msgspec
 
 from gateway.context_store.documents import JSON_TEXT
-from gateway.context_store.entities import StoredEntity
+from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.sync.checkpoint import ParentRecord
 from gateway.db.pool import Database
 from gateway.kinds.sync import Parent
 
 #: parents fetched at a time
 _BATCH = 200
-#: timeout of a statement in seconds
-_LIMIT = 30.0
 
 # A record is changed if the copy observed it since; the application's own times do not matter. Stored ids that are
 # unique only below a parent begin with the parent's id: `C1/1.5` lies between `C1/` and `C10`.
@@ -64,7 +62,7 @@ class Parents:
         while True:
             arguments = (self.entity.id, last or "", start, *having, _BATCH, self.below.id, is_narrow)
             async with self.database.tenant(self.entity.organization_id) as connection:
-                rows = await connection.fetch(NEXT, *arguments, timeout=_LIMIT)
+                rows = await connection.fetch(NEXT, *arguments, timeout=TIMEOUT)
             for row in rows:
                 yield _parent(row, row["is_childless"] if self.spec.scopes_ids else row["is_changed"])
             if len(rows) < _BATCH:
@@ -74,7 +72,7 @@ class Parents:
     async def one(self, id_: str) -> ParentRecord | None:
         """The parent; None if it was deleted."""
         async with self.database.tenant(self.entity.organization_id) as connection:
-            row = await connection.fetchrow(ONE, self.entity.id, id_, timeout=_LIMIT)
+            row = await connection.fetchrow(ONE, self.entity.id, id_, timeout=TIMEOUT)
         return row and _parent(row, is_new=False)
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from gateway.context_store.documents import JSON_TEXT
-from gateway.context_store.entities import StoredEntity
-from gateway.context_store.records import WRITE_LIMIT
+from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.db.pool import Connection
 
 STORED = f"""
@@ -31,7 +30,7 @@ async def completed(
     connection: Connection, entity: StoredEntity, live: Sequence[tuple[str, bytes]]
 ) -> list[tuple[str, bytes]]:
     """The records, completed with the stored members that a list with fewer members left out."""
-    rows = await connection.fetch(STORED, entity.id, [id_ for id_, _ in live], timeout=WRITE_LIMIT)
+    rows = await connection.fetch(STORED, entity.id, [id_ for id_, _ in live], timeout=TIMEOUT)
     stored = {row["id"]: _MEMBERS.decode(row["document"]) for row in rows}
     return [
         (id_, msgspec.json.encode({**stored[id_], **_MEMBERS.decode(document)}) if id_ in stored else document)
@@ -42,4 +41,4 @@ async def completed(
 async def exempt(connection: Connection, entity: StoredEntity, generation: int, unlisted: Mapping[str, Any]) -> None:
     """Mark the records that have these members as seen, so that the sweep does not delete them."""
     members = msgspec.json.encode(unlisted).decode()
-    await connection.execute(EXEMPT, entity.id, entity.organization_id, generation, members, timeout=WRITE_LIMIT)
+    await connection.execute(EXEMPT, entity.id, entity.organization_id, generation, members, timeout=TIMEOUT)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from gateway.context_store.entities import StoredEntity, register
+from gateway.context_store.entities import TIMEOUT, StoredEntity, register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
 from gateway.context_store.sync.sources import synchronized
@@ -143,12 +143,12 @@ async def run_soon(connection: Connection, entity: StoredEntity) -> None:
 
 async def active_kinds(connection: Connection) -> set[str]:
     """The kinds of all active connectors."""
-    return {row["kind"] for row in await connection.fetch(ACTIVE_KINDS, timeout=30)}
+    return {row["kind"] for row in await connection.fetch(ACTIVE_KINDS, timeout=TIMEOUT)}
 
 
 async def unregistered(connection: Connection, expected: Mapping[str, int], limit: int) -> list[tuple[UUID, UUID, str]]:
     """Active connectors that lack some of the entities of their kind: id, organization, kind."""
-    rows = await connection.fetch(UNREGISTERED, list(expected), list(expected.values()), limit, timeout=30)
+    rows = await connection.fetch(UNREGISTERED, list(expected), list(expected.values()), limit, timeout=TIMEOUT)
     return [(row["id"], row["organization_id"], row["kind"]) for row in rows]
 
 

@@ -156,11 +156,7 @@ class Synchronization:
         """Run a synchronization job, from where its last attempt stopped; raises GatewayError."""
         if "records" in job.params:
             return await RecordsRun(self.database, self.resolver, job, run_context).run()
-        return await SynchronizationRun(self.database, self.resolver, self.next_in, job, run_context).run()
-
-    def next_in(self, record: ConnectorRecord, source: sources.Source) -> float:
-        """Seconds from the end of a run to the next."""
-        return schedule.jittered(self.intervals.of(record.kind, source.entity, source.sync))
+        return await SynchronizationRun(self.database, self.resolver, self.intervals, job, run_context).run()
 
     async def _accepted(
         self,
