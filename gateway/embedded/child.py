@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from gateway.aio.background import cancel_and_wait
 from gateway.embedded import StartupError
 from gateway.embedded.output import last_lines, line_pipe, log_file
 from gateway.embedded.program import Program
@@ -77,7 +78,7 @@ class Child:
             if not self._running.done():
                 self._send(sign)
                 await asyncio.wait({self._running}, timeout=HARD_TIMEOUT)
-        await cancel(self._running)
+        await cancel_and_wait(self._running)
 
     async def _is_ready(self) -> bool:
         if self.program.is_ready is None:
@@ -161,10 +162,3 @@ class Child:
         if self.process is not None:
             with suppress(ProcessLookupError):
                 self.process.send_signal(sign)
-
-
-async def cancel(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel the tasks and wait until they have ended, with any outcome."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gateway.embedded.child import Child, Report, cancel
+from gateway.aio.background import cancel_and_wait
+from gateway.embedded.child import Child, Report
 from gateway.embedded.program import Program
 
 #: consecutive exits that are a crash loop
@@ -42,7 +43,7 @@ class Supervisor:
                     working.result()
                     await stopping
             finally:
-                await cancel(working, stopping)
+                await cancel_and_wait(working, stopping)
                 await self.stop()
 
     async def start(self, *programs: Program) -> None:
@@ -63,7 +64,7 @@ class Supervisor:
         while self._groups:
             await asyncio.gather(*(child.end(forced) for child in self._groups[-1]))
             self._groups.pop()
-        await cancel(forced)
+        await cancel_and_wait(forced)
 
     def pids(self, role: str) -> list[int]:
         """Process ids of the running children of a role."""

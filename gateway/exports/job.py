@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid4
 
+import msgspec
+
 from gateway.errors import FieldError, InvalidParams
 from gateway.exports.model import ExportParams
 from gateway.jobs.model import NewJob
@@ -32,7 +34,7 @@ def new_export(kind: Kind, call: OperationCall, organization_id: UUID, workspace
         kind=kind.name,
         entity=entity,
         action=action,
-        params=ExportParams(call.file, dict(params)).document(),
+        params=msgspec.to_builtins(ExportParams(call.file, dict(params))),
         selection=call.selection.as_document(),
         labels=call.labels,
         request_id=call.request_id,

@@ -15,11 +15,6 @@ class ExportParams(msgspec.Struct, frozen=True):
     #: the params of the first page
     params: dict[str, Any] = {}
 
-    def document(self) -> dict[str, Any]:
-        """The params as plain data, for `msgspec.convert`."""
-        document: dict[str, Any] = msgspec.to_builtins(self)
-        return document
-
 
 class ExportState(msgspec.Struct, frozen=True):
     """The checkpoint of an export: pages up to here are stored as parts of the job's result."""
