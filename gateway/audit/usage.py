@@ -8,9 +8,6 @@ from datetime import datetime
 from itertools import accumulate
 from typing import Any
 
-from gateway.db.pool import Database
-from gateway.db.pruning import prune
-
 #: seconds that one row counts
 SPANS = (10, 60, 600)
 #: buckets of durations, and how many there are for each doubling of 1 + milliseconds (usage_bucket in PostgreSQL)
@@ -33,8 +30,8 @@ USAGE = f"""
     LEFT JOIN found ON found.at = point
     ORDER BY point
 """
-# As long as an answer of 2,000 points can ask for them, and a day more.
-_OLD = """
+#: for `prune`: counts stay as long as a response with 2,000 points can contain them, and a day more
+PRUNE = """
     WITH old AS (
         SELECT organization_id, seconds, at FROM usage_counts
         WHERE seconds = 10 AND at < now() - interval '3 days'
@@ -49,7 +46,7 @@ _OLD = """
 
 @dataclass(frozen=True, slots=True)
 class UsagePoint:
-    """The calls of one span of time; milliseconds are null where nothing was called."""
+    """The calls of one span of time; milliseconds are None without calls."""
 
     at: datetime
     calls: int
@@ -67,8 +64,8 @@ def whole_step(step: int) -> tuple[int, int]:
 def percentile(sums: Sequence[int], share: float) -> float | None:
     """The milliseconds within which that share of the calls ended, up to a tenth too many or too few.
 
-    `sums` counts calls by bucket, each with those of all buckets before it; within a bucket they are taken to lie
-    evenly. None where there is no call.
+    `sums` counts calls by bucket, each with those of all buckets before it; within a bucket they count as evenly
+    distributed. None without calls.
     """
     if not sums or not sums[-1]:
         return None
@@ -83,8 +80,3 @@ def usage_point(row: Any) -> UsagePoint:
     """The point in a row of `USAGE`."""
     sums = list(accumulate(row["took"]))
     return UsagePoint(row["at"], row["calls"], row["errors"], percentile(sums, 0.5), percentile(sums, 0.95))
-
-
-async def prune_usage(database: Database) -> int:
-    """Delete counts that no answer can ask for; rows in all."""
-    return await prune(database, _OLD)

@@ -12,7 +12,6 @@ from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.store import ConnectorStore
 from gateway.contract.oauth import CONSENT_SECONDS, FlowStatus, FlowView
 from gateway.db.pool import Connection, Database
-from gateway.db.pruning import prune
 from gateway.errors import NotFound
 from gateway.vault.vault import Binding, Sealed, Vault
 
@@ -63,7 +62,8 @@ _STATUS = """
     FROM oauth_flows AS flow JOIN workspaces ON workspaces.id = flow.workspace_id
     WHERE flow.organization_id = $1 AND flow.id = $2
 """
-_PRUNE = """
+#: for `prune`
+PRUNE = """
     WITH ended AS (
         SELECT id FROM oauth_flows WHERE expires_at < now() - interval '7 days'
         ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -235,11 +235,6 @@ class FlowStore:
         if row is None:
             raise NotFound("there is no such OAuth flow")
         return _state(dict(row), CLOCK.now())
-
-
-async def prune_flows(database: Database) -> None:
-    """Delete flows a week after they have ended."""
-    await prune(database, _PRUNE)
 
 
 def _state(members: dict[str, Any], now: datetime) -> FlowState:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from gateway.audit.log import prune_audit
-from gateway.audit.usage import prune_usage
+from gateway.audit.usage import PRUNE as PRUNE_USAGE
 from gateway.connect_links.store import prune_connect_sessions
 from gateway.db.pruning import prune
 from gateway.events.pruning import prune_events
@@ -12,12 +12,12 @@ from gateway.events.store import PRUNE as PRUNE_DELIVERIES
 from gateway.identity.console_sessions import prune_console_sessions
 from gateway.inbound_webhooks.store import PRUNE as PRUNE_NOTICES
 from gateway.jobs.pruning import prune_jobs
-from gateway.oauth_client.store import prune_flows
+from gateway.oauth_client.store import PRUNE as PRUNE_CONSENTS
 from gateway.oauth_server.store import prune_grants
 from gateway.request_log.log import prune_request_log
 from gateway.services.worker import WorkerServices
 from gateway.sign_in.store import prune_provider_sign_ins
-from gateway.uploads.store import prune_uploads
+from gateway.uploads.store import PRUNE as PRUNE_UPLOADS
 
 
 def prunings(services: WorkerServices) -> Sequence[tuple[str, float, Callable[[], Awaitable[object]]]]:
@@ -37,14 +37,14 @@ def prunings(services: WorkerServices) -> Sequence[tuple[str, float, Callable[[]
         ),
         ("webhook delivery pruning", 60, partial(prune, database, PRUNE_DELIVERIES)),
         ("notice pruning", 60, partial(prune, database, PRUNE_NOTICES)),
-        ("usage pruning", 600, partial(prune_usage, database)),
+        ("usage pruning", 600, partial(prune, database, PRUNE_USAGE)),
         ("audit pruning", 600, partial(prune_audit, database, settings.audit_retention)),
-        ("consent pruning", 60, partial(prune_flows, database)),
+        ("consent pruning", 60, partial(prune, database, PRUNE_CONSENTS)),
         ("connect link pruning", 60, partial(prune_connect_sessions, database)),
         ("console session pruning", 300, partial(prune_console_sessions, database)),
         ("provider sign-in pruning", 300, partial(prune_provider_sign_ins, database)),
         ("agent grant pruning", 300, partial(prune_grants, database)),
-        ("upload pruning", 300, partial(prune_uploads, database)),
+        ("upload pruning", 300, partial(prune, database, PRUNE_UPLOADS)),
         ("export pruning", 60, services.exports.delete_pages),
         ("file pruning", 300, services.files.prune),
     )

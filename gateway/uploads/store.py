@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 import msgspec
 
 from gateway.db.pool import Database
-from gateway.db.pruning import prune
 from gateway.errors import Conflict, NotFound, UploadExpired
 from gateway.vault.vault import Binding, Sealed, Vault
 
@@ -31,8 +30,8 @@ _IS_HELD = f"SELECT true FROM uploads WHERE {_IS_OPEN} AND fence = $3"
 _COMPLETE = f"""
     UPDATE uploads SET is_complete = true, key_id = $3, wrapped_key = $4, sealed = $5 WHERE {_IS_OPEN} RETURNING id
 """
-# Rows stay for a day after the upload has expired, so that the error can say so.
-_PRUNE = """
+#: for `prune`: rows stay for a day after the upload has expired, so that the error can say so
+PRUNE = """
     WITH ended AS (
         SELECT id FROM uploads WHERE expires_at < now() - interval '1 day'
         ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -142,8 +141,3 @@ class UploadStore:
         values["params"] = msgspec.json.encode(params).decode()
         sealed = self._vault.seal(values, binding(organization_id, upload_id))
         return sealed.key_id, sealed.wrapped_key, sealed.sealed
-
-
-async def prune_uploads(database: Database) -> int:
-    """Delete uploads a day after they expired; returns their number."""
-    return await prune(database, _PRUNE)

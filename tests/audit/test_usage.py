@@ -10,8 +10,9 @@ import asyncpg
 import pytest
 
 from gateway.audit.log import Audit, Entry
-from gateway.audit.usage import UsagePoint, percentile, prune_usage, whole_step
+from gateway.audit.usage import PRUNE, UsagePoint, percentile, whole_step
 from gateway.db.pool import Database
+from gateway.db.pruning import prune
 
 _FIND_BUCKET = "SELECT usage_bucket($1)"
 _INSERT = """
@@ -110,7 +111,7 @@ async def test_counts_are_kept_as_long_as_an_answer_can_ask_for_them(database: D
     owner = await asyncpg.connect(database_url)
     await owner.execute(_INSERT, organization_id, minutes)
 
-    await prune_usage(database)
+    await prune(database, PRUNE)
 
     oldest = await owner.fetch(
         "SELECT seconds, round(extract(epoch FROM now() - min(at)) / 86400) AS days FROM usage_counts"

@@ -12,10 +12,11 @@ import pytest
 from yarl import URL
 
 from gateway.client import Gateway
+from gateway.db.pruning import prune
 from gateway.errors import Conflict
 from gateway.identity.model import Scope
 from gateway.telemetry.metrics import EXECUTES
-from gateway.uploads.store import prune_uploads
+from gateway.uploads.store import PRUNE
 from gateway.upstream.upload_session import PIECE
 from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.cut_connections import CutConnections
@@ -316,11 +317,11 @@ async def test_an_upload_that_expired_says_to_start_again(front, api, drive):
         await connection.execute("UPDATE uploads SET expires_at = now() - interval '1 hour'")
 
     answers = [await api.get(path), await sent(api, path, 0, CONTENT)]
-    await prune_uploads(front.services.database)
+    await prune(front.services.database, PRUNE)
     kept = await api.get(path)
     async with front.services.database.system() as connection:
         await connection.execute("UPDATE uploads SET expires_at = now() - interval '2 days'")
-    await prune_uploads(front.services.database)
+    await prune(front.services.database, PRUNE)
     gone = await api.get(path)
 
     assert [answer.status for answer in (*answers, kept, gone)] == [410, 410, 410, 404]

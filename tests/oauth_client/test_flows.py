@@ -9,9 +9,10 @@ import pytest
 from pydantic import SecretStr
 
 from gateway.contract.oauth import ConsentRequest, FlowStatus
+from gateway.db.pruning import prune
 from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.oauth_client.flows import RedirectResult
-from gateway.oauth_client.store import prune_flows
+from gateway.oauth_client.store import PRUNE
 from tests.oauth_client.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
 
 WISH = ConsentRequest("w", "work-management", REDIRECT)
@@ -496,7 +497,7 @@ async def test_consents_are_forgotten_a_week_after_their_end(world: World) -> No
     young = await world.oauth.flows.initiate(world.caller, WISH)
     await world.sql("UPDATE oauth_flows SET expires_at = now() - interval '8 days' WHERE id = $1", old.flow_id)
 
-    await prune_flows(world.database)
+    await prune(world.database, PRUNE)
 
     assert (await world.oauth.flows.state(world.caller, young.flow_id)).status is FlowStatus.PENDING
     with pytest.raises(NotFound):
