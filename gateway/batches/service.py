@@ -15,7 +15,7 @@ from gateway.batches.model import BatchJob
 from gateway.batches.run import BatchRun
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.batches import BatchCall, ReceivedOperation
-from gateway.errors import GatewayError, IdempotencyMismatch
+from gateway.errors import GatewayError, IdempotencyMismatch, RateLimited
 from gateway.identity.model import Caller
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import NewJob, StoredJob
@@ -68,7 +68,7 @@ class Batches:
                 raise
             try:
                 accepted = await self._acceptance.accept(new, idempotency, needs_connector=True)
-            except IdempotencyMismatch:
+            except (RateLimited, IdempotencyMismatch):
                 await self._discard(key)
                 raise
             if not accepted.is_new:
@@ -88,10 +88,8 @@ class Batches:
         async for operation in received:
             await intake.add(operation)
         await intake.end()
-        new = _new_job(caller, call, resolved, key, intake)
         idempotency = _idempotency_key(call, intake, self._idempotency_seconds)
-        await self._acceptance.ensure_room(new, idempotency)
-        return new, idempotency
+        return _new_job(caller, call, resolved, key, intake), idempotency
 
     async def _discard(self, key: JobKey) -> None:
         """Delete stored operations that no job runs; those that cannot be deleted now are pruned."""

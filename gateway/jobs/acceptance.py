@@ -44,18 +44,18 @@ class JobAcceptance:
         self._max_queued = max_queued
         self._rooms: dict[UUID, _Room] = {}
 
-    async def ensure_room(self, new: NewJob, key: IdempotencyKey | None = None) -> None:
-        """Take room for the job; raises RateLimited. A request whose key was used before needs no room."""
+    async def accept(
+        self, new: NewJob, key: IdempotencyKey | None = None, *, needs_connector: bool = False
+    ) -> AcceptedJob:
+        """Accept the job as `JobStore.accept` does, and notify the workers of a new one; raises RateLimited.
+
+        A request whose key was used before needs no room in the queue.
+        """
         try:
             await self.require_room(new.organization_id)
         except RateLimited:
             if key is None or not await self._jobs.is_used(new, key):
                 raise
-
-    async def accept(
-        self, new: NewJob, key: IdempotencyKey | None = None, *, needs_connector: bool = False
-    ) -> AcceptedJob:
-        """Accept the job as `JobStore.accept` does, and notify the workers of a new one."""
         accepted = await self._jobs.accept(new, key, needs_connector=needs_connector)
         if accepted.is_new:
             await self._wakeup.notify(accepted.job.id, accepted.job.attempt)

@@ -246,18 +246,15 @@ class Execution:
 
     async def _as_job(self, prepared: PreparedExecution) -> Done | Accepted:
         """Accept the call as a job, notify the workers, and wait as long as the caller allows."""
-        key, new = self._key(prepared.call), prepared.new_job()
-        await self._acceptance.ensure_room(new, key)
-        return await self._answered(prepared, await self._acceptance.accept(new, key))
+        key = self._key(prepared.call)
+        return await self._answered(prepared, await self._acceptance.accept(prepared.new_job(), key))
 
     async def submit(self, new: NewJob, call: OperationCall) -> Accepted:
         """A job whose result is a file, accepted under the call's key, once it has ended or the caller's wait is over.
 
         Raises RateLimited and IdempotencyMismatch.
         """
-        key = self._key(call)
-        await self._acceptance.ensure_room(new, key)
-        accepted = await self._acceptance.accept(new, key)
+        accepted = await self._acceptance.accept(new, self._key(call))
         job: JobSummary = accepted.job
         if call.wait and not call.respond_async and not job.is_done:
             job = await self._waiters.done(job.organization_id, job.id, float(call.wait))

@@ -76,5 +76,4 @@ class JobControl:
             request_id=request_id,
             find_by=job.find_by,
         )
-        await self.acceptance.ensure_room(new)
         return (await self.acceptance.accept(new)).job
