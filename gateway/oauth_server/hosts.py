@@ -16,7 +16,7 @@ from gateway.identity.model import id_of
 from gateway.oauth_server.model import Host
 from gateway.oauth_server.requests import is_redirect_uri
 from gateway.oauth_server.store import AuthorizationStore
-from gateway.upstream.egress import EgressConnector, EgressPolicy
+from gateway.upstream.egress import EgressPolicy, bounded_response
 
 #: the gateway's own command line, a native application on the person's machine (RFC 8252)
 _COMMAND_LINE = Host(COMMAND_LINE, "The gateway's command line", ("http://127.0.0.1/",))
@@ -72,18 +72,14 @@ class Hosts:
 
     async def _fetched(self, client_id: str) -> Any:
         url = _document_url(client_id)
-        timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
+        accept = {"Accept": "application/json"}
         try:
-            async with (
-                aiohttp.ClientSession(
-                    connector=EgressConnector(self._policy), cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout
-                ) as session,
-                session.get(url, headers={"Accept": "application/json"}, allow_redirects=False) as response,
-            ):
-                body = await response.content.read(_MAX_BYTES + 1)
-                if response.status != 200 or len(body) > _MAX_BYTES:
-                    raise OAuthError("invalid_client", f"the client's document answers with status {response.status}")
-                return msgspec.json.decode(body)
+            status, body = await bounded_response(
+                self._policy, "GET", url, accept, timeout=_TIMEOUT, max_bytes=_MAX_BYTES
+            )
+            if status != 200 or len(body) > _MAX_BYTES:
+                raise OAuthError("invalid_client", f"the client's document answers with status {status}")
+            return msgspec.json.decode(body)
         except (aiohttp.ClientError, OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise OAuthError("invalid_client", "the client's metadata document cannot be read") from error
 

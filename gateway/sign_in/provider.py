@@ -12,7 +12,7 @@ from gateway.identity.people import ProviderUnavailable, SignInRefused
 from gateway.kinds.authentication import OAuthEndpoints
 from gateway.sign_in.id_token import ALGORITHMS
 from gateway.sign_in.model import ProviderSettings
-from gateway.upstream.egress import EgressConnector, EgressPolicy
+from gateway.upstream.egress import EgressPolicy, bounded_response
 from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, code_request, consent_url
 from gateway.upstream.oauth_tokens.model import App
 
@@ -145,24 +145,16 @@ class Provider:
         self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
     ) -> tuple[int, bytes]:
         try:
-            async with (
-                aiohttp.ClientSession(
-                    connector=EgressConnector(self._policy),
-                    cookie_jar=aiohttp.DummyCookieJar(),
-                    timeout=aiohttp.ClientTimeout(total=_TIMEOUT),
-                ) as session,
-                session.request(method, url, headers=headers, data=body, allow_redirects=False) as response,
-            ):
-                content = await response.content.read(_MAX_BYTES + 1)
-                while len(content) <= _MAX_BYTES and (more := await response.content.read(_MAX_BYTES)):
-                    content += more
+            status, content = await bounded_response(
+                self._policy, method, url, headers, body, timeout=_TIMEOUT, max_bytes=_MAX_BYTES
+            )
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise ProviderUnavailable(
                 "the provider does not respond; try again in a moment, or ask the operator"
             ) from error
         if len(content) > _MAX_BYTES:
             raise ProviderUnavailable(f"the provider's response at {url.path} is larger than {_MAX_BYTES >> 10} KiB")
-        return response.status, content
+        return status, content
 
 
 def error_text(code: str, description: str = "") -> str:

@@ -3,14 +3,22 @@
 import errno
 import re
 import socket
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 from urllib.parse import quote
 
-from aiohttp import AddrInfoType, ClientConnectorError, ClientRequest, ClientTimeout, TCPConnector
+from aiohttp import (
+    AddrInfoType,
+    ClientConnectorError,
+    ClientRequest,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+)
 from aiohttp.abc import ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.tracing import Trace
@@ -177,6 +185,32 @@ class EgressConnector(TCPConnector):
         if not self._policy.permits(str(address[0]), int(address[1]), _REQUEST_AUTHORITY.get()):
             raise ForbiddenAddress
         return socket.socket(family, kind, protocol)
+
+
+async def bounded_response(
+    policy: EgressPolicy,
+    method: str,
+    url: URL,
+    headers: Mapping[str, str],
+    body: bytes | None = None,
+    *,
+    timeout: float,
+    max_bytes: int,
+) -> tuple[int, bytes]:
+    """The status and the body of one request, without redirects and cookies; raises the errors of aiohttp.
+
+    A longer body is not read to its end: the result has more than `max_bytes` then.
+    """
+    async with (
+        ClientSession(
+            connector=EgressConnector(policy), cookie_jar=DummyCookieJar(), timeout=ClientTimeout(total=timeout)
+        ) as session,
+        session.request(method, url, headers=headers, data=body, allow_redirects=False) as response,
+    ):
+        content = b""
+        while len(content) <= max_bytes and (chunk := await response.content.readany()):
+            content += chunk
+        return response.status, content
 
 
 def is_forbidden(error: BaseException) -> bool:

@@ -16,6 +16,7 @@ from gateway.kinds.hosts import host_matches, is_forbidden_host
 from gateway.upstream.egress import (
     EgressConnector,
     EgressPolicy,
+    bounded_response,
     checked_url,
     is_forbidden,
     is_public_address,
@@ -553,3 +554,29 @@ async def test_a_redirect_to_the_canary_is_refused(canary):
 
     assert is_forbidden(refusal.value)
     assert canary.arrivals == []
+
+
+@pytest.fixture
+async def in_pieces() -> AsyncIterator[URL]:
+    """The URL of a body of ten bytes that arrive in two pieces."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234")
+        await writer.drain()
+        for _ in range(100):  # meanwhile the client reads the first piece
+            await asyncio.sleep(0)
+        writer.write(b"56789")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield URL(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/document")
+
+
+@pytest.mark.parametrize(("max_bytes", "body"), [(10, b"0123456789"), (4, b"01234")])
+async def test_a_response_in_pieces_is_read_whole_up_to_its_bound(in_pieces: URL, max_bytes: int, body: bytes):
+    policy = EgressPolicy.of([in_pieces])
+
+    assert await bounded_response(policy, "GET", in_pieces, {}, timeout=5, max_bytes=max_bytes) == (200, body)
