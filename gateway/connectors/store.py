@@ -89,11 +89,6 @@ _SECRET = """
 # connector's own row.
 _LOCK_SECRET = f"{_SECRET} FOR UPDATE OF connector_secrets"
 _BOUND_TO = "SELECT kind, environment::text AS environment FROM connectors WHERE organization_id = $1 AND id = $2"
-# Values sealed by an earlier version are bound to kind and variables when they are first opened.
-_BIND = """
-    UPDATE connector_secrets SET key_id = $4, wrapped_key = $5, sealed = $6
-    WHERE organization_id = $1 AND connector_id = $2 AND wrapped_key = $3
-"""
 _UPDATE = """
     UPDATE connectors
     SET name = COALESCE($3, name), status = COALESCE($4, status),
@@ -289,30 +284,15 @@ class ConnectorStore:
         """The current credentials; raises NotFound."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_SECRET, organization_id, connector_id)
-            if row is not None and not sealed_in(row).has_context:
-                async with connection.transaction():
-                    row = await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
-                    await self._bind(connection, organization_id, connector_id, row)
         return self._secret_in(organization_id, connector_id, row)
 
     async def unsealed(self, record: ConnectorRecord, secret: SealedSecret | None) -> Secret:
-        """The credentials that were read with the record, or the current ones if none were or an earlier version sealed
-        them.
-        """
-        if secret is None or not secret.sealed.has_context:
+        """The credentials that were read with the record, or the current ones if none were."""
+        if secret is None:
             return await self.secret(record.organization_id, record.id)
         bound = binding(record.organization_id, record.id, record.kind, record.environment)
         values = self._vault.open(secret.sealed, bound)
         return Secret(values, secret.expires_at, secret.version, record.kind, record.environment)
-
-    async def _bind(self, connection: Connection, organization_id: UUID, connector_id: UUID, row: Any) -> None:
-        """Seal again credentials that an earlier version did not bind to kind and variables; the row is locked."""
-        if row is None or sealed_in(row).has_context:
-            return
-        bound = self._vault.rewrapped(sealed_in(row), binding_of(organization_id, connector_id, row))
-        await connection.execute(
-            _BIND, organization_id, connector_id, row["wrapped_key"], bound.key_id, bound.wrapped_key, bound.sealed
-        )
 
     async def lock_secret(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> Secret:
         """The credentials, locked until the caller's transaction ends."""

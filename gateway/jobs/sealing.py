@@ -110,4 +110,4 @@ class JobSealing:
 
 def _associated_data(key: HasKey, field: str) -> bytes:
     """The associated data that binds a sealed text to its field of this job."""
-    return binding(key.organization_id, key.id).associated_data(field, with_context=False)
+    return binding(key.organization_id, key.id).associated_data(field)

@@ -1,4 +1,4 @@
-"""Key rotation: wraps the data keys with the newest key. The sealed values are not decrypted."""
+"""Key rotation: wraps the data keys with the newest key. The sealed values are neither read nor changed."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -14,13 +14,12 @@ _BATCH = 200
 
 _CENSUS = "SELECT key_id, count(*) AS rows FROM {table} WHERE key_id IS NOT NULL GROUP BY key_id"
 _STALE = """
-    SELECT organization_id, {owner} AS owner, {context} AS context, key_id, wrapped_key, {sealed} AS sealed FROM {table}
-    WHERE key_id <> $1 OR ({context} IS NOT NULL AND octet_length(wrapped_key) = 60)
+    SELECT organization_id, {owner} AS owner, {context} AS context, key_id, wrapped_key FROM {table} WHERE key_id <> $1
 """
 # Compare-and-set: values that were replaced meanwhile are already sealed with the newest key.
-_IS_SAME = "organization_id = $1 AND {owner} = $2 AND wrapped_key = $3"
-_REWRAP = f"UPDATE {{table}} SET key_id = $4, wrapped_key = $5 WHERE {_IS_SAME}"
-_RESEAL = f"UPDATE {{table}} SET key_id = $4, wrapped_key = $5, sealed = $6 WHERE {_IS_SAME}"
+_REWRAP = """
+    UPDATE {table} SET key_id = $4, wrapped_key = $5 WHERE organization_id = $1 AND {owner} = $2 AND wrapped_key = $3
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +32,9 @@ class SealedTable:
     binding: Callable[..., Binding]
     #: SQL of the context to which the value is bound
     context: str = "NULL::text"
-    #: SQL of the sealed value, if it is not in the column `sealed`
-    sealed: str = "sealed"
 
     def sql(self, statement: str) -> str:
-        return statement.format(table=self.name, owner=self.owner, context=self.context, sealed=self.sealed)
+        return statement.format(table=self.name, owner=self.owner, context=self.context)
 
     def binding_of(self, row: Any) -> Binding:
         context = () if row["context"] is None else (row["context"],)
@@ -78,19 +75,15 @@ class Rotation:
     async def _rewrap(self, writing: Connection, table: SealedTable, rows: Sequence[Any]) -> int:
         for row in rows:
             rewrapped = self._rewrapped(table, row)
-            if rewrapped is None:
-                continue
-            where = (row["organization_id"], row["owner"], row["wrapped_key"], rewrapped.key_id, rewrapped.wrapped_key)
-            if rewrapped.sealed == row["sealed"]:
-                await writing.execute(table.sql(_REWRAP), *where)
-            else:
-                await writing.execute(table.sql(_RESEAL), *where, rewrapped.sealed)
+            if rewrapped is not None:
+                where = (row["organization_id"], row["owner"], row["wrapped_key"])
+                await writing.execute(table.sql(_REWRAP), *where, rewrapped.key_id, rewrapped.wrapped_key)
         return len(rows)
 
     def _rewrapped(self, table: SealedTable, row: Any) -> Sealed | None:
-        sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
+        wrapped = Sealed(row["key_id"], row["wrapped_key"], b"")
         try:
-            return self.vault.rewrapped(sealed, table.binding_of(row))
+            return self.vault.rewrapped(wrapped, table.binding_of(row))
         except InternalError as error:
             self.failures.append(f"{table.name} {row['owner']}: {error.detail}")
             return None

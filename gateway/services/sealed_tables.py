@@ -25,5 +25,5 @@ SEALED_TABLES = (
     SealedTable("webhooks", "id", webhooks.binding),
     SealedTable("inbound_hooks", "id", inbound_webhooks.binding),
     SealedTable("uploads", "id", uploads.binding),
-    SealedTable("jobs", "id", sealing.binding, sealed="''::bytea"),
+    SealedTable("jobs", "id", sealing.binding),
 )

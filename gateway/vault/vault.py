@@ -9,7 +9,7 @@ import hmac
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -21,10 +21,6 @@ from gateway.errors import InternalError
 
 #: bytes
 _NONCE, _KEY = 12, 32
-#: prefix of the wrapped key of a value whose associated data has the context; earlier versions wrote neither
-_WITH_CONTEXT = b"\x02"
-#: bytes of a wrapped key: nonce, data key and tag
-_WRAPPED = _NONCE + _KEY + 16
 
 
 class KeyListError(Exception):
@@ -39,11 +35,6 @@ class Sealed:
     wrapped_key: bytes
     sealed: bytes
 
-    @property
-    def has_context(self) -> bool:
-        """Whether the binding's context is in the associated data."""
-        return len(self.wrapped_key) > _WRAPPED
-
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -55,9 +46,9 @@ class Binding:
     #: further values that must not have changed
     context: str = ""
 
-    def associated_data(self, purpose: str, *, with_context: bool) -> bytes:
+    def associated_data(self, purpose: str) -> bytes:
         bound = f"gateway:{purpose}:{self.organization_id}:{self.owner_id}:{self.field}"
-        return f"{bound}:{self.context}".encode() if with_context else bound.encode()
+        return f"{bound}:{self.context}".encode() if self.context else bound.encode()
 
 
 def parse_keys(text: str) -> list[tuple[str, bytes]]:
@@ -114,44 +105,35 @@ class Vault:
 
     def seal(self, values: Mapping[str, str], binding: Binding) -> Sealed:
         """The values, readable only with the key list and for this binding."""
-        data_key, with_context = AESGCM.generate_key(256), bool(binding.context)
-        data = binding.associated_data("value", with_context=with_context)
-        sealed = encrypt(AESGCM(data_key), json.dumps(dict(values)).encode(), data)
-        return Sealed(self.newest, self._wrapped(data_key, binding, with_context=with_context), sealed)
+        wrapped, data_key = self.new_data_key(binding)
+        text = json.dumps(dict(values)).encode()
+        return replace(wrapped, sealed=encrypt(AESGCM(data_key), text, binding.associated_data("value")))
 
     def open(self, sealed: Sealed, binding: Binding) -> dict[str, str]:
         """The values; raises InternalError, for the log only, if the row was altered or swapped."""
-        data_key = self._unwrapped(sealed, binding)
-        data = binding.associated_data("value", with_context=sealed.has_context)
-        values: dict[str, str] = json.loads(decrypt(AESGCM(data_key), sealed.sealed, data))
+        text = decrypt(AESGCM(self.data_key(sealed, binding)), sealed.sealed, binding.associated_data("value"))
+        values: dict[str, str] = json.loads(text)
         return values
 
     def rewrapped(self, sealed: Sealed, binding: Binding) -> Sealed:
-        """The same value under the newest key; it is opened only where its context is not bound to it yet."""
-        if binding.context and not sealed.has_context:
-            return self.seal(self.open(sealed, binding), binding)
-        data_key = self._unwrapped(sealed, binding)
-        return Sealed(self.newest, self._wrapped(data_key, binding, with_context=sealed.has_context), sealed.sealed)
+        """The same value, with its data key wrapped by the newest key; the value is not decrypted."""
+        wrapped_key = self._wrapped(self.data_key(sealed, binding), binding)
+        return Sealed(self.newest, wrapped_key, sealed.sealed)
 
     def new_data_key(self, binding: Binding) -> tuple[Sealed, bytes]:
         """A data key for values that are kept elsewhere: wrapped, and as it is."""
         data_key = AESGCM.generate_key(256)
-        return Sealed(self.newest, self._wrapped(data_key, binding, with_context=False), b""), data_key
+        return Sealed(self.newest, self._wrapped(data_key, binding), b""), data_key
 
     def data_key(self, wrapped: Sealed, binding: Binding) -> bytes:
         """The unwrapped data key; raises InternalError if it was altered or swapped."""
-        return self._unwrapped(wrapped, binding)
-
-    def _wrapped(self, data_key: bytes, binding: Binding, *, with_context: bool) -> bytes:
-        data = binding.associated_data("key", with_context=with_context)
-        return (_WITH_CONTEXT if with_context else b"") + encrypt(self._keys[self.newest], data_key, data)
-
-    def _unwrapped(self, sealed: Sealed, binding: Binding) -> bytes:
-        key = self._keys.get(sealed.key_id)
+        key = self._keys.get(wrapped.key_id)
         if key is None:
-            raise InternalError(f"credentials are sealed with the key {sealed.key_id}, which is not in the key list")
-        wrapped = sealed.wrapped_key.removeprefix(_WITH_CONTEXT) if sealed.has_context else sealed.wrapped_key
-        return decrypt(key, wrapped, binding.associated_data("key", with_context=sealed.has_context))
+            raise InternalError(f"credentials are sealed with the key {wrapped.key_id}, which is not in the key list")
+        return decrypt(key, wrapped.wrapped_key, binding.associated_data("key"))
+
+    def _wrapped(self, data_key: bytes, binding: Binding) -> bytes:
+        return encrypt(self._keys[self.newest], data_key, binding.associated_data("key"))
 
 
 def encrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:

@@ -9,7 +9,7 @@ from gateway.connectors.model import NewConnector
 from gateway.connectors.store import ConnectorStore
 from gateway.db.pool import Database
 from gateway.identity.store import IdentityStore
-from gateway.vault.vault import Binding, Vault
+from gateway.vault.vault import Vault
 
 OLD, NEW = ("old", bytes(range(32))), ("new", bytes(range(32, 64)))
 CREDENTIALS = {"email": "agent@example.com", "api_token": "CANARY-token"}
@@ -53,16 +53,3 @@ def mark_deleted(database: Database, store: ConnectorStore) -> MarkDeleted:
             await store.mark_deleted(connection, organization_id, connector_id, uuid4())
 
     return mark
-
-
-async def seal_as_before(database: Database, organization_id: UUID, connector_id: UUID) -> None:
-    """Seal the credentials as versions did that bound them to organization and connector only."""
-    sealed = Vault([OLD]).seal(CREDENTIALS, Binding(organization_id, connector_id))
-    async with database.system() as connection:
-        await connection.execute(
-            "UPDATE connector_secrets SET key_id = $2, wrapped_key = $3, sealed = $4 WHERE connector_id = $1",
-            connector_id,
-            sealed.key_id,
-            sealed.wrapped_key,
-            sealed.sealed,
-        )

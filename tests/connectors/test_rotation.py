@@ -14,7 +14,7 @@ from gateway.kinds.loading import load_catalog
 from gateway.oauth_client.apps import RegisteredApps
 from gateway.services.sealed_tables import SEALED_TABLES
 from gateway.vault.vault import Vault
-from tests.connectors.conftest import CREDENTIALS, NEW, OLD, Create, seal_as_before
+from tests.connectors.conftest import CREDENTIALS, NEW, OLD, Create
 from tests.harness.clients import caller_of
 
 TABLES_WITH_SEALED = """
@@ -101,18 +101,3 @@ async def test_what_does_not_open_is_reported_and_does_not_stop_the_rest(
     assert (await renewed.secret(organization_id, sound)).values == CREDENTIALS
     with pytest.raises(InternalError):
         await renewed.secret(organization_id, broken)
-
-
-async def test_a_rotation_binds_what_an_earlier_version_sealed(
-    database: Database, organization_id: UUID, create: Create
-):
-    connector_id = await create()
-    await seal_as_before(database, organization_id, connector_id)
-
-    done = [[rows async for rows in rotation(database, OLD).run()] for _ in range(2)]
-
-    async with database.system() as connection:
-        await connection.execute("UPDATE connectors SET kind = 'team-chat' WHERE id = $1", connector_id)
-    assert done == [[1], []]
-    with pytest.raises(InternalError):
-        await ConnectorStore(database, Vault([OLD])).secret(organization_id, connector_id)

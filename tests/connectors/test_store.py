@@ -10,9 +10,7 @@ from gateway.connectors.store import ConnectorStore
 from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
 from gateway.db.pool import Database
 from gateway.errors import InternalError, NotFound, Unavailable
-from tests.connectors.conftest import CREDENTIALS, Create, MarkDeleted, seal_as_before
-
-MOVE = """UPDATE connectors SET environment = '{"subdomain": "evil"}' WHERE id = $1"""
+from tests.connectors.conftest import CREDENTIALS, Create, MarkDeleted
 
 SWAP = """
     UPDATE connector_secrets AS mine
@@ -216,21 +214,6 @@ async def test_new_variables_keep_the_credentials_readable(
 
     secret = await store.secret(organization_id, connector_id)
     assert (secret.values, secret.environment) == (CREDENTIALS, {"subdomain": "renamed"})
-
-
-async def test_what_an_earlier_version_sealed_opens_once_more_and_is_bound_from_then_on(
-    store: ConnectorStore, database: Database, organization_id: UUID, create: Create
-):
-    connector_id = await create()
-    await seal_as_before(database, organization_id, connector_id)
-    first = await store.secret(organization_id, connector_id)
-
-    async with database.system() as connection:
-        await connection.execute(MOVE, connector_id)
-
-    assert first.values == CREDENTIALS
-    with pytest.raises(InternalError):
-        await store.secret(organization_id, connector_id)
 
 
 async def test_many_connectors_are_opened_by_one_statement_each_for_its_own_organization_alone(

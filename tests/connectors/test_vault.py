@@ -13,8 +13,6 @@ from gateway.vault.vault import Binding, KeyListError, Vault, new_key, parse_key
 
 OLD, NEW = ("old", bytes(range(32))), ("new", bytes(range(32, 64)))
 OURS = Binding(UUID(int=1), UUID(int=2), context="here")
-#: what earlier versions sealed for
-WITHOUT_CONTEXT = replace(OURS, context="")
 VALUES = {"api_token": "CANARY-sealed", "email": "agent@example.com"}
 
 
@@ -169,15 +167,3 @@ def test_a_new_key_can_be_used_as_it_is_printed():
 
     assert key_id.startswith("k")
     assert len(key) == 32
-
-
-def test_what_an_earlier_version_sealed_opens_and_is_bound_to_its_context_when_it_is_wrapped_anew():
-    vault = Vault([NEW])
-    earlier = vault.seal(VALUES, WITHOUT_CONTEXT)
-
-    bound = vault.rewrapped(earlier, OURS)
-
-    assert (earlier.has_context, bound.has_context) == (False, True)
-    assert vault.open(earlier, OURS) == vault.open(bound, OURS) == VALUES
-    with pytest.raises(InternalError):
-        vault.open(bound, replace(OURS, context="elsewhere"))
