@@ -10,9 +10,6 @@ import msgspec
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
-#: SQL of the text of the record `r` as it was received; generated if an earlier version of the gateway stored it
-JSON_TEXT = "CASE WHEN r.text_digest = r.digest THEN r.json_text ELSE r.document::text END"
-
 #: a tree of the members to select; an empty one selects the whole value
 Projection = dict[str, "Projection"]
 

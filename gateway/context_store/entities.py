@@ -58,11 +58,11 @@ CLEAN_PENDING_LIST = "SELECT context_settle()"
 # PostgreSQL has no statistics of words by tenant. Half the sample is old records, half new ones.
 MEASURE = """
     WITH sample AS MATERIALIZED (
-        (SELECT COALESCE(w.terms, r.terms) AS terms
+        (SELECT w.terms
          FROM context_records AS r LEFT JOIN context_words AS w USING (entity_id, id)
          WHERE r.entity_id = $1 AND deleted_at IS NULL ORDER BY id LIMIT $2 / 2)
         UNION ALL
-        (SELECT COALESCE(w.terms, r.terms) AS terms
+        (SELECT w.terms
          FROM context_records AS r LEFT JOIN context_words AS w USING (entity_id, id)
          WHERE r.entity_id = $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2 / 2)
     ), common AS (

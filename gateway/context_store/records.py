@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -11,7 +10,7 @@ import msgspec
 
 from gateway.aio.clock import CLOCK
 from gateway.context_store import term_dictionary, word_index
-from gateway.context_store.documents import JSON_TEXT, cleaned, digest
+from gateway.context_store.documents import cleaned, digest
 from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS
 from gateway.db.pool import Connection, Database
@@ -28,18 +27,14 @@ LOAD_FAST = "SET LOCAL synchronous_commit = off"
 LOCK = "SELECT generation FROM context_entities WHERE id = $1 FOR NO KEY UPDATE"
 
 STORED = """
-    SELECT id, digest,
-        deleted_at IS NULL AND terms_digest IS NOT DISTINCT FROM digest AND text_digest IS NOT DISTINCT FROM digest
-            AS is_complete,
-        deleted_at IS NULL AS is_live, observed_at > $3 AS is_newer
+    SELECT id, digest, deleted_at IS NULL AS is_live, observed_at > $3 AS is_newer
     FROM context_records WHERE entity_id = $1 AND id = ANY ($2::text[])
 """
 # Without `OFFSET 0`, PostgreSQL would parse each text once for every use of the document.
 ADD = f"""
     INSERT INTO context_records AS r
-        (entity_id, organization_id, generation, observed_at, id, document, digest, json_text, text_digest,
-         terms_digest, key_a, key_b, key_n)
-    SELECT $1, $2, $3, $4, n.id, n.document, n.digest, n.json_text, n.digest, n.digest,
+        (entity_id, organization_id, generation, observed_at, id, document, digest, json_text, key_a, key_b, key_n)
+    SELECT $1, $2, $3, $4, n.id, n.document, n.digest, n.json_text,
         left(context_text(n.document #> $8::text[]), {KEY_LENGTH}),
         left(context_text(n.document #> $9::text[]), {KEY_LENGTH}),
         context_double(n.document #> $10::text[])
@@ -49,9 +44,7 @@ ADD = f"""
 """
 WRITE = f"""{ADD}
     ON CONFLICT (entity_id, id) DO UPDATE SET
-        document = EXCLUDED.document, digest = EXCLUDED.digest,
-        json_text = EXCLUDED.json_text, text_digest = EXCLUDED.text_digest,
-        terms = NULL, terms_digest = EXCLUDED.terms_digest,
+        document = EXCLUDED.document, digest = EXCLUDED.digest, json_text = EXCLUDED.json_text,
         key_a = EXCLUDED.key_a, key_b = EXCLUDED.key_b, key_n = EXCLUDED.key_n,
         generation = EXCLUDED.generation, observed_at = EXCLUDED.observed_at, deleted_at = NULL
 """
@@ -62,8 +55,8 @@ MARK_SEEN = """
 """
 COUNT = "UPDATE context_entities SET records = records + $2 WHERE id = $1"
 
-DOCUMENTS = f"""
-    SELECT r.id, {JSON_TEXT} AS document
+DOCUMENTS = """
+    SELECT r.id, r.json_text AS document
     FROM context_entities AS e JOIN context_records AS r ON r.entity_id = e.id
     WHERE e.organization_id = $1 AND e.connector_id = $2 AND e.entity = $3 AND r.id = ANY ($4::text[])
       AND r.deleted_at IS NULL
@@ -74,8 +67,8 @@ TOMBSTONE = """
     INSERT INTO context_records AS r (entity_id, organization_id, generation, observed_at, id, document, deleted_at)
     SELECT $1, $2, $3, $4, id, '{}', now() FROM unnest($5::text[]) AS id
     ON CONFLICT (entity_id, id) DO UPDATE SET
-        document = '{}', json_text = NULL, text_digest = NULL, digest = NULL, terms_digest = NULL, terms = NULL,
-        key_a = NULL, key_b = NULL, key_n = NULL, observed_at = EXCLUDED.observed_at, deleted_at = EXCLUDED.deleted_at
+        document = '{}', json_text = NULL, digest = NULL, key_a = NULL, key_b = NULL, key_n = NULL,
+        observed_at = EXCLUDED.observed_at, deleted_at = EXCLUDED.deleted_at
     WHERE r.deleted_at IS NULL AND r.observed_at <= EXCLUDED.observed_at
 """
 UNSEEN = """
@@ -227,29 +220,19 @@ async def _write(
     generation = await _lock(connection, entity)
     digests = {id_: digest(document) for id_, document in batch.items()}
     stored = await connection.fetch(STORED, entity.id, list(batch), observed_at, timeout=TIMEOUT)
-    same = {row["id"] for row in stored if _is_same(row, digests[row["id"]])}
+    live = {row["id"] for row in stored if row["is_live"]}
+    same = {row["id"] for row in stored if row["is_newer"] or row["digest"] == digests[row["id"]]}
     changed = {id_: document for id_, document in batch.items() if id_ not in same}
-    added = len(changed) - len([row for row in stored if row["is_live"] and row["id"] not in same])
+    created = [id_ for id_ in changed if id_ not in live]
     head = (entity.id, entity.organization_id, generation if sweep_generation is None else sweep_generation)
     if changed:
         statement = WRITE if stored else ADD  # a tenth faster, and the entity is locked
         await _store(connection, entity, statement, (*head, observed_at), changed, [digests[id_] for id_ in changed])
-        await connection.execute(COUNT, entity.id, added)
-        before = {row["id"]: row["digest"] for row in stored if row["is_live"]}
-        await _add_events(
-            connection,
-            entity,
-            created=[id_ for id_ in changed if id_ not in before],
-            # A record whose words were missing is written again although it has not changed.
-            updated=[id_ for id_ in changed if id_ in before and before[id_] != digests[id_]],
-        )
+        await connection.execute(COUNT, entity.id, len(created))
+        await _add_events(connection, entity, created=created, updated=[id_ for id_ in changed if id_ in live])
     if sweep_generation is not None and same:
         await connection.execute(MARK_SEEN, *head, list(same), timeout=TIMEOUT)
-    return Written(added, len(changed) - added, len(same))
-
-
-def _is_same(stored: Mapping[str, Any], new: int) -> bool:
-    return bool(stored["is_newer"] or (stored["is_complete"] and stored["digest"] == new))
+    return Written(len(created), len(changed) - len(created), len(same))
 
 
 async def _store(

@@ -7,7 +7,6 @@ from uuid import UUID
 import msgspec
 
 from gateway.context_store import term_dictionary
-from gateway.context_store.documents import JSON_TEXT
 from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.layout import Tokenizer
 from gateway.db.pool import Connection
@@ -33,9 +32,9 @@ TAKE = """
     RETURNING ids
 """
 # A deleted record has no digest. With a condition on `deleted_at`, a server without statistics uses another index.
-READ = f"""
-    SELECT r.id, r.digest, {JSON_TEXT} AS document FROM context_records AS r
-    WHERE r.entity_id = $1 AND r.id = ANY ($2::text[]) AND r.digest IS NOT NULL AND r.terms IS NULL
+READ = """
+    SELECT id, digest, json_text AS document FROM context_records
+    WHERE entity_id = $1 AND id = ANY ($2::text[]) AND digest IS NOT NULL
 """
 # A record that has changed meanwhile is in a later batch. A subquery for each record, because a join reads them all.
 WRITE = """

@@ -61,17 +61,6 @@ async def test_what_an_older_response_says_is_no_change(connection, entity, told
     assert await told() == []
 
 
-async def test_a_record_whose_words_are_written_again_has_not_changed(connection, entity, told, owner):
-    await upsert(connection, entity, [record("1")])
-    await told()
-    await owner.execute("UPDATE context_records SET terms_digest = NULL WHERE entity_id = $1", entity.id)
-
-    written = await upsert(connection, entity, [record("1")])
-
-    assert written.changed == 1
-    assert await told() == []
-
-
 async def test_a_full_synchronization_says_what_the_application_no_longer_has(connection, entity, told):
     await upsert(connection, entity, [record("1"), record("2")], observed_at=EARLIER)
     await told()

@@ -79,21 +79,6 @@ async def test_a_record_is_handed_out_as_the_text_it_came_as(connection, tenant,
     assert [bytes(found) for found in page.data] == [text]
 
 
-async def test_a_record_of_an_earlier_version_is_found_as_it_is_and_written_again_when_it_comes(
-    connection, entity, stored
-):
-    await upsert(connection, entity, [record("a", name="n")])
-    newer = "UPDATE context_records SET document = jsonb_set(document, '{name}', '\"m\"'), digest = 1, terms_digest = 1"
-    await connection.execute(newer)
-    assert await stored() == {"a": "m"}
-
-    written = await upsert(connection, entity, [record("a", name="n")])
-
-    assert written == Written(changed=1)
-    assert await stored() == {"a": "n"}
-    assert await connection.fetchval("SELECT text_digest = digest FROM context_records")
-
-
 async def test_of_two_with_one_id_the_later_counts(connection, entity, stored):
     await upsert(connection, entity, [record("a", name="1"), record("a", name="2")])
 

@@ -16,10 +16,6 @@ from gateway.context_store.search.terms import Vocabulary
 from .conftest import load
 
 FIELDS = {"id": FieldType.INTEGER, "subject": FieldType.STRING, "tags": FieldType.ARRAY}
-EARLIER_VERSION = """
-    UPDATE context_records AS r SET terms = w.terms, terms_digest = NULL FROM context_words AS w
-    WHERE r.entity_id = w.entity_id AND r.id = w.id AND r.id = '1001'
-"""
 STORE = ContextStore(b"k" * 32)
 OTHERS = [{"id": number, "subject": f"nothing{number}"} for number in range(term_dictionary.MAX_WORDS + 1)]
 
@@ -109,23 +105,6 @@ async def test_a_part_of_too_many_words_is_left_to_the_records(connection, large
 
     assert list(found.values()) == [None]
     assert len(await ask({"contains": {"subject": "nothing"}})) == len(OTHERS)
-
-
-async def test_a_record_of_a_version_without_dictionary_is_found_and_taken_in_when_it_is_met_again(
-    connection, large, ask
-):
-    record = {"id": 1001, "subject": "Printer"}
-    await add(connection, large, record)
-    await connection.execute(EARLIER_VERSION)
-    await connection.execute("DELETE FROM context_words WHERE id = '1001'")
-    await connection.execute("DELETE FROM context_terms WHERE term LIKE '%printer'")
-
-    assert await looked_up(connection, large, "rint") == {}
-    assert await ask({"contains": {"subject": "rint"}}) == [1001]
-    assert await ask({"keyword": {"subject": "printer"}}) == [1001]
-    await add(connection, large, record)
-    assert len(await looked_up(connection, large, "rint")) == 1
-    assert await ask({"contains": {"subject": "rint"}}) == [1001]
 
 
 async def test_numbers_and_short_words_are_not_in_the_dictionary(connection, entity):

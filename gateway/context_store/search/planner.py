@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gateway.context_store.documents import JSON_TEXT
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.search.cursors import Position
 from gateway.context_store.search.filters import All, Condition, Filter, Query, Sort
@@ -143,7 +142,7 @@ def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, is_bit
         {source}
         SELECT e.records, e.last_synced_at, {is_within_limit} AS is_within_limit, page.id, page.document{sorts}
         FROM context_entities AS e LEFT JOIN LATERAL (
-            SELECT r.id, {JSON_TEXT} AS document{selected}
+            SELECT r.id, r.json_text AS document{selected}
             FROM {records} AS r
             WHERE {" AND ".join(conditions)}
             ORDER BY {order}

@@ -179,8 +179,7 @@ class Conditions:
         query = self._arguments.add(terms.text, "text::tsquery")
         indexed = f"""(SELECT w.terms @@ {query} FROM context_words AS w
             WHERE w.entity_id = r.entity_id AND w.id = r.id AND w.digest = r.digest)"""
-        from_words = f"COALESCE({indexed}, {self._unindexed(condition)})"
-        return f"CASE WHEN r.terms IS NULL THEN {from_words} ELSE r.terms @@ {query} END"
+        return f"COALESCE({indexed}, {self._unindexed(condition)})"
 
     def _unindexed(self, condition: Condition) -> str:
         """The condition on words, evaluated on the document."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from gateway.context_store.documents import JSON_TEXT
 from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.sync.checkpoint import ParentRecord
 from gateway.db.pool import Database
@@ -18,8 +17,8 @@ _BATCH = 200
 
 # A record is changed if the copy observed it since; the application's own times do not matter. Stored ids that are
 # unique only below a parent begin with the parent's id: `C1/1.5` lies between `C1/` and `C10`.
-NEXT = f"""
-    SELECT r.id, {JSON_TEXT} AS document, observed_at >= $3 AS is_changed,
+NEXT = """
+    SELECT r.id, r.json_text AS document, observed_at >= $3 AS is_changed,
         NOT EXISTS (SELECT FROM context_records AS child
                     WHERE child.entity_id = $7 AND child.id > r.id || '/' AND child.id < r.id || '0')
             AS is_childless
@@ -30,8 +29,8 @@ NEXT = f"""
       AND (SELECT count(*) FROM unnest($5::text[]) AS name WHERE document ->> name IS NULL) = 0
     ORDER BY id LIMIT $6
 """
-ONE = f"""
-    SELECT r.id, {JSON_TEXT} AS document FROM context_records AS r
+ONE = """
+    SELECT id, json_text AS document FROM context_records
     WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL
 """
 

@@ -5,12 +5,11 @@ from typing import Any
 
 import msgspec
 
-from gateway.context_store.documents import JSON_TEXT
 from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.db.pool import Connection
 
-STORED = f"""
-    SELECT r.id, {JSON_TEXT} AS document FROM context_records AS r
+STORED = """
+    SELECT id, json_text AS document FROM context_records
     WHERE entity_id = $1 AND id = ANY ($2::text[]) AND deleted_at IS NULL
 """
 # Records that the list never contains count as seen.

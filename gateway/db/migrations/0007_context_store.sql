@@ -81,24 +81,13 @@ CREATE TABLE context_records (
     key_a text COLLATE "C",
     key_b text COLLATE "C",
     key_n double precision,
-    -- words as entity/field/word: one index for all tenants in which no tenant pays for another
-    terms tsvector,
-    -- the digest of the document whose terms are in the dictionary
-    terms_digest bigint,
     -- the text that search returns: writing `jsonb` as text took more than half of the time of a page
     json_text text,
-    -- the digest of that text
-    text_digest bigint,
     PRIMARY KEY (entity_id, id)
 );
 CREATE INDEX context_records_key_a ON context_records (entity_id, key_a, id) WHERE deleted_at IS NULL;
 CREATE INDEX context_records_key_b ON context_records (entity_id, key_b, id) WHERE deleted_at IS NULL;
 CREATE INDEX context_records_key_n ON context_records (entity_id, key_n, id) WHERE deleted_at IS NULL;
-CREATE INDEX context_records_not_in_dictionary ON context_records (entity_id)
-    WHERE deleted_at IS NULL AND terms_digest IS DISTINCT FROM digest;
--- Words wait in a list until there are 16 MiB of them, or until `context_settle` files them at the end of a load: filing
--- many at once is what makes loading fast.
-CREATE INDEX context_records_terms ON context_records USING gin (terms) WITH (gin_pending_list_limit = 16384);
 
 -- The records that a full sweep met unchanged; marking them here spares rewriting them.
 CREATE TABLE context_marks (
@@ -125,9 +114,12 @@ CREATE TABLE context_words (
     organization_id uuid NOT NULL,
     -- of the document whose words they are; they count only as long as it is the record's
     digest bigint NOT NULL,
+    -- words as entity/field/word: one index for all tenants in which no tenant pays for another
     terms tsvector NOT NULL,
     PRIMARY KEY (entity_id, id)
 );
+-- Words wait in a list until there are 16 MiB of them, or until `context_settle` files them at the end of a load: filing
+-- many at once is what makes loading fast.
 CREATE INDEX context_words_terms ON context_words USING gin (terms) WITH (gin_pending_list_limit = 16384);
 
 -- The records whose words are still to come, in the batches in which they were written. Searches read these whole.
@@ -143,7 +135,7 @@ CREATE TABLE context_pending_words (
 -- distinct words instead of all records, and then asks the word index for the records that have them.
 CREATE TABLE context_terms (
     entity_id integer NOT NULL,
-    -- entity/field/word, as in context_records.terms; words of three characters or more
+    -- entity/field/word, as in context_words.terms; words of three characters or more
     term text COLLATE "C" NOT NULL,
     organization_id uuid NOT NULL,
     PRIMARY KEY (entity_id, term)
@@ -199,9 +191,7 @@ EXCEPTION WHEN OTHERS THEN
     -- a superuser may become any role without being a member
     NULL;
 END $$;
-GRANT SELECT ON context_entities, context_records, context_words, context_pending_words, context_terms
-    TO gateway_context_search;
-CREATE POLICY search ON context_records FOR SELECT TO gateway_context_search USING (true);
+GRANT SELECT ON context_entities, context_words, context_pending_words, context_terms TO gateway_context_search;
 CREATE POLICY search ON context_words FOR SELECT TO gateway_context_search USING (true);
 CREATE POLICY search ON context_pending_words FOR SELECT TO gateway_context_search USING (true);
 CREATE POLICY search ON context_terms FOR SELECT TO gateway_context_search USING (true);
@@ -210,11 +200,10 @@ CREATE POLICY search ON context_terms FOR SELECT TO gateway_context_search USING
 CREATE FUNCTION context_settle() RETURNS bigint
     LANGUAGE sql SECURITY DEFINER
     SET search_path FROM CURRENT
-    AS $$ SELECT gin_clean_pending_list('context_words_terms') + gin_clean_pending_list('context_records_terms')
-              + gin_clean_pending_list('context_terms_trigrams') $$;
+    AS $$ SELECT gin_clean_pending_list('context_words_terms') + gin_clean_pending_list('context_terms_trigrams') $$;
 
 -- The ids of the records whose words match or are still to come, or NULL when there are more than `most`. `entity_id + 0`
--- keeps the planner from reading the entity from end to end; so does saying nothing of tombstones, which have no terms.
+-- keeps the planner from reading the entity from end to end; so does saying nothing of tombstones, which have no words.
 -- The settings leave it one plan, made once instead of at every call.
 CREATE FUNCTION context_candidates(asked_entity integer, asked_terms tsquery, most integer) RETURNS text[]
     LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -230,16 +219,13 @@ BEGIN
     SELECT COALESCE(array_agg(id), '{}') INTO found FROM (
         SELECT id FROM context_words WHERE terms @@ asked_terms AND entity_id + 0 = asked_entity
         UNION ALL
-        SELECT id FROM context_records WHERE terms @@ asked_terms AND entity_id + 0 = asked_entity
-        UNION ALL
         SELECT unnest(ids) FROM context_pending_words WHERE entity_id = asked_entity
         LIMIT most + 1) AS matching;
     RETURN CASE WHEN cardinality(found) <= most THEN found END;
 END $$;
 
 -- For each prefix and part of a word, the terms that have it, or NULL where they are more than `most`. No row at all when
--- the dictionary cannot tell, or the entity is not there for the caller. Why it is not the caller who reads: see
--- context_candidates.
+-- the entity is not there for the caller. Why it is not the caller who reads: see context_candidates.
 CREATE FUNCTION context_terms_containing(asked_entity integer, prefixes text[], parts text[], most integer)
     RETURNS TABLE (prefix text, part text, terms text[])
     LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -247,9 +233,7 @@ CREATE FUNCTION context_terms_containing(asked_entity integer, prefixes text[], 
     SET enable_seqscan = off SET enable_indexscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM context_entities AS e WHERE e.id = asked_entity)
-        OR EXISTS (SELECT FROM context_records AS r WHERE r.entity_id = asked_entity AND r.deleted_at IS NULL
-                   AND r.terms_digest IS DISTINCT FROM r.digest) THEN
+    IF NOT EXISTS (SELECT FROM context_entities AS e WHERE e.id = asked_entity) THEN
         RETURN;
     END IF;
     FOR place IN 1 .. cardinality(parts) LOOP
@@ -277,9 +261,7 @@ AS $$
     SELECT t.term, EXISTS (
         SELECT FROM context_words AS w
         WHERE w.terms @@ ('''' || t.term || '''')::tsquery AND w.entity_id + 0 = asked_entity
-    ) OR EXISTS (
-        SELECT FROM context_records AS r
-        WHERE r.terms @@ ('''' || t.term || '''')::tsquery AND r.entity_id + 0 = asked_entity)
+    )
     FROM context_terms AS t
     WHERE t.entity_id = asked_entity AND t.term > after
       AND EXISTS (SELECT FROM context_entities AS e WHERE e.id = asked_entity)
