@@ -42,13 +42,8 @@ class EventAccess:
 
 
 def _filter_of(caller: Caller, selection: EventSelection) -> EventFilter:
-    workspaces = caller.client.workspaces
-    return EventFilter(
-        None if selection.types is None else event_types(selection.types),
-        selection.connector_id,
-        selection.entity,
-        workspaces=None if workspaces is None else sorted(workspaces),
-    )
+    types = None if selection.types is None else event_types(selection.types)
+    return EventFilter(types, selection.connector_id, selection.entity, caller.client.workspaces)
 
 
 def _view(found: FeedPage) -> EventPage:

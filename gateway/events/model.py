@@ -1,6 +1,6 @@
 """Events and filters."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -44,7 +44,7 @@ class EventFilter(msgspec.Struct, frozen=True):
     connector_id: UUID | None = None
     entity: str | None = None
     #: names of the workspaces that the caller may see
-    workspaces: Sequence[str] | None = None
+    workspaces: Collection[str] | None = None
     #: only the final events of jobs with this callback
     callback: UUID | None = None
 

@@ -1,6 +1,6 @@
 """The use cases of webhooks: create, change, test, rotate the secret, replay, list deliveries."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -62,8 +62,8 @@ class WebhookService:
             if await self._store.count(organization_id) >= MAX_WEBHOOKS:
                 raise Conflict(f"the organization has {MAX_WEBHOOKS} webhooks; delete some")
             await self._feed.read(organization_id, EventFilter(), None, 1)  # numbers the events until now
-            secret, workspaces = new_secret(), _workspaces(caller)
-            members = stored_members(organization_id, caller.client_id, request, workspaces)
+            secret = new_secret()
+            members = stored_members(organization_id, caller.client_id, request, caller.client.workspaces)
             webhook = await self._store.create(members, secret)
             entry.target = str(webhook.id)
         return CreatedWebhookView(**asdict(webhook.view), secret=secret)
@@ -111,19 +111,19 @@ class WebhookService:
         return (await self._stored(caller, webhook_id)).view
 
     async def _stored(self, caller: Caller, webhook_id: UUID) -> Webhook:
-        return await self._store.get(caller.organization_id, webhook_id, _workspaces(caller))
+        return await self._store.get(caller.organization_id, webhook_id, caller.client.workspaces)
 
     async def find(self, caller: Caller, cursor: str | None, limit: int) -> WebhookPage:
         """Webhooks, newest first; raises InvalidParams for a cursor that the gateway did not issue."""
         before = read_time_cursor(cursor)
-        found = await self._store.find(caller.organization_id, _workspaces(caller), before, limit + 1)
+        found = await self._store.find(caller.organization_id, caller.client.workspaces, before, limit + 1)
         page, next_cursor = page_of(found, limit)
         return WebhookPage([webhook.view for webhook in page], next_cursor)
 
     async def disabled_by_gateway(self, caller: Caller, limit: int) -> Sequence[WebhookView]:
         """Webhooks that the gateway has disabled, newest first."""
         found = await self._store.find(
-            caller.organization_id, _workspaces(caller), None, limit, disabled_except=_BY_OWNER
+            caller.organization_id, caller.client.workspaces, None, limit, disabled_except=_BY_OWNER
         )
         return [webhook.view for webhook in found]
 
@@ -139,12 +139,14 @@ class WebhookService:
                 columns |= {"status_reason": None, "failures": 0, "failing_since": None}
             elif columns.get("status") == WebhookStatus.DISABLED:
                 columns["status_reason"] = _BY_OWNER
-            return (await self._store.update(caller.organization_id, webhook_id, _workspaces(caller), columns)).view
+            return (
+                await self._store.update(caller.organization_id, webhook_id, caller.client.workspaces, columns)
+            ).view
 
     async def delete(self, caller: Caller, webhook_id: UUID) -> None:
         """Delete a webhook with its deliveries; raises NotFound."""
         with self._audit.record("webhook.delete", caller, target=str(webhook_id)):
-            await self._store.delete(caller.organization_id, webhook_id, _workspaces(caller))
+            await self._store.delete(caller.organization_id, webhook_id, caller.client.workspaces)
 
     async def test(self, caller: Caller, webhook_id: UUID) -> WebhookTestView:
         """Send an event of the type `webhook.test` once, which is not in the feed; raises NotFound."""
@@ -183,12 +185,12 @@ class WebhookService:
         """Deliver the events after that id again; raises NotFound, CursorExpired and InvalidParams."""
         with self._audit.record("webhook.replay", caller, target=str(webhook_id)):
             await self._feed.read(caller.organization_id, EventFilter(), after, 1)  # checks the cursor
-            return (await self._store.replay(caller.organization_id, webhook_id, _workspaces(caller), after)).view
+            return (await self._store.replay(caller.organization_id, webhook_id, caller.client.workspaces, after)).view
 
     async def resend(self, caller: Caller, webhook_id: UUID, event_id: int) -> None:
         """Deliver one event again, at once; raises NotFound."""
         with self._audit.record("webhook.resend", caller, target=str(webhook_id)):
-            await self._store.resend(caller.organization_id, webhook_id, _workspaces(caller), event_id)
+            await self._store.resend(caller.organization_id, webhook_id, caller.client.workspaces, event_id)
 
     def _require_url(self, url: str) -> None:
         fault: FieldError | None = url_fault(url, self._allowed_origins)
@@ -200,7 +202,7 @@ def stored_members(
     organization_id: UUID,
     client_id: UUID,
     request: NewWebhook,
-    workspaces: Sequence[str] | None,
+    workspaces: Collection[str] | None,
     *,
     is_callback: bool = False,
 ) -> dict[str, Any]:
@@ -219,9 +221,3 @@ def stored_members(
         "workspaces": workspaces,
         "include_record": request.include_record,
     }
-
-
-def _workspaces(caller: Caller) -> Sequence[str] | None:
-    """Names of the workspaces to which the caller is limited; None for all."""
-    workspaces = caller.client.workspaces
-    return None if workspaces is None else sorted(workspaces)

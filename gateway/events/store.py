@@ -1,6 +1,6 @@
 """Webhooks and their deliveries in PostgreSQL; secrets are sealed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -183,7 +183,7 @@ class WebhookStore:
         """The callbacks of a client, or of all clients of the organization, with their secrets."""
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_CALLBACKS, organization_id, client_id)
-        return [ClaimedWebhook(_webhook(row), self._opened(_webhook(row), row)) for row in rows]
+        return [self._claimed(row) for row in rows]
 
     async def drop_callbacks(self, organization_id: UUID, client_id: UUID, kept: Sequence[str]) -> None:
         """Delete the callbacks of a client whose URL is not in `kept`."""
@@ -194,14 +194,14 @@ class WebhookStore:
         async with self._database.tenant(organization_id) as connection:
             return int(await connection.fetchval(_COUNT, organization_id))
 
-    async def get(self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None) -> Webhook:
+    async def get(self, organization_id: UUID, webhook_id: UUID, workspaces: Collection[str] | None) -> Webhook:
         """The webhook; raises NotFound."""
         return await self._one(_GET, organization_id, webhook_id, workspaces)
 
     async def find(
         self,
         organization_id: UUID,
-        workspaces: Sequence[str] | None,
+        workspaces: Collection[str] | None,
         before: tuple[datetime, UUID] | None,
         limit: int,
         *,
@@ -218,27 +218,27 @@ class WebhookStore:
             return [_webhook(row) for row in await connection.fetch(query, *where.arguments)]
 
     async def update(
-        self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None, change: Mapping[str, Any]
+        self, organization_id: UUID, webhook_id: UUID, workspaces: Collection[str] | None, change: Mapping[str, Any]
     ) -> Webhook:
         """Change these columns; raises NotFound."""
         assignments = [f"{name} = ${number}" for number, name in enumerate(change, 4)]
         query = _UPDATE.format(assignments=", ".join(assignments) or "id = id")
         return await self._one(query, organization_id, webhook_id, workspaces, *change.values())
 
-    async def delete(self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None) -> None:
+    async def delete(self, organization_id: UUID, webhook_id: UUID, workspaces: Collection[str] | None) -> None:
         """Delete a webhook with its deliveries; raises NotFound."""
         async with self._database.tenant(organization_id) as connection:
             if await connection.fetchval(_DELETE, organization_id, webhook_id, workspaces) is None:
                 raise NotFound("there is no such webhook")
 
     async def replay(
-        self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None, after: int
+        self, organization_id: UUID, webhook_id: UUID, workspaces: Collection[str] | None, after: int
     ) -> Webhook:
         """Deliver the events after that id, even if they were delivered before; raises NotFound."""
         return await self._one(_REPLAY, organization_id, webhook_id, workspaces, after)
 
     async def resend(
-        self, organization_id: UUID, webhook_id: UUID, workspaces: Sequence[str] | None, event_id: int
+        self, organization_id: UUID, webhook_id: UUID, workspaces: Collection[str] | None, event_id: int
     ) -> None:
         """Deliver one event again; raises NotFound."""
         async with self._database.tenant(organization_id) as connection:
@@ -280,7 +280,7 @@ class WebhookStore:
         """Lease webhooks with due deliveries, of all organizations, to this worker for `lease` seconds."""
         async with self._database.system() as connection:
             rows = await connection.fetch(_CLAIM, worker, lease, limit)
-        return [ClaimedWebhook(_webhook(row), self._opened(_webhook(row), row)) for row in rows]
+        return [self._claimed(row) for row in rows]
 
     async def subscribed(self) -> set[str]:
         """The organizations that have an active webhook."""
@@ -323,6 +323,10 @@ class WebhookStore:
             if result.disabled_because is not None:
                 await _add_disabled(connection, webhook, result.disabled_because)
         return True
+
+    def _claimed(self, row: Any) -> ClaimedWebhook:
+        webhook = _webhook(row)
+        return ClaimedWebhook(webhook, self._opened(webhook, row))
 
     def _opened(self, webhook: Webhook, row: Any) -> Sequence[str]:
         sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])

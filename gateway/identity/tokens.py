@@ -86,7 +86,7 @@ class Tokens:
         client = await self.authenticated(client_id, client_secret, address)
         if not scopes <= client.scopes:
             raise OAuthError("invalid_scope", f"scope may contain {', '.join(sorted(client.scopes))}")
-        token = secrets.token_urlsafe(32)
+        token = new_secret()
         await self._store.save_token(hashed(token), client.id, self._seconds, scopes or None, resource)
         return IssuedToken(token, self._seconds, replace(client, scopes=scopes or client.scopes))
 

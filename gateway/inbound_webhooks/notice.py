@@ -45,8 +45,7 @@ class Notice:
         """The text or number in a header (`$header.name`) or at a path of the body; empty if there is none."""
         if path[:1] == (HEADER_PATH,):
             return self.headers.get(".".join(path[1:]), "")
-        value = value_at(self.document(), path) if path else None
-        return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+        return _text(value_at(self.document(), path) if path else None)
 
 
 def changes_of(spec: NoticeSpec, notice: Notice) -> list[NoticedChange]:
@@ -70,6 +69,10 @@ def _changes(spec: NoticeSpec, change: Any, change_type: Any) -> Iterator[Notice
 
 
 def _id_at(change: Any, path: JsonPath) -> str:
-    value = value_at(change, path) if path else None
-    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    text = _text(value_at(change, path) if path else None)
     return text if len(text) <= _MAX_ID and "\x00" not in text else ""
+
+
+def _text(value: Any) -> str:
+    """A text or a number as text; empty for any other value."""
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""

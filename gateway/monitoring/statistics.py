@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from gateway.db.pool import Database
@@ -127,7 +126,7 @@ async def read_work_in_progress(database: Database, organization_id: UUID) -> Wo
 async def read_own_copies(database: Database, organization_id: UUID) -> Sequence[SyncStatistics]:
     """The synchronized copies of one organization; raises Unavailable."""
     async with database.tenant(organization_id) as connection:
-        return [SyncStatistics(**_members(row)) for row in await connection.fetch(_OWN_SYNC, organization_id)]
+        return [SyncStatistics(**row) for row in await connection.fetch(_OWN_SYNC, organization_id)]
 
 
 async def read_statistics(database: Database) -> Statistics:
@@ -137,11 +136,7 @@ async def read_statistics(database: Database) -> Statistics:
         connectors, synchronization = await connection.fetch(_CONNECTORS), await connection.fetch(_SYNC)
     return Statistics(
         {row["status"]: JobStatistics(row["jobs"], row["oldest"]) for row in jobs},
-        [WorkerStatistics(**_members(row)) for row in workers],
+        [WorkerStatistics(**row) for row in workers],
         {(row["kind"], row["status"]): row["connectors"] for row in connectors},
-        [SyncStatistics(**_members(row)) for row in synchronization],
+        [SyncStatistics(**row) for row in synchronization],
     )
-
-
-def _members(row: Any) -> dict[str, Any]:
-    return dict(row)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 import aiohttp
 import msgspec
@@ -42,10 +41,8 @@ class Hosts:
             return _COMMAND_LINE
         if client_id.startswith("https://"):
             return await self._by_document(client_id, address)
-        try:
-            host = await self._store.host(UUID(client_id))
-        except ValueError:
-            host = None
+        id_ = id_of(client_id)
+        host = None if id_ is None else await self._store.host(id_)
         if host is None:
             raise OAuthError("invalid_client", "client_id is unknown; it is the https URL of a metadata document")
         return host

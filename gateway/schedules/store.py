@@ -121,7 +121,7 @@ class ScheduleStore:
         """Schedules, oldest first."""
         where = Where()
         where.add("schedules.organization_id = {}", caller.organization_id)
-        where.add("schedules.workspace_name = ANY ({}::text[])", _seen_by(caller)[1])
+        where.add("schedules.workspace_name = ANY ({}::text[])", caller.client.workspaces)
         where.add("schedules.connector_id = {}", connector_id)
         where.add("(schedules.created_at, schedules.id) > ({}, {})", *(after or (None, None)))
         order = "ORDER BY schedules.created_at, schedules.id"
@@ -255,10 +255,9 @@ def _moved(outcome: SlotOutcome) -> tuple[Any, ...]:
     return schedule.id, slot, outcome.next_run_at, schedule.job_id_of(slot), outcome.reason
 
 
-def _seen_by(caller: Caller) -> tuple[UUID, list[str] | None]:
+def _seen_by(caller: Caller) -> tuple[UUID, Collection[str] | None]:
     """The caller's organization, and the names of the workspaces to which it is limited; None for all."""
-    workspaces = caller.client.workspaces
-    return caller.organization_id, None if workspaces is None else sorted(workspaces)
+    return caller.organization_id, caller.client.workspaces
 
 
 def _no_schedule() -> NotFound:
