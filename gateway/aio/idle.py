@@ -8,7 +8,7 @@ Item = TypeVar("Item")
 
 
 async def with_idle_marks(items: AsyncGenerator[Item, None], seconds: float) -> AsyncGenerator[Item | None, None]:
-    """The items, and None for every `seconds` without one, however long the generator waits; closes the generator."""
+    """The items, and None for every `seconds` without one; closes the generator at the end."""
     reading = asyncio.ensure_future(anext(items, None))
     try:
         while True:

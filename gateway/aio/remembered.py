@@ -19,7 +19,7 @@ class Remembered(Generic[V]):
         self._cached: tuple[V, float] | None = None
 
     async def __call__(self) -> V:
-        """The answer; raises what `compute` raises, which is not remembered."""
+        """The value; raises the errors of `compute`, which are not cached."""
         if self._cached is not None and time.monotonic() - self._cached[1] < self._seconds:
             return self._cached[0]
         return await self._computing(None)

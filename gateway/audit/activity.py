@@ -34,7 +34,7 @@ _LAST_USES = """
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """The recent calls, errors and jobs of a connector."""
+    """When a connector was last used, and its recent failures."""
 
     last_used_at: datetime | None = None
     #: failed calls of the last hour, at most `MAX_ERRORS`

@@ -16,7 +16,7 @@ _RECORD = msgspec.json.Decoder(float_hook=lambda text: msgspec.Raw(text.encode()
 
 
 def columns_of(lines: Iterable[msgspec.Raw], known: Sequence[str]) -> list[str]:
-    """The known columns, then further members of these records in the order in which they come."""
+    """The known columns, then further members of these records in their order."""
     columns = dict.fromkeys(known)
     for line in lines:
         record = _RECORD.decode(line)
@@ -25,12 +25,12 @@ def columns_of(lines: Iterable[msgspec.Raw], known: Sequence[str]) -> list[str]:
 
 
 def csv_header(columns: Sequence[str]) -> str:
-    """The first line."""
+    """The header line (RFC 4180)."""
     return _csv_lines([[_guarded(column) for column in columns]])
 
 
 def csv_rows(lines: str, columns: Sequence[str]) -> str:
-    """NDJSON lines as CSV rows; a column is the path of a member, with dots where it lies deeper."""
+    """NDJSON lines as CSV rows; a column is the dotted path of a member."""
     paths = [(column, column.split(".")) for column in columns]
     return _csv_lines([_cells(record, paths) for record in _RECORD.decode_lines(lines)])
 
@@ -48,7 +48,7 @@ def _cells(record: Any, paths: Iterable[tuple[str, Sequence[str]]]) -> list[str]
 
 
 def _value_at(record: Any, path: Sequence[str]) -> Any:
-    """The value at a path, which goes through every item of an array; None where there is none."""
+    """The value at a path, which goes through every item of an array; None if it is missing."""
     for depth, name in enumerate(path):
         if isinstance(record, list):
             return [_value_at(item, path[depth:]) for item in record]

@@ -1,1 +1,1 @@
-"""Use cases that run an operation: execute, search the copy, delete; with remembered responses."""
+"""Use cases that run an operation: execute, search the copy, delete; with a cache of responses."""

@@ -22,12 +22,12 @@ from gateway.operations.call import OperationCall
 from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 from gateway.upstream.prepared import PreparedCall
 
-#: names of one entry, and characters of a name and of a target: free-form objects hold what callers wrote
+#: maximum names of one entry, and characters of a name and of a target: callers name the members of free-form objects
 _MAX_MEMBERS, _MAX_LENGTH = 100, 200
 
 
 class _Identified(msgspec.Struct):
-    """The member of a created record that names it."""
+    """The member of a created record that identifies it."""
 
     id: str | int | None = None
 
@@ -36,7 +36,7 @@ _RECORD = msgspec.json.Decoder(_Identified)
 
 
 def recorded(audit: Audit, caller: Caller, call: OperationCall) -> AbstractContextManager[Entry]:
-    """The audit entry of a call, for as long as the block lasts."""
+    """The audit entry of a call, for the duration of the block."""
     what = f"{call.entity}.{call.action}"
     return audit.record(what, caller, connector_id=call.connector_id, intent=call.intent)
 
@@ -49,7 +49,7 @@ def describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> N
 
 
 def target_of(operation: Operation, params: Mapping[str, Any]) -> str | None:
-    """The record that a call names in its path, `42` or `42/7` where it names several; None for a list or a create."""
+    """The record that a call names in its path, `42`, or `42/7` if it names several; None for a list or a create."""
     if not operation.path_params:
         return None
     named = [str(params[name]) for name in operation.path_params if params.get(name) is not None]
@@ -72,7 +72,7 @@ def _names(params: Mapping[str, Any]) -> Iterator[str]:
 
 
 def created_id(result: msgspec.Raw) -> str | None:
-    """The id of the record that a write answered; None if the answer is not a record or has no id."""
+    """The id of the record in the answer to a write; None if the answer is not a record or has no id."""
     try:
         record = _RECORD.decode(result)
     except msgspec.MsgspecError:
@@ -89,10 +89,10 @@ class Accounted(msgspec.Struct):
 
     resolved: ResolvedConnector
     operation: Operation
-    #: by the monotonic clock; earlier where the operation began before the block
+    #: by the monotonic clock; earlier than the block if the operation began before it
     started: float = msgspec.field(default_factory=time.monotonic)
     outcome: str = "succeeded"
-    #: false where the operation has not ended, so that another block will count it
+    #: false if the operation has not ended, so that another block counts it
     is_counted: bool = True
 
     def __enter__(self) -> "Accounted":

@@ -24,7 +24,7 @@ class OperationCall(msgspec.Struct, frozen=True):
     selection: FieldSelection = msgspec.field(default_factory=FieldSelection)
     intent: str | None = None
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
-    #: of an export: what its file looks like
+    #: the format of an export's file
     file: FileFormat | None = None
     idempotency_key: str | None = None
     #: `Prefer: respond-async`
@@ -34,15 +34,15 @@ class OperationCall(msgspec.Struct, frozen=True):
     request_id: str | None = None
     #: the URL by which the caller reaches the gateway
     base_url: str = ""
-    #: how old an answer to a read may be; None asks the application
+    #: the maximum age of a cached answer to a read; None for no cached answer
     freshness: Freshness | None = None
-    #: SHA-256 of the token of a caller that will follow redirects to the result, perhaps beyond its token's life
+    #: SHA-256 of the token of a caller that follows redirects to the result, possibly after the token expires
     token_hash: bytes | None = None
-    #: the webhook that a job's end is delivered to
+    #: the webhook that receives the job's final event
     callback: UUID | None = None
 
     def fingerprint(self) -> bytes:
-        """SHA-256 of the members that tell two requests apart."""
+        """SHA-256 of the members that distinguish requests with the same idempotency key."""
         identity: list[Any] = [self.entity, self.action, self.params, self.selection.as_document()]
         identity += [member for member in (self.file, self.callback) if member is not None]
         return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
@@ -54,10 +54,10 @@ class Done(msgspec.Struct, frozen=True):
     answer: OperationResult
     took_ms: int
     is_replayed: bool = False
-    #: where the caller accepts a remembered answer: whether it is one (RFC 9211), and its age in seconds
+    #: if the caller accepts a cached answer: whether it is one (RFC 9211), and its age in seconds
     cache: str | None = None
     age: float = 0.0
-    #: `Deprecation` and `Sunset` of what the call relies on, where the application will end it
+    #: the headers `Deprecation` and `Sunset`, if the call relies on a part of the application that will end
     sunset_headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 

@@ -33,13 +33,13 @@ from gateway.oauth_client.authorizers import OAuthAuthorizers
 from gateway.request_log.log import RequestLog
 from gateway.upstream.responses import OperationResult
 
-#: seconds for which running jobs may finish, and between checks
+#: seconds for which running jobs may finish, and seconds between checks
 _TIMEOUT, _POLL_INTERVAL = 20.0, 0.2
 #: lower than every other id
 _FIRST = UUID(int=0)
 _DELETED = OperationResult(msgspec.Raw(b'{"deleted":true}'))
 
-#: one part of a connector's removal: it may be done again without harm
+#: one part of a connector's removal, which may be repeated
 Step = Callable[[], Awaitable[object]]
 
 # Deletions whose job was canceled by hand in the database, or failed because its workers crashed. The rows are locked,
@@ -63,7 +63,7 @@ _REPLACE_JOB = "UPDATE {table} SET deletion_job = $3 WHERE organization_id = $1 
 
 @dataclass(frozen=True)
 class Deletion:
-    """Accepts the jobs that delete, and carries them out."""
+    """Accepts the jobs that delete, and runs them."""
 
     audit: Audit
     database: Database
@@ -194,7 +194,7 @@ class Deletion:
             last = jobs[-1][0]
 
     async def resume(self) -> int:
-        """Accept a new job for every deletion whose job is dead; how many."""
+        """Accept a new job for every deletion whose job has ended early; returns their number."""
         async with self.database.system() as connection, connection.transaction():
             workspaces = await connection.fetch(_STRANDED_WORKSPACES)
             connectors = await connection.fetch(_STRANDED_CONNECTORS)

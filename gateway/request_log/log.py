@@ -63,7 +63,7 @@ class RequestLog:
     async def find(
         self, organization_id: UUID, requests: RequestSelection, *, before: int | None = None, limit: int = 100
     ) -> RequestPage:
-        """Requests of one organization, the newest first; `before` is the id of the last of the page before."""
+        """Requests of one organization, newest first; `before` is the id of the last one of the previous page."""
         where = Where()
         where.add("organization_id = {}", organization_id)
         where.add("connector_id = {}", requests.connector_id)
@@ -83,19 +83,19 @@ class RequestLog:
         return RequestPage([_view(row) for row in rows[:limit]], next_cursor)
 
     async def remove(self, organization_id: UUID, connector_id: UUID) -> None:
-        """Delete the requests of a connector; a part at a time, within a statement's time."""
+        """Delete the requests of a connector, in batches that finish before the timeout of a statement."""
         async with self._database.tenant(organization_id) as connection:
             while await connection.execute(_REMOVE, organization_id, connector_id, BATCH) != "DELETE 0":
                 pass
 
 
 async def prune_request_log(database: Database, retention: int, rows: int) -> int:
-    """Delete requests older than so many seconds, and the oldest beyond so many rows; how many."""
+    """Delete requests older than `retention` seconds, and the oldest beyond `rows` rows; returns their number."""
     return await prune(database, _OLD.format(seconds=int(retention), rows=int(rows)))
 
 
 def _statuses(status: str) -> tuple[int, int]:
-    """The lowest and the highest status that `404` or `5xx` means."""
+    """The lowest and the highest status of `404` or `5xx`."""
     return int(status.replace("x", "0")), int(status.replace("x", "9"))
 
 

@@ -31,7 +31,7 @@ class LoopLag:
 
     @contextmanager
     def watching(self) -> Iterator["LoopLag"]:
-        """Measure for as long as the block lasts."""
+        """Measure for the duration of the block."""
         loop = asyncio.get_running_loop()
         self._schedule(loop)
         try:

@@ -86,7 +86,7 @@ class Gauge:
         self._metric = prometheus_client.Gauge(name, documentation, registry=REGISTRY)
 
     def one_more(self) -> AbstractContextManager[None]:
-        """Increase the number by one for as long as the block lasts."""
+        """Increase the number by one for the duration of the block."""
         return self._metric.track_inprogress()
 
 

@@ -11,7 +11,7 @@ Keys: TypeAlias = Sequence[tuple[str, bytes]]
 
 
 def text_of(keys: Keys) -> str:
-    """The list as its file holds it, a key a line."""
+    """The list in the format of its file: one key per line."""
     return "".join(f"{key_id}:{base64.b64encode(key).decode()}\n" for key_id, key in keys)
 
 

@@ -29,7 +29,7 @@ class KeyListError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A sealed value as a row keeps it."""
+    """A sealed value in the columns of a row."""
 
     key_id: str
     wrapped_key: bytes
@@ -73,7 +73,7 @@ def parse_keys(text: str) -> list[tuple[str, bytes]]:
 
 
 def read_keys(setting: SecretStr | None, path: Path | None) -> list[tuple[str, bytes]]:
-    """The keys from the setting itself, else from its file."""
+    """The keys in the setting, or else in its file; raises KeyListError."""
     if setting:
         return parse_keys(setting.get_secret_value())
     if path is None:
@@ -92,7 +92,7 @@ def derived_key(keys: Sequence[tuple[str, bytes]], purpose: str) -> bytes:
 
 
 def new_key() -> str:
-    """A fresh key as the list writes it."""
+    """A new key in the format of the key list."""
     return f"k{os.urandom(4).hex()}:{base64.b64encode(os.urandom(_KEY)).decode()}"
 
 
@@ -121,7 +121,7 @@ class Vault:
         return Sealed(self.newest, wrapped_key, sealed.sealed)
 
     def new_data_key(self, binding: Binding) -> tuple[Sealed, bytes]:
-        """A data key for values that are kept elsewhere: wrapped, and as it is."""
+        """A data key for values that are stored elsewhere: wrapped, and unwrapped."""
         data_key = AESGCM.generate_key(256)
         return Sealed(self.newest, self._wrapped(data_key, binding), b""), data_key
 
@@ -143,7 +143,7 @@ def encrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
 
 
 def decrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
-    """The value again; raises InternalError."""
+    """The decrypted value; raises InternalError if it was altered or moved."""
     try:
         return key.decrypt(value[:_NONCE], value[_NONCE:], associated_data)
     except InvalidTag as error:
