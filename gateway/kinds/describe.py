@@ -6,7 +6,6 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.authentication import Deprecation
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.paging import Paging
-from gateway.kinds.requests import Action
 from gateway.kinds.search_schema import SEARCH_META, search_call, search_params_schema
 
 
@@ -80,7 +79,7 @@ def _action(operation: Operation) -> dict[str, Any]:
         "params": operation.schema,
         "meta": list(paging.members) if paging else [],
         "paging": _paging(paging),
-        "alternatives": _alternatives(action, operation),
+        "alternatives": _alternatives(operation),
         "example": operation.example,
     }
 
@@ -100,9 +99,9 @@ def _paging(paging: Paging | None) -> dict[str, Any] | None:
     }
 
 
-def _alternatives(action: Action, operation: Operation) -> list[dict[str, Any]]:
+def _alternatives(operation: Operation) -> list[dict[str, Any]]:
     """The paging that applies if a param is left out."""
     return [
         {"without": other.without, "paging": _paging(operation.spec.paging[other.paging] if other.paging else None)}
-        for other in action.alternatives
+        for other in operation.action.alternatives
     ]

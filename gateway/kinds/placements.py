@@ -1,6 +1,7 @@
 """Where each param of an action goes in the request, and under which name."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +46,7 @@ def placements_of(action: Action) -> tuple[Placement, ...]:
     )
 
 
-def json_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON Schema of a param, without the keywords of its placement."""
     return {keyword: value for keyword, value in schema.items() if keyword not in PLACEMENT_KEYWORDS}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from gateway.kinds.placements import PLACEMENT_KEYWORDS
+from gateway.kinds.placements import json_schema
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean, nearest
 
@@ -29,7 +29,7 @@ KEYWORDS = (*_ONE_SCHEMA, *_SCHEMAS_BY_NAME, *_LISTS_OF_SCHEMAS, *_ASSERTIONS, *
 
 def of_param(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
     """As `of_schema`, for the schema of a param, which may also have `PLACEMENT_KEYWORDS`."""
-    yield from of_schema(spec, place, {name: value for name, value in schema.items() if name not in PLACEMENT_KEYWORDS})
+    return of_schema(spec, place, json_schema(schema))
 
 
 def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
