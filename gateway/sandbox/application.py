@@ -10,14 +10,14 @@ import msgspec
 from yarl import URL
 
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.placements import PLACEMENT_KEYWORDS
+from gateway.kinds.placements import json_schema
 from gateway.sandbox import paging
 from gateway.sandbox.bulk import bulk_handler
 from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply, put
 from gateway.sandbox.credentials import presented
 from gateway.sandbox.grants import Grants
 from gateway.sandbox.long_jobs import LongJobs
-from gateway.sandbox.oauth import AuthorizationServer, TokenStyle, authorization_lines
+from gateway.sandbox.oauth import AuthorizationServer, TokenStyle
 from gateway.sandbox.operations import Operations
 from gateway.sandbox.upload_sessions import UploadSessions
 
@@ -230,6 +230,7 @@ class Application(Operations):
         return []
 
     def _authorization(self) -> list[Route]:
+        """The routes of the OAuth URLs of the spec."""
         endpoints = self.kind.spec.oauth
         if endpoints is None:
             return []
@@ -238,8 +239,18 @@ class Application(Operations):
             self.kind.spec.title, self.token_style(), self.grants, has_client_grant=has_client_grant
         )
         variables = dict.fromkeys(self.kind.spec.environment, "sandbox")
-        lines = authorization_lines(endpoints, server, variables)
-        return [Route(method, path, handler, is_open=is_open) for method, path, handler, is_open in lines]
+
+        def route(method: str, url: str, handler: Handler, *, is_open: bool = True) -> Route:
+            return Route(method, URL(url.format_map(variables)).path, handler, is_open=is_open)
+
+        found = [route("POST", endpoints.token_url, server.token)]
+        if endpoints.authorization_url:
+            found.append(route("GET", endpoints.authorization_url, server.consent_page))
+            found.append(route("POST", endpoints.authorization_url, server.decide))
+        if endpoints.revocation_url is not None:
+            is_open = endpoints.revocation_style != "bearer"
+            found.append(route(endpoints.revocation_method, endpoints.revocation_url, server.revoke, is_open=is_open))
+        return found
 
     def _routes_of(self, line: str, operations: tuple[Operation, ...], special: Handler | None) -> list[Route]:
         """The routes of a request line, one for each server that connectors may have."""
@@ -292,7 +303,7 @@ def body_schema(operation: Operation) -> dict[str, Any]:
 def _traced(operation: Operation, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of a param as it is sent: the gateway adds a number to the items of some long operations (`trace`)."""
     how = operation.action.long_running
-    plain = {word: value for word, value in schema.items() if word not in PLACEMENT_KEYWORDS}
+    plain = json_schema(schema)
     if (
         how is None
         or how.split is None

@@ -181,9 +181,7 @@ class _Control:
             raise ValueError(f"there is no kind {kind!r}; known: {', '.join(kinds)}")
 
 
-def _answering_bad_requests(
-    handler: Callable[[web.Request], Awaitable[web.Response]],
-) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _answering_bad_requests(handler: _Handler) -> _Handler:
     """The handler; it answers an invalid body with 400 and the errors."""
 
     async def handle(request: web.Request) -> web.Response:

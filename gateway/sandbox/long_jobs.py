@@ -5,6 +5,8 @@ import io
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial, reduce
+from operator import getitem
 from typing import Any
 
 from gateway.kinds.catalog import Operation
@@ -12,7 +14,7 @@ from gateway.kinds.long_running import RUN_ID, ItemResults, LongRunning, ResultR
 from gateway.kinds.members import JsonPath
 from gateway.sandbox.bodies import ROWS
 from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply, nested, put
-from gateway.sandbox.operations import Operations, meta_headers
+from gateway.sandbox.operations import Operations, meta_headers, wire_name
 from gateway.sandbox.store import Row
 
 
@@ -65,8 +67,8 @@ class LongJobs:
         job = LongJob(uuid.uuid4().hex, operation, call, items, call.now, how.close is not None)
         if how.status is None:
             self._work_off(job, len(items), call.now)
-            return Reply(self.document(job))
-        self._jobs[job.id] = job
+        else:
+            self._jobs[job.id] = job
         return Reply(self.document(job))
 
     def _admit(self, how: LongRunning, items: int) -> None:
@@ -93,7 +95,7 @@ class LongJobs:
             if how.status is not None:
                 found[how.status.request] = self._status
             for request in how.results.requests:
-                found[request.request] = self._reader(request)
+                found[request.request] = partial(self._read, request)
         return found
 
     def find(self, run_id: str) -> LongJob | None:
@@ -126,8 +128,7 @@ class LongJobs:
                 put(document, path, [])
             for entry in job.entries:
                 is_error = any(_has(entry, path) for path in items.error)
-                place = items.path[-1] if is_error else items.path[0]
-                _list_at(document, place).append(entry)
+                reduce(getitem, items.path[-1] if is_error else items.path[0], document).append(entry)
         return document
 
     def _upload(self, call: Call) -> Reply:
@@ -143,9 +144,6 @@ class LongJobs:
             raise Refusal(400, message="the run is closed already")
         job.is_open, job.started = False, call.now
         return Reply(self.document(job))
-
-    def _reader(self, request: ResultRequest) -> Handler:
-        return lambda call: self._read(request, call)
 
     def _read(self, request: ResultRequest, call: Call) -> Reply:
         """A page of the results of an operation that has ended."""
@@ -221,14 +219,14 @@ def _has_items(operation: Operation, call: Call) -> bool:
     how = operation.action.long_running
     if how is None or how.split is None or how.upload is not None:
         return True
-    wire = next(each.wire for each in operation.placements if each.name == how.split.param)
+    wire = wire_name(operation, how.split.param)
     return wire in call.query or wire in call.body
 
 
 def _items(how: LongRunning, operation: Operation, call: Call) -> list[Any]:
     if how.split is None:
         return []
-    wire = next(each.wire for each in operation.placements if each.name == how.split.param)
+    wire = wire_name(operation, how.split.param)
     value = call.body.get(wire, call.query.get(wire, ""))
     return list(value) if isinstance(value, list) else [part.strip() for part in value.split(",") if part.strip()]
 
@@ -247,13 +245,6 @@ def _has(entry: Any, path: JsonPath) -> bool:
     for member in path:
         entry = entry.get(member) if isinstance(entry, Mapping) else None
     return bool(entry)
-
-
-def _list_at(document: Any, path: JsonPath) -> list[Any]:
-    for member in path:
-        document = document[member]
-    found: list[Any] = document
-    return found
 
 
 def _entries_for(request: ResultRequest, job: LongJob) -> list[Record]:

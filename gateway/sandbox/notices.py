@@ -121,10 +121,9 @@ class Notices:
             kind, spec = application.kind.name, application.kind.spec.webhooks
             assert spec is not None
             notice_of = NOTICES.get(kind)
-            headers: dict[str, str] = {}
-            body = None if notice_of is None else notice_of(change, time.time())
-            if notice_of is None:
-                headers, body = _plain_notice(application, spec, change)
+            headers, body = (
+                ({}, notice_of(change, time.time())) if notice_of else _plain_notice(application, spec, change)
+            )
             if body:
                 data, headers = _written(spec, hook, body, headers)
                 for _ in range(hook.times()):

@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from yarl import URL
 
-from gateway.kinds.authentication import OAuthEndpoints
-from gateway.sandbox.calls import Call, Handler, Reply, decoded_basic
+from gateway.sandbox.calls import Call, Reply, decoded_basic
 from gateway.sandbox.grants import Grants, Pair
 
 
@@ -45,7 +44,7 @@ class OAuthRefusal(Exception):
 class AuthorizationServer:
     """Consent page, token endpoint and revocation of one application."""
 
-    def __init__(self, title: str, style: TokenStyle, grants: Grants, *, has_client_grant: bool = False) -> None:
+    def __init__(self, title: str, style: TokenStyle, grants: Grants, *, has_client_grant: bool) -> None:
         self._title, self._style, self._grants = title, style, grants
         #: whether the grant `client_credentials` is supported
         self._has_client_grant = has_client_grant
@@ -177,23 +176,6 @@ class AuthorizationServer:
         target = URL(params["redirect_uri"])
         query = urlencode([*parse_qsl(target.query_string), *members.items(), *state.items()])
         return Reply(None, 302, {"Location": f"{target.with_query(None)}?{query}"})
-
-
-def authorization_lines(
-    endpoints: OAuthEndpoints, server: AuthorizationServer, variables: Mapping[str, str]
-) -> list[tuple[str, str, Handler, bool]]:
-    """Method, path, handler and whether it needs no credentials, for each OAuth URL of the kind's spec."""
-    lines: list[tuple[str, str, Handler, bool]] = [("POST", endpoints.token_url, server.token, True)]
-    if endpoints.authorization_url:
-        lines.append(("GET", endpoints.authorization_url, server.consent_page, True))
-        lines.append(("POST", endpoints.authorization_url, server.decide, True))
-    if endpoints.revocation_url is not None:
-        is_open = endpoints.revocation_style != "bearer"
-        lines.append((endpoints.revocation_method, endpoints.revocation_url, server.revoke, is_open))
-    return [
-        (method, URL(address.format_map(variables)).path, handler, is_open)
-        for method, address, handler, is_open in lines
-    ]
 
 
 def _is_address(text: str) -> bool:

@@ -96,12 +96,12 @@ def number(value: object, *, least: int = 1) -> int:
     return int(text)
 
 
-def cursor(position: int, of: str = "") -> str:
+def cursor(position: int, of: str) -> str:
     """An opaque token for a position in one list."""
     return base64.urlsafe_b64encode(f"{of}:{position}".encode()).decode().rstrip("=")
 
 
-def position(token: object, of: str = "") -> int:
+def position(token: object, of: str) -> int:
     """The position in a cursor of the list `of`, 0 without a cursor; raises BadPage."""
     if token is None or token == "":
         return 0
@@ -134,8 +134,5 @@ def parts(token: str) -> tuple[str, int]:
 
 def address(call: Call, **members: object) -> str:
     """The call's URL with some members of the query changed; None removes one."""
-    query = {**call.query, **{name: str(value) for name, value in members.items() if value is not None}}
-    for name, value in members.items():
-        if value is None:
-            query.pop(name, None)
+    query = {name: str(value) for name, value in {**call.query, **members}.items() if value is not None}
     return f"{call.origin}{call.path}" + (f"?{urlencode(query)}" if query else "")

@@ -4,7 +4,7 @@ import random
 import re
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -42,11 +42,11 @@ class Style:
     """How an application writes ids and times, and the tables that its fields refer to."""
 
     id_of: Callable[[str, int], int | str]
-    time: Callable[[float], str] = iso_time
+    time: Callable[[float], str]
     #: field → table
-    references: Mapping[str, str] = field(default_factory=dict)
+    references: Mapping[str, str]
     #: the number of ready-made records of a table
-    count_of: Callable[[str], int] = lambda table: 40
+    count_of: Callable[[str], int]
 
 
 class RecordMaker:

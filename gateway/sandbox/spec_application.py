@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any
 
 from multidict import MultiDict
 
@@ -36,14 +36,10 @@ _UNFILTERING = ("all", "any", "*", "")
 _DELETIONS = "deletions"
 #: minimum bytes of a downloaded file
 _FILE_BYTES = 100_000
-#: the response to a write without a record
-_NO_CONTENT = Reply(None, 204)
 
 
 class SpecApplication(Application):
     """The stand-in for a kind without own behaviour, or the base of one with little own behaviour."""
-
-    usual_count: ClassVar[int] = 40
 
     def __init__(self, kind: Kind, *, seed: int = 0, scale: int = 1, job_seconds: float = 1.0) -> None:
         super().__init__(kind, seed=seed, scale=scale, job_seconds=job_seconds)
@@ -179,7 +175,7 @@ class SpecApplication(Application):
             self.store.table(self.table_of(operation)).remove(row.id)
         elif last_param(operation, call):
             super().delete_record(operation, call)
-        return _NO_CONTENT
+        return Reply(None, 204)
 
     def _row_named(self, operation: Operation, call: Call) -> Row | None:
         """The record that the path, the body or a GraphQL variable names, by its id or the number beside a global id.
@@ -309,8 +305,7 @@ class SpecApplication(Application):
         name = last_param(operation, call) or "file"
         if how.url is None:
             return _file(name)
-        document = nested(how.url, f"{call.origin}/_sandbox/of/{self.kind.name}/{name}")
-        return Reply(document)
+        return Reply(nested(how.url, f"{call.origin}/_sandbox/of/{self.kind.name}/{name}"))
 
     def token_style(self) -> TokenStyle:
         """How the kind's authorization server expects token requests, and the `outputs` of its responses."""

@@ -89,9 +89,12 @@ class World:
     def rows_of(self, table: str) -> Iterable[Row]:
         return [self.ready_made_row(table, number) for number in range(1, self.count_of(table) + 1)]
 
+    def maker_of(self, table: str, number: int) -> records.RecordMaker:
+        return records.RecordMaker(self.style, f"{self.seed}/{self.kind.name}", table, number)
+
     def ready_made_row(self, table: str, number: int) -> Row:
         """The n-th ready-made record of a table."""
-        maker = records.RecordMaker(self.style, f"{self.seed}/{self.kind.name}", table, number)
+        maker = self.maker_of(table, number)
         record = records.filled(maker, self.fields_of(table))
         record[self.id_member_of(table)] = maker.id
         refs: dict[str, Any] = {}

@@ -71,7 +71,7 @@ class CrmRecords(Application):
     def ready_made_row(self, table: str, number: int) -> Row:
         if table == "schemas":
             return self._schema(str(self.id_of(table, number)))
-        maker = records.RecordMaker(self.style, f"{self.seed}/{self.kind.name}", table, number)
+        maker = self.maker_of(table, number)
         names = [name for name in _PROPERTIES[table].split() if name != "|"]
         properties = records.filled(maker, dict.fromkeys(names, "string"))
         properties |= {name: maker.pick(choices) for name, choices in _CHOICES.items() if name in properties}
@@ -145,14 +145,14 @@ class CrmRecords(Application):
 
     def long_records(self, operation: Operation, call: Call) -> Sequence[Any]:
         """The existing records of a batch with the requested properties; archived ones only on request."""
-        table, wants_archived = self._type(_segment(call, 4)), call.query.get("archived") == "true"
+        table, wants_archived = self._table(call), call.query.get("archived") == "true"
         asked = {"properties": ",".join(call.body.get("properties", ()))}
         found = (self._row_of(table, {**call.body, **item}) for item in call.body["inputs"])
         return [self._view(table, row, asked) for row in found if row and row.record["archived"] == wants_archived]
 
     def work_on(self, operation: Operation, call: Call, item: Any, now: float) -> Row:
         """One record of a batch."""
-        table = self._type(_segment(call, 4))
+        table = self._table(call)
         properties = item.get("properties", {})
         if "id" not in item:
             moment = self.time(now)
@@ -179,7 +179,7 @@ class CrmRecords(Application):
 
     def browse(self, call: Call) -> Reply:
         """A page of records in the order of their creation; archived ones only on request."""
-        table = self._type(_segment(call, 4))
+        table = self._table(call)
         wants_archived = call.query.get("archived") == "true"
         rows = [row for row in self.store.table(table) if row.record["archived"] == wants_archived]
         most = _MOST_WITH_HISTORY if call.query.get("propertiesWithHistory") else _MAX_LISTED
@@ -189,20 +189,15 @@ class CrmRecords(Application):
         return Reply({"results": [self._view(table, row, call.query) for row in page.items], **_further(page, call)})
 
     def read(self, call: Call) -> Reply:
-        table, wanted = self._type(_segment(call, 4)), next(reversed(list(call.params.values())))
-        member = call.query.get("idProperty")
-        if member:
-            rows = self.store.table(table)
-            row = next((row for row in rows if row.record["properties"].get(member) == wanted), None)
-        else:
-            row = self.store.table(table).get(wanted)
+        table, wanted = self._table(call), next(reversed(list(call.params.values())))
+        row = self._row_of(table, {**call.query, "id": wanted})
         if row is None or row.record["archived"] != (call.query.get("archived") == "true"):
             raise Refusal(404, message=f"Object not found. objectId are usually numeric: {wanted}")
         return Reply(self._view(table, row, call.query))
 
     def search(self, call: Call) -> Reply:
         """A page of the records that match one of the filter groups and contain the text of `query`."""
-        body, table = call.body, self._type(_segment(call, 4))
+        body, table = call.body, self._table(call)
         rows = [
             row
             for row in self.store.table(table)
@@ -248,17 +243,16 @@ class CrmRecords(Application):
         place = int(row.id) % self.count_of(target) + 1
         yield {"id": self.id_of(target, place), "type": f"{table[:-1]}_to_{target[:-1]}"}
 
+    def _table(self, call: Call) -> str:
+        """The table of the object type in the path."""
+        return self._type(call.path.split("/")[4])
+
     def _type(self, name: str) -> str:
         if name in _OWN_TYPE_NAMES:
             return _OWN_TYPE
         if name not in _PROPERTIES:
             raise Refusal(400, message=f"Unable to infer object type from: {name}")
         return name
-
-
-def _segment(call: Call, number: int) -> str:
-    """The n-th segment of the path."""
-    return call.path.split("/")[number]
 
 
 def _offset(after: object) -> int:

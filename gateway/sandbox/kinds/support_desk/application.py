@@ -1,6 +1,7 @@
 """Support desk: page numbers or cursors, tickets with comments and audits, files, and the rest read-only."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from gateway.kinds.catalog import Operation
@@ -194,7 +195,7 @@ class SupportDesk(Application):
         found = super().routes()
         paths = {(route.method, route.path) for route in found}
         plain = [
-            Route(route.method, route.path.removesuffix(".json"), route.handler, route.operations, route.is_cacheable)
+            replace(route, path=route.path.removesuffix(".json"))
             for route in found
             if route.path.endswith(".json") and not route.is_open
         ]

@@ -27,14 +27,9 @@ class Tickets:
         for name, table in self._desk.references.items():
             if members.get(name) is not None and table in ("users", "groups", "organizations"):
                 self._check_reference(name, table, members[name])
-        shape = {
-            "status": "new",
-            "requester_id": requester,
-            "submitter_id": requester,
-            **members,
-            "description": words,
-        }
-        row = self._desk.add_row("tickets", {**shape, "description": words, "raw_subject": members.get("subject")}, now)
+        usual = {"status": "new", "requester_id": requester, "submitter_id": requester}
+        texts = {"description": words, "raw_subject": members.get("subject")}
+        row = self._desk.add_row("tickets", {**usual, **members, **texts}, now)
         self._stamp(row, now)
         self._comment(row, {**comment, "body": words, "author_id": requester}, now)
         return row

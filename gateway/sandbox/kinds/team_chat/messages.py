@@ -81,7 +81,7 @@ class Messages:
         return self._page([parent, *_between(rows, call)], call)
 
     def _page(self, rows: list[Row], call: Call) -> Reply:
-        return self._chat.page("messages", rows, call, 100, has_more=False)
+        return self._chat.page("messages", rows, call, 100, with_has_more=True)
 
     def _of(self, channel: Row) -> list[Row]:
         rows = [row for row in self._chat.store.table("messages") if row.refs["channel"] == channel.id]

@@ -1,7 +1,6 @@
 """One workspace of the team chat: its channels by name, and lists as pages."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from gateway.sandbox import paging
 from gateway.sandbox.application import Application
@@ -23,7 +22,7 @@ class Workspace(Application):
         kind = {"is_channel": not is_private, "is_group": is_private, "is_private": is_private, "is_member": True}
         return {"name": name, "name_normalized": name, "context_team_id": TEAM, **kind}
 
-    def page(self, name: str, rows: Sequence[Any], call: Call, usual: int, **more: Any) -> Reply:
+    def page(self, name: str, rows: Sequence[Row], call: Call, usual: int, *, with_has_more: bool = False) -> Reply:
         """A page by cursor; the cursor of the last page is empty."""
         asked = arguments(call)
         try:
@@ -35,9 +34,8 @@ class Workspace(Application):
         except paging.BadPage as error:
             raise Refusal(400, "invalid_cursor") from error
         following = paging.cursor(found.end, call.path) if found.has_more else ""
-        if "has_more" in more:
-            more["has_more"] = found.has_more
-        shown = [row.record if isinstance(row, Row) else row for row in found.items]
+        more = {"has_more": found.has_more} if with_has_more else {}
+        shown = [row.record for row in found.items]
         return Reply({"ok": True, name: shown, **more, "response_metadata": {"next_cursor": following}})
 
     def channel(self, call: Call, member: str = "channel") -> Row:

@@ -170,8 +170,7 @@ class WorkManagement(WorkWorld):
         return self.listed(self.kind.operation("users", "list"), list(rows), call)
 
     def user(self, call: Call) -> Reply:
-        gid = call.params["user_gid"]
-        row = self.require_row("users", self.id_of("users", 1) if gid == "me" else gid)
+        row = self.require_row("users", call.params["user_gid"])
         return self.one(self.kind.operation("users", "get"), row, call)
 
     def attachments(self, call: Call) -> Reply:
@@ -190,8 +189,7 @@ class WorkManagement(WorkWorld):
         return self.listed(self.kind.operation("task_projects", "list"), rows, call)
 
     def user_teams(self, call: Call) -> Reply:
-        gid = call.params["user_gid"]
-        user = self.require_row("users", self.id_of("users", 1) if gid == "me" else gid)
+        user = self.require_row("users", call.params["user_gid"])
         rows = [self.require_row("teams", team["gid"]) for team in user.refs.get("teams", ())]
         return self.listed(self.kind.operation("user_teams", "list"), rows, call)
 

@@ -58,8 +58,8 @@ class WorkWorld(Application):
         return self.pointed(table, str(self.id_of(table, place)))
 
     def pointed(self, table: str, gid: str) -> Record:
-        """The compact form of a record by its gid; `me` is the first user."""
-        return compact(self.require_row(table, self.id_of("users", 1) if table == "users" and gid == "me" else gid))
+        """The compact form of a record by its gid."""
+        return compact(self.require_row(table, gid))
 
     def ready_made_row(self, table: str, number: int) -> Row:
         row = super().ready_made_row(table, number)
@@ -125,9 +125,9 @@ class WorkWorld(Application):
             row.record |= {"resource_subtype": "external", "host": "vimeo", "size": None}
 
     def require_row(self, table: str, row_id: object) -> Row:
-        """The row with a gid; any file number finds an attachment, and determines its size."""
-        row = self.store.table(table).get(row_id)
-        text = str(row_id)
+        """The row with a gid; `me` is the first user; any file number finds an attachment, and determines its size."""
+        text = str(self.id_of("users", 1)) if table == "users" and row_id == "me" else str(row_id)
+        row = self.store.table(table).get(text)
         if row is None and table == "attachments" and files.is_number(text):
             first = next(iter(self.store.table(table)))
             members = {"gid": text, "name": f"file-{text}.bin", "size": files.size_of(int(text))}

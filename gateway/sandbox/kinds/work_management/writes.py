@@ -1,18 +1,13 @@
 """Writes of work management that change more than one record."""
 
-from typing import TYPE_CHECKING
-
 from gateway.sandbox.calls import Call, Refusal, Reply
-from gateway.sandbox.kinds.work_management.world import compact
-
-if TYPE_CHECKING:
-    from gateway.sandbox.kinds.work_management.world import WorkWorld
+from gateway.sandbox.kinds.work_management.world import WorkWorld, compact
 
 
 class Writes:
     """Moves and tags tasks, adds sections, comments and users."""
 
-    def __init__(self, work: "WorkWorld") -> None:
+    def __init__(self, work: WorkWorld) -> None:
         self._work = work
 
     def create_section(self, call: Call) -> Reply:
@@ -37,10 +32,8 @@ class Writes:
         return Reply({"data": {}})
 
     def tag(self, call: Call, *, is_added: bool) -> Reply:
-        task, tag = (
-            self._work.require_row("tasks", call.params["task_gid"]),
-            self._work.require_row("tags", call.body["data"]["tag"]),
-        )
+        task = self._work.require_row("tasks", call.params["task_gid"])
+        tag = self._work.require_row("tags", call.body["data"]["tag"])
         others = [one for one in task.record["tags"] or () if one["gid"] != tag.id]
         self._work.change(task, {"tags": [*others, compact(tag)] if is_added else others}, call.now)
         return Reply({"data": {}})
