@@ -27,7 +27,7 @@ class Authentication:
         self.oauth: dict[str, Any] | None = None
         self.findings: list[Finding] = []
         for needed in _requirements(document, operations, list(self._schemes)):
-            self._add(needed, _scopes(document, operations, needed))
+            self._add(needed, _scopes(document, needed))
         if not self.methods:
             self._assume_bearer()
 
@@ -144,7 +144,7 @@ def _requirements(
     return list(dict.fromkeys(known)) or [(name,) for name in schemes]
 
 
-def _scopes(document: Document, operations: Sequence[SourceOperation], needed: Sequence[str]) -> list[str]:
+def _scopes(document: Document, needed: Sequence[str]) -> list[str]:
     """The scopes that the document's `security` names for these schemes."""
     listed = document.root.get("security")
     found = [node_of(each).get(name) for each in (listed if isinstance(listed, list) else ()) for name in needed]

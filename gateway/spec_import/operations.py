@@ -41,7 +41,7 @@ def _operation(document: Document, path: str, method: str, item: Node) -> Source
         node.get("deprecated") is True,
         _parameters(document, [item.get("parameters"), node.get("parameters")]),
         _body(document, node.get("requestBody")),
-        tuple(_success(document, responses)),
+        tuple(_success(responses)),
         tuple(_failures(document, responses)),
         server_of(node.get("servers") or item.get("servers")),
         _security(node.get("security")),
@@ -91,7 +91,7 @@ def _spelt(content_type: str) -> str:
     return kind if re.fullmatch(r"[a-z0-9.+-]+/[a-z0-9.+-]+", kind) else "application/octet-stream"
 
 
-def _success(document: Document, responses: Mapping[str, Node]) -> Iterator[Response]:
+def _success(responses: Mapping[str, Node]) -> Iterator[Response]:
     """The responses with 2xx and 3xx, sorted by status; without any, the `default`."""
     statuses = sorted(status for status in responses if re.fullmatch(r"[23]([0-9][0-9]|XX)", status, re.I))
     for status in statuses or [each for each in ("default",) if each in responses]:

@@ -42,7 +42,7 @@ def paging_of(
 ) -> tuple[Paging | None, list[Finding]]:
     """The paging style of a list, None if it has none; and the findings about it."""
     names = _by_plain_name(parts)
-    size = next((names[each] for each in _SIZES if each in names), None)
+    size = _first(names, _SIZES)
     beside = dict(_members(document, shape.around))
     for recognize in (_by_link_header, _by_body, _by_offset, _by_page, _by_last_id, _by_hidden_link):
         found = recognize(names, beside, shape)
@@ -126,14 +126,11 @@ def _by_body(names: Mapping[str, str], beside: Mapping[str, str], shape: Shape) 
     page = _first(names, _PAGES)
     cursors = [path for path, type_ in beside.items() if type_ != "boolean" and _is_next(path, _NEXT_CURSOR)]
     urls = [path for path in beside if _is_next(path, _NEXT_URL) and _is_url(path)]
-    meta: dict[str, str] = {}
-    more = _named(beside, _HAS_MORE)
-    ends = {"has_more": "has_more"} if more else {}
-    if param is not None:
-        chosen = _nearest(cursors, param)
-        if chosen is not None and chosen not in urls:
-            meta = {"next_cursor": _meta_path(chosen), **({"has_more": _meta_path(more)} if more else {})}
-            return {"style": "cursor", "param": param, "next": "next_cursor", **ends, "meta": meta}, ""
+    chosen = None if param is None else _nearest(cursors, param)
+    if chosen is not None and chosen not in urls:
+        ending = _ending(beside)
+        meta = {"next_cursor": _meta_path(chosen), **ending.get("meta", {})}
+        return {"style": "cursor", "param": param, "next": "next_cursor", **ending, "meta": meta}, ""
     if urls and (param or page):
         turned = param if param and identifier(param) != "since" else page or param
         paging = {"style": "link", "param": turned, "next": "next_url", "meta": {"next_url": _meta_path(urls[0])}}
@@ -180,37 +177,37 @@ def _meta_path(path: str | None) -> str:
     return f"@.{path}"
 
 
+def _ending(beside: Mapping[str, str]) -> Paging:
+    """The paging's parts for the member that says whether there is a next page; empty without such a member."""
+    more = _named(beside, _HAS_MORE)
+    return {"has_more": "has_more", "meta": {"has_more": _meta_path(more)}} if more else {}
+
+
 def _by_offset(names: Mapping[str, str], beside: Mapping[str, str], shape: Shape) -> Found:
     param = _first(names, _OFFSETS)
     if param is None or _first(names, _SIZES) is None:
         return None
-    paging: Paging = {"style": "offset", "param": param}
-    more, total = _named(beside, _HAS_MORE), _named(beside, _TOTAL)
-    if more:
-        return {**paging, "has_more": "has_more", "meta": {"has_more": _meta_path(more)}}, ""
-    if total and beside[total] in ("integer", "number") and identifier(total.rpartition(".")[2]) != "count":
-        return {**paging, "total": "total", "meta": {"total": _meta_path(total)}}, ""
-    return paging, ""
+    ending, total = _ending(beside), _named(beside, _TOTAL)
+    is_counted = total and beside[total] in ("integer", "number") and identifier(total.rpartition(".")[2]) != "count"
+    if not ending and is_counted:
+        ending = {"total": "total", "meta": {"total": _meta_path(total)}}
+    return {"style": "offset", "param": param, **ending}, ""
 
 
 def _by_page(names: Mapping[str, str], beside: Mapping[str, str], shape: Shape) -> Found:
     param = _first(names, _PAGES)
     if param is None:
         return None
-    paging: Paging = {"style": "page", "param": param}
-    more = _named(beside, _HAS_MORE)
-    return ({**paging, "has_more": "has_more", "meta": {"has_more": _meta_path(more)}} if more else paging), ""
+    return {"style": "page", "param": param, **_ending(beside)}, ""
 
 
 def _by_last_id(names: Mapping[str, str], beside: Mapping[str, str], shape: Shape) -> Found:
     param = _first(names, _LAST_IDS)
     if param is None or "id" not in node_of(shape.record.get("properties")):
         return None
-    more = _named(beside, _HAS_MORE)
-    paging: Paging = {"style": "last_id", "param": param}
-    if more:
-        return {**paging, "has_more": "has_more", "meta": {"has_more": _meta_path(more)}}, ""
-    return paging, "the id of the last record is used as the cursor"
+    ending = _ending(beside)
+    doubt = "" if ending else "the id of the last record is used as the cursor"
+    return {"style": "last_id", "param": param, **ending}, doubt
 
 
 def _by_hidden_link(names: Mapping[str, str], beside: Mapping[str, str], shape: Shape) -> Found:

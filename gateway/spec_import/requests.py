@@ -51,7 +51,7 @@ class RequestParts:
             chosen = f"{where}_{name}"
         while chosen in self.params:
             chosen, number = f"{where}_{name}_{number}", number + 1
-        placed = {"in": where} if where in ("header",) or self._is_elsewhere(where) else {}
+        placed = {"in": where} if where == "header" or self._is_elsewhere(where) else {}
         self.params[chosen] = {**schema, **placed, **({"as": wire} if chosen != wire and where != "path" else {})}
         if is_required:
             self.required.append(chosen)
@@ -68,12 +68,12 @@ def request_parts(operation: SourceOperation, document: Document, schemas: Schem
     path, _, query = operation.path.partition("#")[0].partition("?")
     parts = RequestParts(path, method=operation.method)
     parts.constant_query = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
-    _add_path(parts, operation, document, schemas)
+    _add_path(parts, operation, schemas)
     for parameter in operation.parameters:
         if parameter.get("in") == "query":
-            _add_query(parts, parameter, document, schemas)
+            _add_query(parts, parameter, schemas)
         elif parameter.get("in") == "header":
-            _add_header(parts, parameter, document, schemas)
+            _add_header(parts, parameter, schemas)
         elif parameter.get("in") == "cookie":
             reason = "params in cookies are left out"
             if parameter.get("required") is True:
@@ -84,13 +84,9 @@ def request_parts(operation: SourceOperation, document: Document, schemas: Schem
     return parts
 
 
-def _schema_of(parameter: Node, document: Document) -> Any:
+def _read(parameter: Node, schemas: Schemas) -> Schema:
     media = next(iter(node_of(parameter.get("content")).values()), None)
-    return node_of(media).get("schema") if media is not None else parameter.get("schema", parameter)
-
-
-def _read(parameter: Node, document: Document, schemas: Schemas) -> Schema:
-    schema = _schema_of(parameter, document)
+    schema = node_of(media).get("schema") if media is not None else parameter.get("schema", parameter)
     found = schemas.of_param(schema, str(parameter["name"]), parameter.get("description", ""))
     if parameter.get("deprecated") is True:
         found = {**found, "deprecated": True}
@@ -99,7 +95,7 @@ def _read(parameter: Node, document: Document, schemas: Schemas) -> Schema:
     return found
 
 
-def _add_path(parts: RequestParts, operation: SourceOperation, document: Document, schemas: Schemas) -> None:
+def _add_path(parts: RequestParts, operation: SourceOperation, schemas: Schemas) -> None:
     """Add the params of the path, in its order; undeclared ones are strings."""
     declared = {str(each["name"]): each for each in operation.parameters if each.get("in") == "path"}
     for written in re.findall(r"{([^}]*)}", parts.path):
@@ -111,7 +107,7 @@ def _add_path(parts: RequestParts, operation: SourceOperation, document: Documen
             schema: Schema = described({"type": "string"}, written)
             parts.findings.append(guessed(operation, "an undeclared param of the path is mapped as a string", written))
         else:
-            schema = _read(parameter, document, schemas)
+            schema = _read(parameter, schemas)
         parts.path = parts.path.replace(f"{{{written}}}", f"{{{name}}}", 1)
         parts.add(name, _without_default(schema), is_required=True, where="path")
     if any("{" in value for value in parts.constant_query.values()):
@@ -120,9 +116,9 @@ def _add_path(parts: RequestParts, operation: SourceOperation, document: Documen
         raise NotMapped("the path contains spaces or does not begin with a slash")
 
 
-def _add_query(parts: RequestParts, parameter: Node, document: Document, schemas: Schemas) -> None:
+def _add_query(parts: RequestParts, parameter: Node, schemas: Schemas) -> None:
     wire = str(parameter["name"])
-    schema = _read(parameter, document, schemas)
+    schema = _read(parameter, schemas)
     is_required = parameter.get("required") is True
     types = types_in(schema)
     style, explode = parameter.get("style", "form"), parameter.get("explode", parameter.get("style", "form") == "form")
@@ -145,9 +141,9 @@ def _add_query(parts: RequestParts, parameter: Node, document: Document, schemas
     _add(parts, wire, {**_with_described_default(schema), **styled}, is_required, "query")
 
 
-def _add_header(parts: RequestParts, parameter: Node, document: Document, schemas: Schemas) -> None:
+def _add_header(parts: RequestParts, parameter: Node, schemas: Schemas) -> None:
     wire = str(parameter["name"])
-    schema = _read(parameter, document, schemas)
+    schema = _read(parameter, schemas)
     only = schema.get("enum", ())
     constant = schema.get("default", only[0] if len(only) == 1 else None)
     if wire.lower() == "content-type":

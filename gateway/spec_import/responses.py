@@ -126,7 +126,7 @@ def _of_json(operation: SourceOperation, document: Document, schema: Node, respo
         reason = "the only list of objects in the response is mapped as the records"
         doubts = () if is_sure else (guessed(operation, reason, path, member="records"),)
         return Shape("records", path, flattened(document, items), around, headers, doubts)
-    name = _only_record(operation, document, schema)
+    name = _only_record(document, schema)
     if name is not None:
         return Shape("record", name, flattened(document, node_of(schema["properties"])[name]), {}, headers)
     if operation.method == "GET" and own_verb(operation) == "list":
@@ -203,7 +203,7 @@ def _holds_objects(document: Document, items: object) -> bool:
     return node.get("type") == "object" or "properties" in node
 
 
-def _only_record(operation: SourceOperation, document: Document, schema: Node) -> str | None:
+def _only_record(document: Document, schema: Node) -> str | None:
     """The member that is the record, if the response has only members of `_BESIDE` besides it."""
     properties = node_of(schema.get("properties"))
     objects = [

@@ -1,6 +1,7 @@
 """Reads documents from files and URLs, with the documents that they refer to; no other module of an import reads."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -82,7 +83,8 @@ async def load(source: str, policy: EgressPolicy | None = None, override: URL | 
     async with aiohttp.ClientSession(
         connector=connector, cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout
     ) as session:
-        return await _bundled(source, source, _at_host(session, urlsplit(source).hostname or "", override))
+        read = partial(_fetched, session, host=urlsplit(source).hostname or "", override=override)
+        return await _bundled(source, source, read)
 
 
 def _mapping(content: bytes, name: str) -> dict[str, Any]:
@@ -124,15 +126,6 @@ def _file(source: str) -> tuple[Path, str]:
     """The folder of a file, and its URI."""
     path = Path(source).resolve()
     return path.parent, path.as_uri()
-
-
-def _at_host(session: aiohttp.ClientSession, host: str, override: URL | None) -> Reader:
-    """Reads https URLs of one host, at public addresses only."""
-
-    async def read(url: str) -> bytes:
-        return await _fetched(session, url, host, override)
-
-    return read
 
 
 async def _bundled(uri: str, name: str, read: Reader) -> dict[str, Any]:
