@@ -172,7 +172,7 @@ def _unrelated_nouns(question: Question, first: Evidence, corpus: Corpus) -> flo
 
 def _are_own(question: Question, evidence: Evidence, corpus: Corpus) -> list[bool]:
     """For each noun before the first preposition, whether the phrases of the entity contain it."""
-    names = corpus.names[evidence.operation.owner[0], evidence.operation.owner[1]]
+    names = corpus.names[evidence.operation.entity]
     return [noun is not None and (noun in names or not names.isdisjoint(groups_of([noun]))) for noun in question.nouns]
 
 

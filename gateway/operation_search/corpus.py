@@ -142,7 +142,7 @@ class Corpus:
             if len(owner) > 1:
                 terms_of_entities[owner[0], owner[1]] |= terms
         for operation in self.operations:
-            terms_of_entities[operation.owner[0], operation.owner[1]] |= operation.text
+            terms_of_entities[operation.entity] |= operation.text
         return {key: terms | groups_of(terms) | of_kinds[key[0]] for key, terms in terms_of_entities.items()}
 
     def _vocabulary(self) -> Iterator[str]:

@@ -68,14 +68,16 @@ class Weights:
     not_connected: float = 0.15
 
 
+_WEIGHTS = Weights()
+
+
 class OperationIndex:
     """Searches all operations of a catalog."""
 
-    def __init__(self, catalog: Catalog, weights: Weights = Weights()) -> None:
+    def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._of_kinds: dict[str, OperationIndex] = {}
         self._corpus = Corpus(catalog)
-        self._weights = weights
         self._spelling = Spelling(self._corpus.vocabulary)
         self._misspelt_applications = self._corpus.applications.by_stem()
         self.entries = tuple(operation.entry for operation in self._corpus.operations)
@@ -99,7 +101,7 @@ class OperationIndex:
         question = question_of(bare, self.spelling_of)
         for term in question.terms.keys() & self._misspelt_applications.keys():
             named |= self._misspelt_applications[term]
-        evaluation = _Evaluation(self._corpus, self._weights, question, named, connected)
+        evaluation = _Evaluation(self._corpus, question, named, connected)
         found = evaluation.evidence(partial(passes, kind=kind, effect=effect, among=among), max(limit, _CONSIDERED))
         found.sort(key=lambda each: -each.score)
         matches = [Match(each.operation.entry, round(each.score, 4)) for each in found[:limit]]
@@ -113,7 +115,7 @@ class OperationIndex:
     def _of_kind(self, kind: str) -> "OperationIndex":
         """The index of one kind, created at the first request; in it, the rarity of words depends on that kind only."""
         if kind not in self._of_kinds:
-            self._of_kinds[kind] = OperationIndex(Catalog([self._catalog.kind(kind)]), self._weights)
+            self._of_kinds[kind] = OperationIndex(Catalog([self._catalog.kind(kind)]))
         return self._of_kinds[kind]
 
     def spelling_of(self, word: str, is_name: bool) -> str | None:
@@ -127,16 +129,8 @@ class OperationIndex:
 class _Evaluation:
     """Computes the evidence of operations for one question."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        weights: Weights,
-        question: Question,
-        named: frozenset[str],
-        connected: Collection[str] = (),
-    ) -> None:
+    def __init__(self, corpus: Corpus, question: Question, named: frozenset[str], connected: Collection[str]) -> None:
         self._corpus = corpus
-        self._weights = weights
         self._question = question
         self._named = named
         self._closeness: Closeness = corpus.phrases.closeness(question.terms, frozenset(connected))
@@ -148,9 +142,9 @@ class _Evaluation:
         #: the kinds one of whose phrases is in the question, unless it names applications
         self._kinds_in_words = set() if named else {kind for kind, words in corpus.kind_phrases if words <= terms}
         kinds, shares = corpus.catalog.kinds, _shares(corpus, question)
-        self._words_of_kind = {kind: weights.kind_words * shares.get(kind, 0) for kind in kinds}
+        self._words_of_kind = {kind: _WEIGHTS.kind_words * shares.get(kind, 0) for kind in kinds}
         self._preference = {
-            kind: weights.not_connected if connected and kind not in {*connected, *named} else 1.0 for kind in kinds
+            kind: _WEIGHTS.not_connected if connected and kind not in {*connected, *named} else 1.0 for kind in kinds
         }
         self._share = {kind: self._share_of_kind(kind) for kind in kinds}
         self._referred = self._entities_referred_to()
@@ -186,27 +180,27 @@ class _Evaluation:
         closest = self._closest(operation)
         fit = fitness(self._question, operation.action, operation.verbs, closest)
         if operation.action != operation.owner[2] and operation.verbs.isdisjoint(self._question.verbs):
-            fit *= self._weights.like_another
+            fit *= _WEIGHTS.like_another
         strength, fit = self._by_id(operation, strength, fit)
         fit = self._by_condition(operation.action, fit)
-        score = strength * (1 - self._weights.fit + self._weights.fit * fit)
+        score = strength * (1 - _WEIGHTS.fit + _WEIGHTS.fit * fit)
         return Evidence(operation, plain, strength, fit, score, self._preference[operation.owner[0]])
 
     def _base(self, entity: EntityKey) -> float:
         """The part of the strength that all operations of an entity share."""
-        votes = self._weights.entity * self._closeness.votes.get(entity, 0)
-        return votes + self._weights.siblings * self._siblings.get(entity, 0)
+        votes = _WEIGHTS.entity * self._closeness.votes.get(entity, 0)
+        return votes + _WEIGHTS.siblings * self._siblings.get(entity, 0)
 
     def _promise(self, entity: EntityKey) -> float:
         """An estimate of the strength of an entity's operations."""
-        votes = self._weights.entity * self._closeness.votes.get(entity, 0) + self._siblings.get(entity, 0)
+        votes = _WEIGHTS.entity * self._closeness.votes.get(entity, 0) + self._siblings.get(entity, 0)
         return votes * self._preference[entity[0]] * self._share[entity[0]]
 
     def _strength(self, operation: IndexedOperation, base: float) -> float:
-        weights, votes, owner = self._weights, self._closeness.votes, operation.owner
-        strength = base + votes.get(owner, 0) + weights.text * self._texts.get(owner, 0)
+        votes, owner = self._closeness.votes, operation.owner
+        strength = base + votes.get(owner, 0) + _WEIGHTS.text * self._texts.get(owner, 0)
         if owner[2] == SEARCH_ACTION:
-            strength += weights.copy * max(votes.get((*owner[:2], action), 0) for action in ("list", "api_search"))
+            strength += _WEIGHTS.copy * max(votes.get((*owner[:2], action), 0) for action in ("list", "api_search"))
         return strength
 
     def _text_scores(self) -> dict[Owner, float]:
@@ -227,8 +221,8 @@ class _Evaluation:
 
     def _share_of_kind(self, kind: str) -> float:
         if self._named:
-            return 1 if kind in self._named else self._weights.other_application
-        return 1 if not self._kinds_in_words or kind in self._kinds_in_words else self._weights.other_kind
+            return 1 if kind in self._named else _WEIGHTS.other_application
+        return 1 if not self._kinds_in_words or kind in self._kinds_in_words else _WEIGHTS.other_kind
 
     def _entities_referred_to(self) -> Mapping[EntityKey, float]:
         """The entities that the id in the question may belong to, with weights."""
@@ -241,17 +235,17 @@ class _Evaluation:
         """The strength and the fit, if the question names an id."""
         if not self._referred or self._question.reference is None:
             return strength, fit
-        weights, owner, is_aside = self._weights, operation.owner, self._question.reference.is_aside
+        owner, is_aside = operation.owner, self._question.reference.is_aside
         taken = max(
             (weight * operation.taken[entity_id] for (kind, entity_id), weight in self._referred.items()
              if kind == owner[0] and entity_id in operation.taken),
             default=0.0,
         )  # fmt: skip
         if not taken:
-            return strength * weights.takes_no_id, fit
-        strength += weights.takes_id * taken * (weights.takes_id_aside if is_aside else 1)
+            return strength * _WEIGHTS.takes_no_id, fit
+        strength += _WEIGHTS.takes_id * taken * (_WEIGHTS.takes_id_aside if is_aside else 1)
         if owner[2] == "get" and owner[:2] in self._referred and not is_aside and self._asks_for_fields(operation):
-            fit = max(fit, weights.get_by_id)
+            fit = max(fit, _WEIGHTS.get_by_id)
         return strength, fit
 
     def _asks_for_fields(self, operation: IndexedOperation) -> bool:
@@ -259,7 +253,7 @@ class _Evaluation:
         verbs = self._question.verbs.values()
         if self._question.is_command and max((affinity(verb.meanings, "get") for verb in verbs), default=1) < 0.6:
             return False
-        if self._besides & self._corpus.listed_below.get((operation.owner[0], operation.owner[1]), set()):
+        if self._besides & self._corpus.listed_below.get(operation.entity, set()):
             return False
         return self._besides <= operation.text | self._corpus.terms_of(operation.owner)
 
@@ -268,9 +262,9 @@ class _Evaluation:
         if not self._question.has_condition:
             return fit
         if action == SEARCH_ACTION and self._question.number is not Number.ONE:
-            return fit * self._weights.copy_of_condition
+            return fit * _WEIGHTS.copy_of_condition
         if action == "get" and self._question.number is Number.MANY:
-            return fit * self._weights.get_of_condition
+            return fit * _WEIGHTS.get_of_condition
         return fit
 
 
