@@ -49,11 +49,6 @@ class Context:
         value = self.message.params.get("inputResponses")
         return value if isinstance(value, Mapping) else {}
 
-    @property
-    def request_state(self) -> str | None:
-        value = self.message.params.get("requestState")
-        return value if isinstance(value, str) else None
-
     async def progress(self, progress: float, total: float | None = None, text: str | None = None) -> None:
         """Send a progress notification if the request has a progress token."""
         token = self.message.meta.get("progressToken")

@@ -31,54 +31,32 @@ _KEEP_ALIVE = 10.0
 _TIMEOUT = 5.0
 
 
-async def handle(
-    request: web.Request,
-    server: Server,
-    document: Any,
-    *,
-    caller: Any = None,
-    response_headers: Mapping[str, str] | None = None,
-) -> web.StreamResponse:
+async def handle(request: web.Request, server: Server, document: Any, *, caller: Any = None) -> web.StreamResponse:
     """The response to one POST with a parsed body."""
     try:
         message = message_of(document)
         if message.is_notification:
-            return web.Response(status=202, headers=response_headers)
+            return web.Response(status=202)
         version = version_of(message, request.headers)
         if version not in HANDSHAKE_VERSIONS:
             check_names(message, request.headers)
     except RpcError as error:
-        return _json(error_response(id_of(document), error), response_headers, error)
-    exchange = _Exchange(request, server, message, version, caller, response_headers)
-    return await exchange.answered()
-
-
-def method_not_allowed() -> web.Response:
-    """The response to GET and DELETE: there are no streams to resume and no sessions to end."""
-    return web.Response(status=405, headers={"Allow": "POST"})
+        return _json(error_response(id_of(document), error), error)
+    return await _Exchange(request, server, message, version, caller).answered()
 
 
 def parse_error() -> web.Response:
     """The response to a body that is not JSON."""
     error = RpcError(types.PARSE_ERROR, "the body is not JSON")
-    return _json(error_response(None, error), None, error)
+    return _json(error_response(None, error), error)
 
 
 class _Exchange:
     """One request in progress. The response is JSON if it is ready soon and has no notifications, else a stream."""
 
-    def __init__(
-        self,
-        request: web.Request,
-        server: Server,
-        message: Message,
-        version: str,
-        caller: Any,
-        headers: Mapping[str, str] | None,
-    ) -> None:
+    def __init__(self, request: web.Request, server: Server, message: Message, version: str, caller: Any) -> None:
         self._request = request
         self._message = message
-        self._headers = headers
         #: notifications, and None after the last one
         self._pending: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
         context = Context(message, version, self._pending.put, caller, request.headers)
@@ -93,7 +71,7 @@ class _Exchange:
             await self._follow()
             document, error = self._outcome()
             if self._stream is None:
-                return _json(document, self._headers, error)
+                return _json(document, error)
             await self._write(document)
             await self._stream.write_eof()
             return self._stream
@@ -134,7 +112,7 @@ class _Exchange:
     async def _opened(self) -> web.StreamResponse:
         if self._stream is None:
             headers = {"Content-Type": _EVENTS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-            self._stream = web.StreamResponse(headers={**headers, **(self._headers or {})})
+            self._stream = web.StreamResponse(headers=headers)
             await self._stream.prepare(self._request)
         return self._stream
 
@@ -142,13 +120,11 @@ class _Exchange:
         await (await self._opened()).write(b"event: message\ndata: " + msgspec.json.encode(document) + b"\n\n")
 
 
-def _json(
-    document: Mapping[str, Any], headers: Mapping[str, str] | None, error: RpcError | None = None
-) -> web.Response:
+def _json(document: Mapping[str, Any], error: RpcError | None) -> web.Response:
     """The document as a JSON response, with the status and the headers of its error."""
-    status, more = (200, {}) if error is None else (error.status, error.headers)
+    status, headers = (200, None) if error is None else (error.status, error.headers)
     body = msgspec.json.encode(document)
-    return web.Response(body=body, status=status, content_type="application/json", headers={**(headers or {}), **more})
+    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
 
 
 async def _ended(task: "asyncio.Task[Any]") -> None:

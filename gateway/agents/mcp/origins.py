@@ -13,13 +13,8 @@ def is_origin_allowed(request: web.Request, allowed: frozenset[str]) -> bool:
 def origins_of(*urls: str) -> frozenset[str]:
     """The origins of URLs, as browsers send them; a loopback URL has three, for `localhost` and both addresses."""
     names = ("localhost", "127.0.0.1", "[::1]")
-    found = {url: URL(url) for url in urls}
     return frozenset(
-        _origin(url.scheme, name, url)
-        for url in found.values()
+        f"{url.scheme}://{name}" + ("" if url.is_default_port() else f":{url.port}")
+        for url in map(URL, urls)
         for name in (names if url.host in ("localhost", "127.0.0.1", "::1") else (url.host or "",))
     )
-
-
-def _origin(scheme: str, host: str, url: URL) -> str:
-    return f"{scheme}://{host}" if url.is_default_port() else f"{scheme}://{host}:{url.port}"

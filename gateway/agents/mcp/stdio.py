@@ -118,9 +118,8 @@ async def standard_streams() -> AsyncIterator[tuple[asyncio.StreamReader, asynci
 class StdioServer:
     """A server in this process. After `initialize`, requests have the protocol version of its response."""
 
-    def __init__(self, server: Server, caller: Any = None) -> None:
+    def __init__(self, server: Server) -> None:
         self._server = server
-        self._caller = caller
         self._negotiated: str | None = None
 
     async def answer(self, document: Any, send: Send) -> Mapping[str, Any]:
@@ -134,7 +133,7 @@ class StdioServer:
                 raise invalid_params(f"_meta lacks {types.PROTOCOL_VERSION_META_KEY}")
             if version not in VERSIONS:
                 raise unsupported_version(version)
-            result = await self._server.serve(Context(message, version, send, self._caller))
+            result = await self._server.serve(Context(message, version, send, None))
         except RpcError as error:
             return error_response(id_of(document), error)
         if message.method == "initialize":

@@ -47,7 +47,8 @@ class Calls:
         """The answer; of a job, a task if the client has tasks, else `described` after at most 50 seconds."""
         outcome = await self._start(context, call)
         if isinstance(outcome, OperationResult):
-            return await self._result(context, call, shape(outcome), max_bytes)
+            answer = shape(outcome)
+            return await self._fitted(context, call, answer, answers.continuation(answer), max_bytes)
         return await self._followed(context, outcome, max_bytes, shape)
 
     async def batch(self, context: Context, batch: AgentBatch, shape: Shape) -> Result:
@@ -71,10 +72,6 @@ class Calls:
         if call.entry.effect is Effect.READ:
             return await running
         return await asyncio.shield(running)
-
-    async def _result(self, context: Context, call: AgentCall, answer: OperationResult, max_bytes: int) -> Result:
-        continued = answers.continuation(answer)
-        return await self._fitted(context, call, answer, continued, max_bytes)
 
     async def _fitted(
         self, context: Context, call: AgentCall, answer: OperationResult, continued: Mapping[str, Any], max_bytes: int

@@ -21,12 +21,10 @@ from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, Reaut
 from gateway.jobs.model import JobSummary
 from gateway.kinds.suggestions import did_you_mean
 from gateway.operation_search.descriptions import QUERY_LANGUAGE, describe, described_part, query_language
-from gateway.operation_search.entries import OperationEntry, entry_of
+from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, entry_of
 from gateway.operation_search.parts import PART
 from gateway.operation_search.signatures import signature_of
 
-#: default number of operations that a search returns
-_FOUND = 6
 #: number of closest operations, if no operation matches
 _CLOSEST = 3
 
@@ -40,7 +38,7 @@ class GeneralTools:
         calls: Calls,
         jobs: JobsBackend | None,
         consent: PendingConsents | None,
-        confirmation: RetryConfirmation | None = None,
+        confirmation: RetryConfirmation | None,
     ) -> None:
         self._backend = backend
         self._calls = calls
@@ -69,7 +67,7 @@ class GeneralTools:
             arguments["task"],
             kind=None if kind is None else self._backend.catalog.kind(kind).name,
             effect=arguments.get("effect"),
-            limit=arguments.get("limit", _FOUND),
+            limit=arguments.get("limit", DEFAULT_LIMIT),
             connected={each.kind for each in connectors},
         )
         return structured(
@@ -94,7 +92,7 @@ class GeneralTools:
     async def read(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """Run an operation that changes nothing, or read a part of a long answer."""
         if arguments["operation"].startswith(RESULTS):
-            return await self.read_result(context, arguments)
+            return await self._results.read(context, arguments)
         if unused := {"offset", "limit"} & arguments.keys():
             raise InvalidParams(
                 f"{' and '.join(sorted(unused))} cannot be used with an operation; page with its params"
@@ -103,10 +101,6 @@ class GeneralTools:
         if entry.effect is not Effect.READ:
             raise InvalidParams(f"{entry.name} changes data (effect {entry.effect.value}); use write")
         return await self.run(context, entry, arguments)
-
-    async def read_result(self, context: Context, arguments: Mapping[str, Any]) -> Result:
-        """Read a part of a long answer or of a file, by its URI."""
-        return await self._results.read(context, arguments)
 
     async def write(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """Run an operation that changes data, or show its requests; with `each` or `steps`, many as one job."""
@@ -224,21 +218,18 @@ class GeneralTools:
     def _was_confirmed(self, context: Context, job: JobSummary) -> bool:
         return self._confirmation is not None and self._confirmation.is_confirmed(context, job)
 
-    def _application(self, kind: str) -> str:
-        return self._backend.catalog.kind(kind).spec.application
-
     async def connect(self, context: Context, arguments: Mapping[str, Any]) -> Result:
         """The connectors and their state; with a kind or connector, a link for a person to connect it."""
-        connectors = await self._backend.connectors(context.caller)
+        connectors, catalog = await self._backend.connectors(context.caller), self._backend.catalog
         kind, name = arguments.get("kind"), arguments.get("connector")
         if kind is not None:
-            kind = self._backend.catalog.kind(kind).name
+            kind = catalog.kind(kind).name
             connectors = [each for each in connectors if each.kind == kind]
         if name is not None:
             connectors = [each for each in connectors if name in (each.id, each.name)]
-        shown = [{"application": self._application(each.kind), **each.as_document()} for each in connectors]
+        shown = [{"application": catalog.kind(each.kind).spec.application, **each.as_document()} for each in connectors]
         if kind is None and name is None:
-            kinds = [{"application": each.spec.application, "kind": each.name} for each in self._backend.catalog]
+            kinds = [{"application": each.spec.application, "kind": each.name} for each in catalog]
             return structured({"connectors": shown, "kinds": kinds})
         assert self._consent is not None
         if name is not None and not connectors:

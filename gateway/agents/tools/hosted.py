@@ -14,7 +14,7 @@ from gateway.agents.tools.backend import AgentBatch, AgentCall, ConnectorInfo, C
 from gateway.agents.tools.ranges import part_of_file, part_of_records, part_of_text
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.batches import MAX_OPERATIONS, BatchCall, BatchOptions, received_operations
-from gateway.contract.connectors import ConnectorStatus, SessionStatus
+from gateway.contract.connectors import MAX_LINK_SECONDS, ConnectorStatus, SessionStatus
 from gateway.contract.events import EventPage, EventSelection
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, NotFound
@@ -34,8 +34,6 @@ from gateway.upstream.responses import ROOT, OperationResult
 
 log = logging.getLogger(__name__)
 
-#: seconds for which a connect link is valid
-_LINK_SECONDS = 1800
 #: the workspace of new connectors, unless the organization has exactly one workspace
 _WORKSPACE = "default"
 #: seconds between checks whether a person has given consent
@@ -52,10 +50,6 @@ class HostedCaller:
     base_url: str
     #: context manager that marks the request as suspended while it waits
     suspended: Callable[[], AbstractContextManager[None]]
-
-    @property
-    def organization_id(self) -> UUID:
-        return self.caller.organization_id
 
     @property
     def principal(self) -> str:
@@ -116,7 +110,7 @@ class HostedBackend:
         """Store a long answer as the result of a job that has ended; returns the job's id."""
         new = NewJob(
             id=uuid4(),
-            organization_id=caller.organization_id,
+            organization_id=caller.caller.organization_id,
             client_id=caller.caller.client_id,
             connector_id=UUID(call.connector.id),
             workspace_name=call.connector.workspace_name,
@@ -202,7 +196,7 @@ class HostedJobs:
             [kind],
             None if connector is None else UUID(connector.id),
             None,
-            _LINK_SECONDS,
+            MAX_LINK_SECONDS,
         )
         return ConsentLink(link.url, link.id)
 

@@ -10,6 +10,7 @@ from gateway.agents.mcp.results import Result
 from gateway.agents.tools import descriptions
 from gateway.agents.tools.backend import Backend
 from gateway.agents.tools.general_tools import GeneralTools, errors_as_results
+from gateway.agents.tools.stored_results import StoredResults
 from gateway.operation_search.entries import OperationEntry
 from gateway.operation_search.formats import annotations_of
 from gateway.operation_search.tools import tool_of
@@ -65,7 +66,7 @@ class OperationTools:
         return ServerTool(
             "read",
             "Read a long answer in parts, by its gateway:// URI.",
-            errors_as_results(self._general_tools.read_result),
+            errors_as_results(StoredResults(self._backend).read),
             descriptions.RESULT_INPUT,
             annotations=descriptions.ANNOTATIONS["read"],
         )

@@ -505,7 +505,7 @@ def fixture_app(port: int) -> web.Application:
         return await http.handle(request, server, document, caller=CALLER)
 
     async def refuse(request: web.Request) -> web.StreamResponse:
-        return http.method_not_allowed()
+        return web.Response(status=405, headers={"Allow": "POST"})
 
     app = web.Application()
     app.router.add_post("/mcp", post)

@@ -19,7 +19,7 @@ from tests.operation_search.evaluation import CHARACTERS_OF_A_TOKEN
 
 
 def test_the_six_tools_have_at_most_eight_hundred_tokens():
-    tools = GeneralTools(None, None, object(), object()).tools()
+    tools = GeneralTools(None, None, object(), object(), None).tools()
 
     listed = json.dumps([tool.as_document() for tool in tools], separators=(",", ":"))
     assert [tool.name for tool in tools] == list(DESCRIPTIONS)
