@@ -18,13 +18,11 @@ from gateway.cli.output import format_of, output_option, write
 from gateway.client.browser_sign_in import SignInRequest, with_tokens
 from gateway.client.profiles import Profile, Profiles
 from gateway.client.retries import RetryPolicy
-from gateway.client.session import TOKEN_ENDPOINT, ApiRequest, Session
+from gateway.client.session import ApiRequest, Session
 from gateway.client.settings import ClientSettings, client_settings
-from gateway.contract.oauth import COMMAND_LINE
+from gateway.contract.oauth import COMMAND_LINE, REVOKE, SERVER_METADATA, TOKEN
 from gateway.errors import GatewayError, NotFound, Unauthorized
 
-_METADATA = "/.well-known/oauth-authorization-server"
-_REVOCATION = "/oauth/revoke"
 #: seconds that a person has to sign in
 _SIGN_IN_TIMEOUT = 600
 #: the default name of a profile
@@ -100,14 +98,14 @@ async def _by_browser(url: str, *, no_browser: bool) -> Profile:
                 answer = await asyncio.wait_for(answered, _SIGN_IN_TIMEOUT)
             except TimeoutError as error:
                 raise Unauthorized(f"the browser did not return within {_SIGN_IN_TIMEOUT // 60} minutes") from error
-        issued = await session.issued(ApiRequest("POST", TOKEN_ENDPOINT, form=request.code_form(answer)))
+        issued = await session.issued(ApiRequest("POST", TOKEN, form=request.code_form(answer)))
     return with_tokens(Profile(str(settings.base_url), COMMAND_LINE), issued)
 
 
 async def _metadata(session: Session) -> dict[str, Any]:
     """The metadata of the authorization server (RFC 8414); raises NotFound if the URL is not a gateway's."""
     try:
-        metadata = await session.issued(ApiRequest("GET", _METADATA))
+        metadata = await session.issued(ApiRequest("GET", SERVER_METADATA))
     except (msgspec.DecodeError, NotFound) as error:
         raise NotFound(f"{session.settings.base_url} does not answer as a gateway; check the URL") from error
     if not _is_same_site(metadata["issuer"], session.settings.base_url):
@@ -147,7 +145,7 @@ async def _revoked(profile: Profile) -> bool:
     settings = ClientSettings(URL(profile.base_url), profile.client_id, "")
     async with Session(settings, RetryPolicy()) as session:
         try:
-            async with await session.sent(ApiRequest("POST", _REVOCATION, form=form)) as response:
+            async with await session.send(ApiRequest("POST", REVOKE, form=form)) as response:
                 return response.status == 200
         except (GatewayError, aiohttp.ClientError):
             return False

@@ -30,14 +30,14 @@ from gateway.contract.connectors import Connector
 from gateway.contract.events import EventPage, EventView
 from gateway.contract.kinds import OperationMatches, ToolsView
 from gateway.errors import InvalidParams, NotFound, UpstreamNotFound, UpstreamRejected
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operation_search.formats import from_mcp
 from gateway.saving.save import Downloaded, Progress, save
 
 _CONNECTORS = "/api/v1/integrations/connectors"
 _TYPES = "/api/v1/integrations/connector-types"
-_SEARCH = "context_store_search"
 #: actions that change nothing, so that a repeated call needs no key
-_READS = frozenset({"list", "get", "api_search", "search", _SEARCH, "download"})
+_READS = frozenset({"list", "get", "api_search", "search", SEARCH_ACTION, "download"})
 #: records of one page of a search
 _SEARCH_PAGE = 1000
 #: events of one request
@@ -280,7 +280,7 @@ class Gateway:
         query = {name: value for name, value in (("filter", filter), ("sort", sort)) if value}
         size = _SEARCH_PAGE if limit is None else min(limit, _SEARCH_PAGE)
         params: dict[str, Any] = {"query": query, "limit": size, **({"fields": list(fields)} if fields else {})}
-        async with aclosing(self.records(connector, entity, _SEARCH, params, limit=limit)) as records:
+        async with aclosing(self.records(connector, entity, SEARCH_ACTION, params, limit=limit)) as records:
             async for record in records:
                 yield record
 
@@ -393,8 +393,7 @@ class Gateway:
         If no operation matches, `data` is empty, `closest` has the closest operations, and `message` says what is
         missing.
         """
-        query = await self._filter_query(kind, effect, connector)
-        query |= {name: value for name, value in (("query", task), ("limit", limit)) if value is not None}
+        query = {**await self._filter_query(kind, effect, connector), "query": task, "limit": limit}
         reply = await self._session.fetch(ApiRequest("GET", "/api/v1/operations", query))
         return reply.into(OperationMatches)
 
@@ -419,8 +418,7 @@ class Gateway:
         self, kind: str | None, effect: str | None, connector: str | Connector | None
     ) -> dict[str, Any]:
         connector_id = None if connector is None else (await self.connectors.resolve(connector)).id
-        members = {"kind": kind, "effect": effect, "connector_id": connector_id}
-        return {name: value for name, value in members.items() if value is not None}
+        return {"kind": kind, "effect": effect, "connector_id": connector_id}
 
     async def _execute(
         self,

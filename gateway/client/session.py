@@ -20,14 +20,13 @@ from gateway.client.profiles import Profiles
 from gateway.client.retries import RetryPolicy
 from gateway.client.settings import ClientSettings
 from gateway.contract.members import PageOf
+from gateway.contract.oauth import TOKEN
 from gateway.errors import GatewayError, RequestError, Unauthorized, Unavailable
 
 T = TypeVar("T")
 Model = TypeVar("Model")
 View = TypeVar("View")
 
-#: the token endpoint of RFC 6749
-TOKEN_ENDPOINT = "/oauth/token"
 _TOKEN_PATH = "/api/v1/account/applications/token"
 #: a token is renewed this many seconds before it expires
 _SKEW = 30.0
@@ -158,19 +157,18 @@ class Session:
 
     async def exchange(self, call: ApiRequest) -> aiohttp.ClientResponse:
         """The response to a request with a token, with any status; a refused token is renewed once."""
-        token = await self._valid_token()
-        response = await self._send(call, token)
+        token = await self.token()
+        response = await self.send(call, token)
         if response.status == 401:
             response.release()
-            response = await self._send(call, await self._valid_token(refused=token))
+            response = await self.send(call, await self.token(refused=token))
         return response
 
-    async def token(self) -> str:
-        """A bearer token that is valid for at least 30 seconds; raises Unauthorized and Unavailable."""
-        return await self._valid_token()
+    async def token(self, refused: str | None = None) -> str:
+        """A bearer token that is valid for at least 30 seconds; raises Unauthorized and Unavailable.
 
-    async def _valid_token(self, refused: str | None = None) -> str:
-        """A bearer token; concurrent callers without a valid one share the request for it."""
+        Concurrent callers without a valid token share the request for it.
+        """
         async with self._renewal:
             if self._token is None or not self._token.is_valid or self._token.value == refused:
                 self._token = await self._new_token(refused)
@@ -179,7 +177,8 @@ class Session:
     async def _new_token(self, refused: str | None) -> _Token:
         if self.settings.tokens_of is not None:
             return await self._renewed(self.settings.tokens_of, refused)
-        issued = await self.issued(_token_call(self.settings))
+        secrets = {"client_id": self.settings.client_id, "client_secret": self.settings.client_secret}
+        issued = await self.issued(ApiRequest("POST", _TOKEN_PATH, body=secrets))
         return _Token(issued["access_token"], time.monotonic() + issued.get("expires_in", 900))
 
     async def _renewed(self, name: str, refused: str | None) -> _Token:
@@ -187,7 +186,7 @@ class Session:
         async with (tokens := StoredTokens(Profiles(), name)) as profile:
             if not is_usable(profile, refused):
                 try:
-                    issued = await self.issued(ApiRequest("POST", TOKEN_ENDPOINT, form=refresh_form(profile)))
+                    issued = await self.issued(ApiRequest("POST", TOKEN, form=refresh_form(profile)))
                 except RequestError as error:
                     login = f"gateway login {profile.base_url} --profile {name}"
                     raise Unauthorized(f"the sign-in of the profile {name!r} has ended; run `{login}`") from error
@@ -198,17 +197,13 @@ class Session:
         seconds = (profile.access_token_ends_at - CLOCK.now()).total_seconds()
         return _Token(profile.access_token, time.monotonic() + seconds)
 
-    async def sent(self, call: ApiRequest) -> aiohttp.ClientResponse:
-        """The response to a request without a token, with any status; the caller closes it."""
-        return await self._send(call)
-
     async def issued(self, call: ApiRequest) -> dict[str, Any]:
         """The document that an endpoint without a token, such as the token endpoint, returns.
 
         Its errors have `extra["sent"] = False`: the caller's own request has not been sent.
         """
         try:
-            async with await _successful(await self._send(call)) as response:
+            async with await _successful(await self.send(call)) as response:
                 issued: dict[str, Any] = msgspec.json.decode(await response.read())
         except (aiohttp.ClientError, OSError) as error:
             raise connection_lost(error, is_sent=False) from error
@@ -218,7 +213,8 @@ class Session:
             raise
         return issued
 
-    async def _send(self, call: ApiRequest, token: str | None = None) -> aiohttp.ClientResponse:
+    async def send(self, call: ApiRequest, token: str | None = None) -> aiohttp.ClientResponse:
+        """The response to a request, with any status; the caller closes it."""
         try:
             return await self._pool().request(
                 call.method,
@@ -287,11 +283,6 @@ def connection_lost(error: Exception, *, is_sent: bool = True) -> Unavailable:
     """The error for a broken connection. If the request was sent, the gateway may have executed it."""
     reason = str(error) or type(error).__name__
     return Unavailable(f"the connection to the gateway was lost: {reason}", extra={"sent": is_sent})
-
-
-def _token_call(settings: ClientSettings) -> ApiRequest:
-    secrets = {"client_id": settings.client_id, "client_secret": settings.client_secret}
-    return ApiRequest("POST", _TOKEN_PATH, body=secrets)
 
 
 async def _successful(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
