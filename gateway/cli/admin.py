@@ -207,11 +207,7 @@ def rotate_secret(client_id: UUID, finish: bool) -> None:
     from gateway.identity.tokens import hashed, new_secret
 
     secret = None if finish else new_secret()
-
-    async def rotated(store: Any) -> int:
-        return int(await store.rotate_secret(client_id, None if secret is None else hashed(secret)))
-
-    live = _with_store(rotated)
+    live = _with_store(lambda store: store.rotate_secret(client_id, None if secret is None else hashed(secret)))
     _print({"client_id": str(client_id), **({"client_secret": secret} if secret else {}), "live_secrets": live})
 
 

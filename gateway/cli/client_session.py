@@ -60,9 +60,13 @@ def connector_option(help_text: str = "Connector to use, if the kind has several
 @asynccontextmanager
 async def open_gateway(url: str | None, workspace: str | None, organization: str | None) -> AsyncIterator[Gateway]:
     """A client of the gateway that the options select."""
-    where = {"workspace_name": workspace, "organization_id": organization}
-    where["profile"] = chosen_profile()
-    async with Gateway(url, **where, retry_policy=_RETRIES) as gateway:
+    async with Gateway(
+        url,
+        workspace_name=workspace,
+        organization_id=organization,
+        profile=chosen_profile(),
+        retry_policy=_RETRIES,
+    ) as gateway:
         yield gateway
 
 

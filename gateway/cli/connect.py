@@ -75,12 +75,10 @@ async def _connect(
     no_browser: bool,
     no_check: bool,
     output_format: str | None,
-    url: str | None,
-    workspace: str | None,
-    organization: str | None,
+    **where: str | None,
 ) -> None:
     given = read_pairs(credentials, "--credential")
-    async with open_gateway(url, workspace, organization) as gateway:
+    async with open_gateway(**where) as gateway:
         facts = await gateway.type(kind)
         renewed = None if renew is None else await find(gateway, facts["kind"], renew)
         existing = renewed.id if renewed else await _existing(gateway, name or facts["title"], if_exists)

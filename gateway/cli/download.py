@@ -42,11 +42,9 @@ async def _download(
     connector: str | None,
     to: str,
     sha256: str | None,
-    url: str | None,
-    workspace: str | None,
-    organization: str | None,
+    **where: str | None,
 ) -> None:
-    async with open_gateway(url, workspace, organization) as gateway:
+    async with open_gateway(**where) as gateway:
         found = await find(gateway, kind, connector)
         call_params = read_params(params, await schema_of(gateway, found.kind, entity, "download"))
         if to == "-":

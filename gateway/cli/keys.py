@@ -5,7 +5,6 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -154,4 +153,4 @@ def _change(change: Callable[[Keys], Keys]) -> None:
     except KeyListError as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
-        raise click.ClickException(f"the key file {Path(path)} cannot be changed: {error.strerror}") from error
+        raise click.ClickException(f"the key file {path} cannot be changed: {error.strerror}") from error

@@ -146,15 +146,14 @@ async def write_stream(
     records: AsyncIterable[Any],
     format: Format,  # noqa: A002
     columns: Sequence[str] = (),
-) -> int:
-    """Print records as they arrive and return their number. A table needs all records in memory.
+) -> None:
+    """Print records as they arrive. A table needs all records in memory.
 
     Raises click.BadParameter after the last record for a field that none of them has.
     """
     if format is Format.TABLE:
-        found = [record async for record in records]
-        write(found, format, columns)
-        return len(found)
+        write([record async for record in records], format, columns)
+        return
     fields, count = _selected_fields(), 0
     names: dict[str, None] = {}
     async for record in records:
@@ -172,7 +171,6 @@ async def write_stream(
     if format is Format.JSON:
         _line(b"\n]" if count else b"[]")
     _require_known(fields, names)
-    return count
 
 
 def write_table(records: Sequence[Any], columns: Sequence[str] = ()) -> None:
@@ -271,7 +269,7 @@ def _facts(record: Mapping[str, Any]) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in record.items():
-        table.add_row(Text(printable(name)), Text(shown(value, max_length=400)))
+        table.add_row(Text(printable(name)), Text(shown(value, _CELL)))
     return table
 
 

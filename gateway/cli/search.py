@@ -51,12 +51,10 @@ async def _search(
     limit: int,
     wants_all: bool,
     output_format: str | None,
-    url: str | None,
-    workspace: str | None,
-    organization: str | None,
+    **where: str | None,
 ) -> None:
     order, picked = read_sort(sort), names(fields)
-    async with open_gateway(url, workspace, organization) as gateway:
+    async with open_gateway(**where) as gateway:
         found = await find(gateway, kind, connector)
         search_fields = (await gateway.type(found.kind))["entities"].get(entity, {}).get("search_fields", {})
         condition = read_filter(conditions, search_fields, filter_json)

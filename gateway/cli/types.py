@@ -60,7 +60,7 @@ def types(
         return
     place = _place(facts, entity, action)
     if form is Format.TABLE:
-        for part in _rendered(facts, entity, action):
+        for part in _rendered(facts, place, entity, action):
             # commands in the text are copied, so their lines must not be broken
             Console().print(part, soft_wrap=isinstance(part, Text))
     else:
@@ -98,9 +98,8 @@ def _place(kind: Facts, entity: str | None, action: str | None) -> Any:
     return entities[entity] if action is None else actions[action]
 
 
-def _rendered(kind: Facts, entity: str | None, action: str | None) -> list[RenderableType]:
+def _rendered(kind: Facts, place: Facts, entity: str | None, action: str | None) -> list[RenderableType]:
     """The requested part of a kind as text and tables."""
-    place = _place(kind, entity, action)
     if entity is None:
         return [_heading(kind["title"], kind["description"]), *_connecting(kind), *_entities(kind)]
     if action is None:

@@ -42,11 +42,9 @@ async def _upload(
     filename: str | None,
     content_type: str | None,
     output_format: str | None,
-    url: str | None,
-    workspace: str | None,
-    organization: str | None,
+    **where: str | None,
 ) -> None:
-    async with open_gateway(url, workspace, organization) as gateway:
+    async with open_gateway(**where) as gateway:
         found = await find(gateway, kind, connector)
         call_params = read_params(params, await schema_of(gateway, found.kind, entity, "create"))
         answer = await gateway.upload(found, entity, file, call_params, filename=filename, content_type=content_type)
