@@ -270,7 +270,7 @@ def _multipart(operation: Operation, members: Mapping[str, Any]) -> tuple[bytes,
             for each in value if isinstance(value, list) else (value,):
                 parts.append(([_disposition(name)], b"" if each is None else text_of(each).encode()))
     for name, file in files.items():
-        lines = [f"Content-Type: {_header_text(file.get('content_type') or 'application/octet-stream')}"]
+        lines = [f"Content-Type: {header_text(file.get('content_type') or 'application/octet-stream')}"]
         if kind != "multipart/related":
             lines.insert(0, f'{_disposition(name)}; filename="{_quoted(file.get("filename") or name)}"')
         parts.append((lines, _decoded(operation, name, file["content"])))
@@ -291,7 +291,8 @@ def _quoted(text: Any) -> str:
     return str(text).replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _header_text(text: Any) -> str:
+def header_text(text: Any) -> str:
+    """The printable ASCII characters of a text, for a header."""
     return "".join(each for each in str(text) if each.isprintable() and each.isascii())
 
 

@@ -45,9 +45,6 @@ class Secrets:
         return sorted({form for value in self._values for form in _forms_of(value)}, key=len, reverse=True)
 
 
-NO_SECRETS = Secrets()
-
-
 def _in_header(value: str) -> Iterator[str]:
     scheme, _, rest = value.partition(" ")
     secret = rest.strip() or scheme

@@ -46,13 +46,13 @@ def wait_of(spec: Failure, document: Any, code: str | None, status: int) -> tupl
     return None, False
 
 
-def reset_in(headers: Mapping[str, str], names: Sequence[str], now: float | None = None) -> int | None:
+def reset_in(headers: Mapping[str, str], names: Sequence[str]) -> int | None:
     """Whole seconds until the allowance is full again, as one of these headers says: seconds, or a Unix time."""
     for name in names:
         text = headers.get(name, "").strip()
         if text.isascii() and text.isdigit() and len(text) < 15:
             number = seconds_of(int(text))
-            return max(1, number - int(now if now is not None else CLOCK.unix_time()) if number > _A_MOMENT else number)
+            return max(1, number - int(CLOCK.unix_time()) if number > _A_MOMENT else number)
     return None
 
 

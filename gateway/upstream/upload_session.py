@@ -23,6 +23,7 @@ from gateway.errors import (
 from gateway.kinds.upload_session import UploadSession
 from gateway.upstream import retries
 from gateway.upstream.egress import checked_url
+from gateway.upstream.encoding import header_text
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import UpstreamRequest, relocated
 from gateway.upstream.responses import OperationResult, UpstreamResponse
@@ -228,7 +229,7 @@ def _type_of(call: PreparedCall, file: SourceFile) -> str:
         raise InternalError
     named = operation.action.param_in(operation.resolved(operation.action.params[name]).get("contentMediaType"))
     text = str(call.params.get(named, file.content_type)) if named else file.content_type
-    return "".join(each for each in text if each.isprintable() and each.isascii())
+    return header_text(text)
 
 
 def _secrets_of(url: str) -> Mapping[str, str]:

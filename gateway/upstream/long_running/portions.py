@@ -136,10 +136,6 @@ class Portions:
         self._tally += tally
         self.end(number)
 
-    def finish_with(self, number: int, lines: Sequence[Line]) -> None:
-        """Note that the portion has ended and the lines of its items are stored."""
-        self.finish(number, Tally.of(lines))
-
     def end(self, number: int) -> None:
         """Stop following the portion."""
         self.starting.discard(number)

@@ -288,7 +288,7 @@ class LongRun:
         """Store the lines of a portion in parts; the last one with the portion's end."""
         parts = [lines[start : start + _PART] for start in range(0, len(lines), _PART)]
         for place, part in enumerate(parts, 1):
-            end = partial(self._portions.finish_with, number, lines) if place == len(parts) else None
+            end = partial(self._portions.finish, number, Tally.of(lines)) if place == len(parts) else None
             await self._save(part, number * _PARTS_OF_PORTION + place, end)
 
     async def _store_records(self, number: int, answer: OperationResult) -> None:
