@@ -35,15 +35,13 @@ async def new_client(
     return NewClient(str(client_id), secret, organization_id)
 
 
-async def new_client_in(database_url: str, scopes: Sequence[str] = EVERY_SCOPE) -> NewClient:
+async def new_client_in(database_url: str) -> NewClient:
     """A client of a new organization, in this database."""
     async with Database.open(database_url, size=1) as database:
-        return await new_client(IdentityStore(database), scopes=scopes)
+        return await new_client(IdentityStore(database))
 
 
-def caller_of(
-    organization_id: UUID, client_id: UUID | str | None = None, scopes: Sequence[str] = EVERY_SCOPE
-) -> Caller:
+def caller_of(organization_id: UUID, client_id: UUID | str | None = None) -> Caller:
     """A caller for use cases, whose client is in no table unless its id is given."""
     id_ = uuid4() if client_id is None else UUID(str(client_id))
     return Caller(Client(id_, "test", frozenset({organization_id}), frozenset(EVERY_SCOPE)), organization_id)

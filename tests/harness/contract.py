@@ -22,8 +22,8 @@ OF_HTTP = {
 }
 #: prefixes of headers
 _OPEN_PREFIXES = ("mcp-param-",)
-#: maximum depth of schemas that are closed
-_ASSERTIONS = ("properties", "items", "additionalProperties", "anyOf", "oneOf", "allOf", "$defs", "then", "if")
+#: keywords whose values are schemas or lists of them
+_SUBSCHEMAS = ("items", "additionalProperties", "anyOf", "oneOf", "allOf", "then", "if")
 
 
 @cache
@@ -157,4 +157,4 @@ def closed(schema: Any) -> Any:
 def _closed_part(keyword: str, part: Any) -> Any:
     if keyword in ("properties", "$defs"):
         return {name: closed(each) for name, each in part.items()}
-    return closed(part) if keyword in _ASSERTIONS else part
+    return closed(part) if keyword in _SUBSCHEMAS else part
