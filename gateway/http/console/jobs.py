@@ -117,7 +117,8 @@ async def _job(request: web.Request) -> JobSummary:
 
 
 async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
-    columns, rows, more = await _result(request, job) if job.has_result else ([], [], False)
+    result = await _result(request, job)
+    columns, rows, more = await _first_records(job, result)
     services, caller, organization_id = request.app[SERVICES], request[CALLER], job.organization_id
     requests = await services.request_log.find(organization_id, RequestSelection(job_id=job.id), limit=_RECORDS)
     entries = (
@@ -129,7 +130,7 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
     )
     return {
         "job": job_view(request, job),
-        "is_partial": await _is_partial(request, job),
+        "is_partial": _is_partial(job, result),
         "connector": await _connector(request, job),
         "params": _shown_params(await services.jobs.params(job)),
         "steps": await services.jobs.steps(job, _STEPS),
@@ -191,25 +192,23 @@ async def _not_succeeded(result: JobResult) -> tuple[list[str], list[list[str]],
     return columns, rows, number > _RECORDS or len(found) < number
 
 
-async def _is_partial(request: web.Request, job: JobSummary) -> bool:
+async def _result(request: web.Request, job: JobSummary) -> JobResult | None:
+    """The result of a job; None without one, or if it cannot be read."""
+    with contextlib.suppress(GatewayError):
+        if job.has_result:
+            return await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
+    return None
+
+
+def _is_partial(job: JobSummary, result: JobResult | None) -> bool:
     """Whether a job succeeded, but some of its items failed."""
-    if job.status is not JobStatus.SUCCEEDED or not job.has_result:
-        return False
-    try:
-        result = await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
-    except GatewayError:
-        return False
-    document = result.head["result"]
-    return isinstance(document, dict) and bool(document.get("failed"))
+    document = None if result is None else result.head["result"]
+    return job.status is JobStatus.SUCCEEDED and isinstance(document, dict) and bool(document.get("failed"))
 
 
-async def _result(request: web.Request, job: JobSummary) -> tuple[list[str], list[list[str]], bool]:
+async def _first_records(job: JobSummary, result: JobResult | None) -> tuple[list[str], list[list[str]], bool]:
     """The first records of a result: columns, rows, and whether there are more. A stored file has no records."""
-    if has_file(job):
-        return [], [], False
-    try:
-        result = await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
-    except GatewayError:
+    if result is None or has_file(job):
         return [], [], False
     if job.task == BATCH.name:
         return await _not_succeeded(result)

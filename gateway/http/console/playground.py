@@ -159,11 +159,11 @@ def _chosen(
         "fields": fields_of(entry.schema, params, faults, typed),
         "shown": {**_NOTHING_SHOWN, **(shown or {})},
         "error": error.detail if error else None,
-        "snippets": _snippets(request, entry, record, params) if record else {},
+        "snippets": _snippets(entry, record, params) if record else {},
     }
 
 
-def _snippets(request: web.Request, entry: OperationEntry, record: Connector, params: dict[str, Any]) -> dict[str, str]:
+def _snippets(entry: OperationEntry, record: Connector, params: dict[str, Any]) -> dict[str, str]:
     """The call with curl, in Python, TypeScript and on the command line."""
     from gateway.http.openapi.samples import typescript_call  # few requests need it
 

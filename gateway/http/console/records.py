@@ -17,7 +17,7 @@ from gateway.contract.connectors import Connector
 from gateway.contract.members import moment
 from gateway.errors import GatewayError, InvalidParams
 from gateway.http.api.audit import entry_view
-from gateway.http.bodies import query_id
+from gateway.http.bodies import query_id, whole_number
 from gateway.http.console.csv_files import csv_response
 from gateway.http.console.page import connectors_by_id, connectors_to_choose, console_page
 from gateway.http.console.schema_form import json_value, table_of
@@ -140,12 +140,12 @@ _MAX_EXPORTED = 10_000
 
 async def list_audit(request: web.Request) -> web.Response:
     """GET /console/audit: the entries that match the filters, the newest first."""
-    services, cursor = request.app[SERVICES], request.query.get("cursor", "")
+    services = request.app[SERVICES]
     filters = {name: request.query.get(name, "").strip() for name in _FILTERS}
     entries = await services.audit.find(
         request[CALLER].organization_id,
         _entry_filter(request, filters),
-        before=int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 19 else None,
+        before=whole_number(request.query.get("cursor", "")),
         limit=_LIMIT + 1,
     )
     page = entries[:_LIMIT]

@@ -32,17 +32,19 @@ def fields_of(
     definitions = schema.get("$defs", {})
     fields = []
     for name in names:
-        member = resolved(schema["properties"][name], definitions)
-        field = {
-            "name": PREFIX + name,
-            "label": name,
-            "required": name in required,
-            "error": errors.get(name),
-            **_control(member, params.get(name)),
-            **({} if typed is None else {"value": typed.get(PREFIX + name, "")}),
-        }
-        fields.append(_group(field, member, params.get(name), typed, definitions) if _has_members(member) else field)
+        member, value = resolved(schema["properties"][name], definitions), params.get(name)
+        field = _field(PREFIX + name, name, member, value, typed)
+        field |= {"required": name in required, "error": errors.get(name)}
+        fields.append(_group(field, member, value, typed, definitions) if _has_members(member) else field)
     return fields
+
+
+def _field(
+    name: str, label: str, schema: Mapping[str, Any], value: Any, typed: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """An optional field without an error."""
+    field = {"name": name, "label": label, "required": False, "error": None, **_control(schema, value)}
+    return field if typed is None else {**field, "value": typed.get(name, "")}
 
 
 def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -66,50 +68,33 @@ def _group(
 ) -> dict[str, Any]:
     """A field for each member of an object, and one for further members as JSON."""
     given = value if isinstance(value, Mapping) else {}
-    members = []
-    for name, each in schema["properties"].items():
-        member = resolved(each, definitions)
-        address = f"{field['name']}.{name}"
-        shown = {} if typed is None else {"value": typed.get(address, "")}
-        members.append(
-            {
-                "name": address,
-                "label": name,
-                "required": False,
-                "error": None,
-                **_control(member, given.get(name)),
-                **shown,
-            }
-        )
+    members = [
+        _field(f"{field['name']}.{name}", name, resolved(each, definitions), given.get(name), typed)
+        for name, each in schema["properties"].items()
+    ]
     others = {name: each for name, each in given.items() if name not in schema["properties"]}
-    rest = {**field, "label": f"Further members of {field['label']}, as JSON", "required": False, "error": None}
-    rest |= _control({"type": "object"}, others or None)
-    if typed is not None:
-        rest["value"] = typed.get(field["name"], "")
+    label = f"Further members of {field['label']}, as JSON"
+    rest = _field(field["name"], label, {"type": "object"}, others or None, typed)
     return {**field, "control": "group", "members": [*members, rest]}
 
 
 def _control(schema: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """The control of a field and its value: a choice, a number, a text, or JSON for objects and arrays."""
-    description = str(schema.get("description", ""))
+    text = _text(value)
+    options: list[str] = []
     if "enum" in schema and all(isinstance(each, str | int | bool) for each in schema["enum"]):
-        options = ["", *(_text(each) for each in schema["enum"])]
-        return {"control": "select", "options": options, "value": _text(value), "description": description}
-    match _type(schema):
-        case "boolean":
-            return {
-                "control": "select",
-                "options": ["", "true", "false"],
-                "value": _text(value),
-                "description": description,
-            }
-        case "integer" | "number":
-            return {"control": "number", "options": [], "value": _text(value), "description": description}
-        case "object" | "array":
-            text = "" if value is None else json.dumps(value, ensure_ascii=False, indent=2)
-            return {"control": "json", "options": [], "value": text, "description": description}
-        case _:
-            return {"control": "text", "options": [], "value": _text(value), "description": description}
+        control, options = "select", ["", *map(_text, schema["enum"])]
+    else:
+        match _type(schema):
+            case "boolean":
+                control, options = "select", ["", "true", "false"]
+            case "integer" | "number":
+                control = "number"
+            case "object" | "array":
+                control, text = "json", "" if value is None else json.dumps(value, ensure_ascii=False, indent=2)
+            case _:
+                control = "text"
+    return {"control": control, "options": options, "value": text, "description": str(schema.get("description", ""))}
 
 
 def _type(schema: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from gateway.contract.events import DeliveryStatus, RotatedSecretView, WebhookTestView
-from gateway.http.bodies import path_id
+from gateway.http.bodies import path_id, whole_number
 from gateway.http.console.page import connectors_by_id, console_page, see_other
 from gateway.http.console.session import read_console_form
 from gateway.http.keys import CALLER, SERVICES
@@ -13,7 +13,6 @@ from gateway.http.keys import CALLER, SERVICES
 _PAGE = "/console/webhooks"
 #: maximum webhooks and deliveries of a page
 _LIMIT, _DELIVERIES = 50, 25
-_MAX_ID = 2**62
 
 
 async def list_webhooks(request: web.Request) -> web.Response:
@@ -53,7 +52,7 @@ async def rotate_secret(request: web.Request) -> web.Response:
 async def resend(request: web.Request) -> web.Response:
     """POST /console/webhooks/{webhook_id}/deliveries/{event_id}/resend: deliver one event again."""
     await read_console_form(request)
-    webhook_id, event_id = path_id(request, "webhook_id"), _id_of(request.match_info["event_id"])
+    webhook_id, event_id = path_id(request, "webhook_id"), whole_number(request.match_info["event_id"])
     await request.app[SERVICES].webhooks.resend(request[CALLER], webhook_id, event_id or 0)
     return see_other(f"{_PAGE}/{webhook_id}")
 
@@ -72,7 +71,7 @@ async def _shown(
     webhook = await webhooks.get(request[CALLER], webhook_id)
     chosen = request.query.get("status", "")
     status = chosen if chosen in set(DeliveryStatus) else None
-    before = _id_of(request.query.get("cursor", ""))
+    before = whole_number(request.query.get("cursor", ""))
     page = await webhooks.deliveries(request[CALLER], webhook_id, status, before, _DELIVERIES)
     return console_page(
         request,
@@ -87,8 +86,3 @@ async def _shown(
         rotated=rotated,
         tested=tested,
     )
-
-
-def _id_of(text: str) -> int | None:
-    """The id of an event in a URL; None for other text."""
-    return min(int(text), _MAX_ID) if text.isascii() and text.isdigit() and len(text) < 20 else None

@@ -89,9 +89,6 @@ async def file_response(request: web.Request, file: StaticFile, headers: Mapping
 
 def _takes_gzip(accepted: str) -> bool:
     """Whether gzip is among the codings of `Accept-Encoding` (RFC 9110 §12.5.3), and not refused by `q=0`."""
-    codings = {coding.strip().lower(): weight.replace(" ", "") for coding, _, weight in _weighted(accepted)}
+    parts = (part.partition(";") for part in accepted.split(","))
+    codings = {coding.strip().lower(): weight.replace(" ", "") for coding, _, weight in parts}
     return "gzip" in codings and codings["gzip"] not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-
-
-def _weighted(accepted: str) -> list[tuple[str, str, str]]:
-    return [part.partition(";") for part in accepted.split(",")]
