@@ -12,6 +12,8 @@ from gateway.identity.model import Scope
 #: a handler returns a Struct, which is sent as the JSON of a 200, or a response
 RouteHandler = Callable[[web.Request], Awaitable[web.StreamResponse | Struct]]
 
+#: statuses of errors that the application's response can cause, with which a job can end
+CALL_ERRORS = (404, 409, 410, 416, 422, 424, 502, 504)
 #: headers that several operations read
 RANGE_HEADERS = ("Range", "If-Range", "If-None-Match")
 #: headers that several responses have
@@ -23,7 +25,12 @@ FILE_HEADERS = (
     "Content-Security-Policy",
     "Cache-Control",
 )
-PART_HEADERS = ("Content-Range", *FILE_HEADERS)
+FILE_SENDS: Mapping[int, tuple[str, ...]] = {
+    200: FILE_HEADERS,
+    206: ("Content-Range", *FILE_HEADERS),
+    304: FILE_HEADERS,
+    416: ("Content-Range", "Accept-Ranges"),
+}
 #: media types of a file; client generators support the first one
 FILE_MEDIA = ("application/octet-stream", "*/*")
 ACCEPTED_HEADERS = ("Location", "Retry-After", "Preference-Applied")

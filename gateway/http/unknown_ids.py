@@ -66,9 +66,8 @@ async def _grants(services: Services, caller: Caller, _: str) -> Iterable[_Named
 
 @dataclass(frozen=True, slots=True)
 class _Resource:
-    """A type of resource: the word for it, and the path, function and scope to list it."""
+    """A type of resource: the path, function and scope to list it."""
 
-    word: str
     #: the path that lists it
     path: str
     find: Callable[[Services, Caller, str], Awaitable[Iterable[_Named]]]
@@ -76,13 +75,13 @@ class _Resource:
 
 
 _RESOURCES = {
-    "connector_id": _Resource("connector", "/api/v1/integrations/connectors", _connectors),
-    "workspace_id": _Resource("workspace", "/api/v1/workspaces", _workspaces),
-    "job_id": _Resource("job", "/api/v1/jobs", _jobs),
-    "schedule_id": _Resource("schedule", "/api/v1/schedules", _schedules),
-    "webhook_id": _Resource("webhook", "/api/v1/webhooks", _webhooks),
-    "client_id": _Resource("client", "/api/v1/clients", _clients, Scope.ADMIN),
-    "grant_id": _Resource("grant", "/api/v1/grants", _grants, Scope.ADMIN),
+    "connector_id": _Resource("/api/v1/integrations/connectors", _connectors),
+    "workspace_id": _Resource("/api/v1/workspaces", _workspaces),
+    "job_id": _Resource("/api/v1/jobs", _jobs),
+    "schedule_id": _Resource("/api/v1/schedules", _schedules),
+    "webhook_id": _Resource("/api/v1/webhooks", _webhooks),
+    "client_id": _Resource("/api/v1/clients", _clients, Scope.ADMIN),
+    "grant_id": _Resource("/api/v1/grants", _grants, Scope.ADMIN),
 }
 
 
@@ -96,7 +95,7 @@ async def explained(request: web.Request, error: UnknownId) -> NotFound:
     suggestion = _suggestion(error.text, found)
     if matched is not None and matched.is_page:
         return NotFound(f"{error.detail}{suggestion and f'; {suggestion}'}")
-    listed = f"GET {resource.path} lists {resource.word}s with their ids"
+    listed = f"GET {resource.path} lists {error.name.removesuffix('_id')}s with their ids"
     return NotFound(f"{error.detail}; {suggestion and f'{suggestion} '}{listed}")
 
 

@@ -47,18 +47,7 @@ _CALLBACK = "one of the client's callback URLs, which receives the job's final e
 _OPERATION = {**msgspec.json.schema(BatchOperation)["$defs"]["BatchOperation"], "description": "one operation"}
 
 
-class BatchOptionsBody(Body):
-    """How a batch is run."""
-
-    concurrency: int | None = Field(
-        None, ge=1, le=MAX_CONCURRENCY, description=f"operations that run concurrently; {CONCURRENCY} by default"
-    )
-    stop_on_error: bool | None = Field(
-        None, description="whether no operation is sent after the first one that does not succeed"
-    )
-
-
-class BatchBody(BatchOptionsBody):
+class BatchBody(Body):
     """Operations of one connector, with optional ids."""
 
     EXAMPLES: ClassVar = {
@@ -78,6 +67,12 @@ class BatchBody(BatchOptionsBody):
         },
     }
 
+    concurrency: int | None = Field(
+        None, ge=1, le=MAX_CONCURRENCY, description=f"operations that run concurrently; {CONCURRENCY} by default"
+    )
+    stop_on_error: bool | None = Field(
+        None, description="whether no operation is sent after the first one that does not succeed"
+    )
     operations: list[Annotated[dict[str, Any], WithJsonSchema(_OPERATION)]] = Field(
         min_length=1, max_length=MAX_OPERATIONS, description="the operations; the result has them in this order"
     )

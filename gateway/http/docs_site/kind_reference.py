@@ -95,14 +95,10 @@ def _action(kind: Kind, entity: str, name: str, facts: Mapping[str, Any]) -> dic
         "samples": [
             ("curl", _curl(_EXECUTE, example)),
             ("Python", _python(kind.name, entity, name, example["params"])),
-            ("TypeScript", typescript_call("POST", _PATH, body=example, parse_as=_parse_as(name))),
+            ("TypeScript", typescript_call("POST", _PATH, body=example, parse_as="blob" if name == DOWNLOAD else None)),
             ("CLI", example_call(kind.name, entity, name, example["params"], facts["params"])),
         ],
     }
-
-
-def _parse_as(action: str) -> str | None:
-    return "blob" if action == DOWNLOAD else None
 
 
 def _curl(url: str, document: Mapping[str, Any]) -> str:

@@ -75,20 +75,16 @@ def error_responses() -> dict[str, Any]:
 def problems(status: int) -> dict[str, Any]:
     """The error documents of a status, with an example for each of its codes."""
     examples = {
-        error.code: {"value": problem(error, _REQUEST_ID)} for error in _examples() if status_of(error) == status
+        error.code: {"value": problem(error, _REQUEST_ID)}
+        for error in map(_example, (*BY_CODE.values(), MethodNotAllowed))
+        if status_of(error) == status
     }
     return {PROBLEM: {"schema": ref("Problem"), "examples": examples}}
 
 
 def form_errors() -> dict[str, Any]:
-    return {"application/json": {"schema": ref("OAuthError"), "example": _FORM_EXAMPLE}}
-
-
-_FORM_EXAMPLE = {"error": "invalid_client", "error_description": "the client is unknown or the secret is wrong"}
-
-
-def _examples() -> list[GatewayError]:
-    return [_example(cls) for cls in (*BY_CODE.values(), MethodNotAllowed)]
+    example = {"error": "invalid_client", "error_description": "the client is unknown or the secret is wrong"}
+    return {"application/json": {"schema": ref("OAuthError"), "example": example}}
 
 
 def _example(cls: type[GatewayError]) -> GatewayError:

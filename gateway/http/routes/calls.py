@@ -5,7 +5,15 @@ from gateway.contract.connectors import ContextStoreView
 from gateway.contract.jobs import AcceptedJobView
 from gateway.contract.uploads import UploadView
 from gateway.http.api import batches, context_store, downloads, execute, uploads
-from gateway.http.route import ACCEPTED_HEADERS, FILE_HEADERS, FILE_MEDIA, PART_HEADERS, RANGE_HEADERS, Route
+from gateway.http.route import (
+    ACCEPTED_HEADERS,
+    CALL_ERRORS,
+    FILE_HEADERS,
+    FILE_MEDIA,
+    FILE_SENDS,
+    RANGE_HEADERS,
+    Route,
+)
 from gateway.identity.model import Scope
 
 READ = Scope.READ
@@ -13,8 +21,6 @@ _CONNECTORS = "/api/v1/integrations/connectors"
 _CONNECTOR = _CONNECTORS + "/{connector_id}"
 _UPLOAD = ("Upload-Complete", "Upload-Offset", "Upload-Length", "Upload-Limit", "Cache-Control")
 _SUNSET = ("Deprecation", "Sunset", "Link")
-#: errors that the application's response can cause
-_ERRORS = (404, 409, 410, 416, 422, 424, 502, 504)
 _FILE = {
     200: "The file",
     206: "The requested range",
@@ -39,23 +45,12 @@ ROUTES: tuple[Route, ...] = (
             304: "The file has not changed",
         },
         media={200: FILE_MEDIA, 206: FILE_MEDIA},
-        errors=_ERRORS,
+        errors=CALL_ERRORS,
         reads=("Prefer", "Idempotency-Key", "Cache-Control", *RANGE_HEADERS, "X-ADP-Agent-SDK"),
         sends={
-            200: (
-                "Preference-Applied",
-                "Idempotency-Replayed",
-                "Age",
-                "Cache-Status",
-                *_SUNSET,
-                *FILE_HEADERS,
-            ),
-            202: (
-                *ACCEPTED_HEADERS,
-                "Idempotency-Replayed",
-                *_SUNSET,
-            ),
-            206: PART_HEADERS,
+            200: ("Preference-Applied", "Idempotency-Replayed", "Age", "Cache-Status", *_SUNSET, *FILE_HEADERS),
+            202: (*ACCEPTED_HEADERS, "Idempotency-Replayed", *_SUNSET),
+            206: FILE_SENDS[206],
             303: ("Location",),
             304: FILE_HEADERS,
         },
@@ -83,7 +78,7 @@ ROUTES: tuple[Route, ...] = (
             303: "Redirects to the result, for callers that send X-ADP-Agent-SDK",
         },
         media={200: ("application/x-ndjson",)},
-        errors=_ERRORS,
+        errors=CALL_ERRORS,
         reads=("Prefer", "Idempotency-Key", "X-ADP-Agent-SDK"),
         sends={
             200: ("Location", "Preference-Applied", "Idempotency-Replayed"),
@@ -107,14 +102,9 @@ ROUTES: tuple[Route, ...] = (
         query=downloads.FileQuery,
         answers=_FILE,
         media={200: FILE_MEDIA, 206: FILE_MEDIA},
-        errors=_ERRORS,
+        errors=CALL_ERRORS,
         reads=RANGE_HEADERS,
-        sends={
-            200: FILE_HEADERS,
-            206: PART_HEADERS,
-            304: FILE_HEADERS,
-            416: ("Content-Range", "Accept-Ranges"),
-        },
+        sends=FILE_SENDS,
         scope=READ,
         audit="download",
         command="gateway download support-desk attachments attachment_id=2",
@@ -134,7 +124,7 @@ ROUTES: tuple[Route, ...] = (
         query=uploads.UploadQuery,
         response={200: Answer, 201: UploadView},
         answers={200: "The answer", 201: "The upload, to which PATCH sends the file"},
-        errors=_ERRORS,
+        errors=CALL_ERRORS,
         reads=("Upload-Complete", "Upload-Length"),
         sends={200: (*_SUNSET, "Location", *_UPLOAD), 201: ("Location", *_UPLOAD)},
         scope=Scope.WRITE,
@@ -153,7 +143,7 @@ ROUTES: tuple[Route, ...] = (
         "Execute",
         response=UploadView,
         answers={200: "The upload"},
-        errors=_ERRORS,
+        errors=CALL_ERRORS,
         sends={200: _UPLOAD},
         scope=Scope.WRITE,
     ),
@@ -166,7 +156,7 @@ ROUTES: tuple[Route, ...] = (
         file_media=uploads.PARTIAL_UPLOAD,
         response={200: Answer},
         answers={200: "The answer", 204: "The part is stored"},
-        errors=_ERRORS,
+        errors=CALL_ERRORS,
         reads=("Upload-Offset", "Upload-Complete"),
         sends={200: ("Location", *_UPLOAD), 204: ("Location", *_UPLOAD)},
         scope=Scope.WRITE,
@@ -181,14 +171,9 @@ ROUTES: tuple[Route, ...] = (
         query=downloads.FileQuery,
         answers=_FILE,
         media={200: FILE_MEDIA, 206: FILE_MEDIA},
-        errors=_ERRORS,
+        errors=CALL_ERRORS,
         reads=RANGE_HEADERS,
-        sends={
-            200: FILE_HEADERS,
-            206: PART_HEADERS,
-            304: FILE_HEADERS,
-            416: ("Content-Range", "Accept-Ranges"),
-        },
+        sends=FILE_SENDS,
         scope=READ,
         audit="download",
     ),

@@ -3,12 +3,20 @@
 from gateway.contract.answers import Answer
 from gateway.contract.jobs import AcceptedJobView, JobPage, JobView
 from gateway.http.api import job_events, jobs
-from gateway.http.route import ACCEPTED_HEADERS, FILE_HEADERS, FILE_MEDIA, PART_HEADERS, RANGE_HEADERS, Route
+from gateway.http.route import (
+    ACCEPTED_HEADERS,
+    CALL_ERRORS,
+    FILE_HEADERS,
+    FILE_MEDIA,
+    FILE_SENDS,
+    RANGE_HEADERS,
+    Route,
+)
 from gateway.identity.model import Scope
 
 READ, WRITE = Scope.READ, Scope.WRITE
-#: statuses of the error that a job ended with
-_ERRORS = (404, 409, 410, 416, 422, 424, 502, 504)
+#: headers of a result, which may be a file
+_RESULT_HEADERS = ("Preference-Applied", *FILE_HEADERS)
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -68,17 +76,10 @@ ROUTES: tuple[Route, ...] = (
             304: "The stored file has not changed",
             416: "The stored file has no such range",
         },
-        errors=_ERRORS,
+        errors=CALL_ERRORS,
         media={200: ("application/x-ndjson", *FILE_MEDIA), 206: FILE_MEDIA},
         reads=("Prefer", *RANGE_HEADERS, "X-ADP-Agent-SDK"),
-        sends={
-            200: ("Preference-Applied", *FILE_HEADERS),
-            206: PART_HEADERS,
-            304: FILE_HEADERS,
-            416: ("Content-Range", "Accept-Ranges"),
-            202: ACCEPTED_HEADERS,
-            303: ("Location",),
-        },
+        sends={**FILE_SENDS, 200: _RESULT_HEADERS, 202: ACCEPTED_HEADERS, 303: ("Location",)},
         scope=READ,
         command="gateway jobs result $JOB",
         python="job = await gateway.jobs.get(job_id)\nprint((await job.result()).result)",
@@ -96,16 +97,10 @@ ROUTES: tuple[Route, ...] = (
             206: "A range of the file",
             304: "It has not changed",
         },
-        errors=_ERRORS,
+        errors=CALL_ERRORS,
         media={200: FILE_MEDIA, 202: FILE_MEDIA, 206: FILE_MEDIA},
         reads=("Prefer", *RANGE_HEADERS),
-        sends={
-            200: ("Preference-Applied", *FILE_HEADERS),
-            206: PART_HEADERS,
-            304: FILE_HEADERS,
-            416: ("Content-Range", "Accept-Ranges"),
-            202: ACCEPTED_HEADERS,
-        },
+        sends={**FILE_SENDS, 200: _RESULT_HEADERS, 202: ACCEPTED_HEADERS},
         scope=READ,
     ),
     Route(

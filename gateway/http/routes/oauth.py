@@ -1,12 +1,22 @@
 """Tokens, consents at the applications, and the organizations' OAuth apps."""
 
-from gateway.contract.oauth import AppList, AppView, FlowView, GrantedTokenView, StartedConsentView, TokenView
+from gateway.contract.oauth import (
+    REVOKE,
+    TOKEN,
+    AppList,
+    AppView,
+    FlowView,
+    GrantedTokenView,
+    StartedConsentView,
+    TokenView,
+)
 from gateway.http.api import oauth, tokens
 from gateway.http.route import NO_STORE, PRIVATE, Route
 from gateway.identity.model import Scope
 
 READ, WRITE = Scope.READ, Scope.WRITE
 _CONNECTORS = "/api/v1/integrations/connectors"
+_NOT_STORED = dict.fromkeys((200, 400, 401, 413, 429), NO_STORE)
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -24,35 +34,23 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST",
-        "/oauth/token",
+        TOKEN,
         tokens.grant_token,
         "Get a bearer token by a grant of RFC 6749",
         "Tokens",
         form=tokens.TokenRequest,
         response=GrantedTokenView,
-        sends={
-            200: NO_STORE,
-            400: NO_STORE,
-            401: NO_STORE,
-            413: NO_STORE,
-            429: NO_STORE,
-        },
+        sends=_NOT_STORED,
         is_open=True,
     ),
     Route(
         "POST",
-        "/oauth/revoke",
+        REVOKE,
         tokens.revoke_token,
         "Revoke a bearer token (RFC 7009)",
         "Tokens",
         form=tokens.RevokeToken,
-        sends={
-            200: NO_STORE,
-            400: NO_STORE,
-            401: NO_STORE,
-            413: NO_STORE,
-            429: NO_STORE,
-        },
+        sends=_NOT_STORED,
         is_open=True,
     ),
     Route(
