@@ -63,7 +63,7 @@ class AgentBatch:
 
 
 class ResultForm(Enum):
-    """What a stored result is."""
+    """The form of a stored result."""
 
     #: a list, which is read by records
     RECORDS = auto()
