@@ -1,8 +1,9 @@
 """The jobs that a caller may see: those of its organization, and of its workspaces if it is limited to some."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -42,22 +43,22 @@ class JobAccess:
 
     async def changed(self, caller: Caller, job_id: UUID, version: int | None, seconds: float) -> JobSummary:
         """The job as soon as it is past that version or done, or as it is after `seconds`."""
-        await self._require_workspace(caller, job_id)
-        job = await self._waiters.changed(caller.organization_id, job_id, version, seconds)
-        await self._identity.require_unrevoked(caller.client)
-        return job
+        return await self._waited(caller, job_id, seconds, partial(self._waiters.changed, version=version))
 
     async def done(self, caller: Caller, job_id: UUID, seconds: float) -> JobSummary:
         """The job as soon as it is done, or as it is after `seconds`."""
-        await self._require_workspace(caller, job_id)
-        job = await self._waiters.done(caller.organization_id, job_id, seconds)
+        return await self._waited(caller, job_id, seconds, self._waiters.done)
+
+    async def _waited(
+        self, caller: Caller, job_id: UUID, seconds: float, wait: Callable[..., Awaitable[JobSummary]]
+    ) -> JobSummary:
+        if not seconds:
+            return await self.get(caller, job_id)
+        if caller.client.workspaces is not None:
+            await self.get(caller, job_id)  # NotFound before the wait, whose length would reveal that the job exists
+        job = await wait(caller.organization_id, job_id, seconds=seconds)
         await self._identity.require_unrevoked(caller.client)
         return job
-
-    async def _require_workspace(self, caller: Caller, job_id: UUID) -> None:
-        """Raise NotFound before the wait, whose length would reveal that the job exists."""
-        if caller.client.workspaces is not None:
-            await self.get(caller, job_id)
 
     async def find(
         self, caller: Caller, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
@@ -77,10 +78,10 @@ class JobAccess:
     async def result(self, job: JobSummary, base_url: str) -> JobResult:
         """The result of a job that is done; raises the error that the job ended with, and ResultExpired."""
         stored = await self._store.head(job)
-        partial = results.partial_result(job, stored)
-        head = results.completed(partial or results.require_result(job, stored), job, base_url)
-        parts = results.stored_parts(job, head) if partial is None else job.parts
-        return JobResult(head, self._store.lines(job, parts), partial is not None)
+        unfinished = results.partial_result(job, stored)
+        head = results.completed(unfinished or results.require_result(job, stored), job, base_url)
+        parts = results.stored_parts(job, head) if unfinished is None else job.parts
+        return JobResult(head, self._store.lines(job, parts), unfinished is not None)
 
     async def params(self, job: JobSummary) -> Mapping[str, Any]:
         """The params that the job was accepted with."""

@@ -186,10 +186,7 @@ async def get_job(request: web.Request) -> web.Response:
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
     known, job_id = request.headers.get("If-None-Match"), path_id(request, "job_id")
     wait, applied = _wait_of(request, query)
-    if wait:
-        job = await services.jobs.changed(caller, job_id, _known_version(known), wait)
-    else:
-        job = await services.jobs.get(caller, job_id)
+    job = await services.jobs.changed(caller, job_id, _known_version(known), wait)
     view, etag = job_view(request, job), f'"{job.version}"'
     headers = {"ETag": etag, **applied}
     if not view.done:
