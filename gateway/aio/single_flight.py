@@ -14,6 +14,8 @@ class SingleFlight(Generic[K, V]):
     def __init__(self, look_up: Callable[[K], Coroutine[Any, Any, V]]) -> None:
         self._look_up = look_up
         self._in_progress: dict[K, asyncio.Task[V]] = {}
+        #: the number of `forget` calls; a look-up that began before the last one may have read old data
+        self.generation = 0
 
     async def __call__(self, key: K) -> V:
         """The result of the look-up; raises its errors."""
@@ -25,6 +27,7 @@ class SingleFlight(Generic[K, V]):
 
     def forget(self) -> None:
         """Do not share look-ups that are in progress with later callers, because the data has changed."""
+        self.generation += 1
         self._in_progress.clear()
 
     def _on_done(self, key: K, task: "asyncio.Task[V]") -> None:

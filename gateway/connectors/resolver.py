@@ -127,8 +127,6 @@ class ConnectorResolver:
         self._authorizers = authorizers
         #: connector id → when it expires, and the connector; least recently used first
         self._cached: OrderedDict[UUID, tuple[float, ResolvedConnector]] = OrderedDict()
-        #: the number of notifications so far
-        self._notified = 0
         self._resolving = SingleFlight(self._resolve)
 
     async def get(self, organization_id: UUID, connector_id: UUID) -> ResolvedConnector:
@@ -151,11 +149,11 @@ class ConnectorResolver:
         return cached.record.kind if cached is not None and cached.record.organization_id == organization_id else None
 
     async def _resolve(self, key: tuple[UUID, UUID]) -> ResolvedConnector:
-        now, notified = time.monotonic(), self._notified
+        now, generation = time.monotonic(), self._resolving.generation
         stored, secret = await self._store.open(*key)
         record = await self._authorizers.ensure_token_variables(stored)
         resolved = self.resolve(record, secret if record is stored else None)
-        if notified != self._notified:
+        if generation != self._resolving.generation:
             return resolved  # the record that was read may be older than the notification
         self._cached[record.id] = (now + _TRUST, resolved)
         self._cached.move_to_end(record.id)
@@ -175,13 +173,11 @@ class ConnectorResolver:
 
     def on_notify(self, connector_id: str) -> None:
         """Forget a connector that was changed, perhaps by another process."""
-        self._notified += 1
         self._resolving.forget()
         self._cached.pop(UUID(connector_id), None)
 
     def invalidate_all(self) -> None:
         """Forget every connector, because notifications may have been missed."""
-        self._notified += 1
         self._resolving.forget()
         self._cached.clear()
 

@@ -65,8 +65,6 @@ class Tokens:
         self._attempts = attempts
         self._seconds = seconds
         self._verified: dict[bytes, _Verified] = {}
-        #: number of changes, so that what was read before one is not cached after it
-        self._changes = 0
         self._reading = SingleFlight(self._read)
 
     async def issue(
@@ -95,7 +93,6 @@ class Tokens:
         client = await self.authenticated(client_id, client_secret, address)
         await self._store.revoke_token(hashed(token), client.id)
         # This process refuses the token from now on; the others are notified.
-        self._changes += 1
         self._reading.forget()
         self._verified.pop(hashed(token), None)
 
@@ -131,7 +128,7 @@ class Tokens:
         return verified.client
 
     async def _read(self, token_hash: bytes) -> _Verified:
-        now, changes = steady(), self._changes
+        now, generation = steady(), self._reading.generation
         token = await self._store.token(token_hash)
         client = await self._store.enabled_client(token.client_id) if token else None
         if token is None or client is None:
@@ -139,7 +136,7 @@ class Tokens:
             raise Unauthorized("the token is unknown, expired or revoked; get a new one")
         client = replace(token.narrowed(client), token_hash=token_hash)
         verified = _Verified(client, now + min(_TRUST, token.seconds_left))
-        if changes == self._changes:  # else the token may have been revoked after it was read
+        if generation == self._reading.generation:  # else the token may have been revoked after it was read
             if len(self._verified) >= _REMEMBERED:
                 self._verified.clear()
             self._verified[token_hash] = verified
@@ -147,12 +144,10 @@ class Tokens:
 
     def on_notify(self, client_id: str) -> None:
         """Forget the tokens of a client that was changed, perhaps by another process."""
-        self._changes += 1
         self._reading.forget()
         self._verified = {key: each for key, each in self._verified.items() if str(each.client.id) != client_id}
 
     def invalidate_all(self) -> None:
         """Forget every token, because notifications may have been missed."""
-        self._changes += 1
         self._reading.forget()
         self._verified.clear()
