@@ -31,6 +31,7 @@ from gateway.contract.answers import Answer, ExecutionView, PageAnswer
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound
 from gateway.http.faults import sentence
 from gateway.http.keys import REQUEST_ID
+from gateway.http.weights import weights_of
 from gateway.identity.model import id_of
 from gateway.identity.tokens import bearer_token, hashed
 from gateway.kinds.suggestions import did_you_mean
@@ -50,8 +51,6 @@ NDJSON = "application/x-ndjson"
 #: headers of calls, as `istr`, because multidict lowercases a plain text at each look-up
 _PREFER, _IDEMPOTENCY_KEY, _SDK = istr("Prefer"), istr("Idempotency-Key"), istr("X-ADP-Agent-SDK")
 _NUMBER = re.compile(r"\s*[+-]?[\d._]+\s*")
-#: a weight in `Accept` (RFC 9110 §12.4.2)
-_WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)", re.IGNORECASE)
 #: a preference with its parameters, up to the next comma outside quotes; and its name and value (RFC 7240 §2)
 _PREFERENCE = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
 _NAME_AND_VALUE = re.compile(r'\s*([^\s=;"]+)\s*(?:=\s*"?([^";]*))?')
@@ -307,15 +306,8 @@ def _wait(text: str) -> int:
 
 def accepts_lines(request: web.Request) -> bool:
     """Whether `Accept` names NDJSON, and does not prefer JSON to it (RFC 9110 §12.5.1)."""
-    weights = dict(map(_weighted, ",".join(request.headers.getall(ACCEPT, ())).split(",")))
+    weights = weights_of(",".join(request.headers.getall(ACCEPT, ())))
     return weights.get(NDJSON, 0.0) > 0 and weights[NDJSON] >= weights.get("application/json", 0.0)
-
-
-def _weighted(media_range: str) -> tuple[str, float]:
-    """A media range of `Accept` and its weight."""
-    name, *parameters = (part.strip() for part in media_range.split(";"))
-    weights = [match[1] for each in parameters if (match := _WEIGHT.fullmatch(each))]
-    return name.lower(), float(weights[0]) if weights else 1.0
 
 
 def is_sdk(request: web.Request) -> bool:

@@ -11,6 +11,7 @@ from importlib.resources.abc import Traversable
 
 from aiohttp import web
 
+from gateway.http.weights import weights_of
 from gateway.upstream.http_ranges.headers import is_not_modified
 
 PREFIX = "/static/"
@@ -75,7 +76,8 @@ def static_url(name: str) -> str:
 
 async def file_response(request: web.Request, file: StaticFile, headers: Mapping[str, str]) -> web.Response:
     """A static file, compressed if the client accepts gzip; each coding has its own entity tag (RFC 9110 §8.8.3)."""
-    is_compressed = len(file.content) > _LARGE and _takes_gzip(request.headers.get("Accept-Encoding", ""))
+    accepted = weights_of(request.headers.get("Accept-Encoding", ""))
+    is_compressed = len(file.content) > _LARGE and accepted.get("gzip", 0.0) > 0
     tag = f'"{file.digest}{"-gzip" if is_compressed else ""}"'
     headers = {**headers, "ETag": tag, "Vary": "Accept-Encoding"}
     if is_not_modified(request.headers.get("If-None-Match"), tag):
@@ -85,10 +87,3 @@ async def file_response(request: web.Request, file: StaticFile, headers: Mapping
         compressed = await asyncio.to_thread(lambda: file.compressed)
         return web.Response(body=compressed, headers={**headers, "Content-Encoding": "gzip"})
     return web.Response(body=file.content, headers=headers)
-
-
-def _takes_gzip(accepted: str) -> bool:
-    """Whether gzip is among the codings of `Accept-Encoding` (RFC 9110 §12.5.3), and not refused by `q=0`."""
-    parts = (part.partition(";") for part in accepted.split(","))
-    codings = {coding.strip().lower(): weight.replace(" ", "") for coding, _, weight in parts}
-    return "gzip" in codings and codings["gzip"] not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
