@@ -8,6 +8,7 @@ from yarl import URL
 
 from gateway.contract.events import MAX_URL
 from gateway.errors import FieldError
+from gateway.kinds.hosts import is_forbidden_host
 from gateway.upstream.egress import is_public_address
 
 #: characters that a URL has in percent-encoding only (RFC 3986 §2), and `%` without two hexadecimal digits
@@ -18,7 +19,7 @@ def url_fault(url: str, allowed_origins: Collection[URL], field: str = "url") ->
     """The fault of a receiver's URL: it must be https, or on an origin that the operator allows."""
     try:
         parsed = URL(url, encoded=True)
-        host, port = parsed.host, parsed.port  # yarl parses the port here
+        host, port = parsed.raw_host, parsed.port  # yarl parses the port here
     except ValueError:
         return _fault(field, "format", "is not a URL")
     if len(url) > MAX_URL:
@@ -43,9 +44,7 @@ def _may_be_public(host: str) -> bool:
     try:
         ip_address(host)
     except ValueError:
-        # A last part that begins with a digit makes it an address in another form, such as 127.1 or 0x7f.0.0.1.
-        is_name = "." in host and not host.rpartition(".")[2][:1].isdigit()
-        return is_name and not host.endswith((".localhost", ".local", ".internal"))
+        return not is_forbidden_host(host)
     return is_public_address(host)
 
 

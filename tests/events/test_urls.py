@@ -42,6 +42,7 @@ def test_a_public_https_url_and_an_allowed_origin_have_no_fault(url):
         ("https://localhost./", "address"),
         ("https://db.internal./", "address"),
         ("https://printer.LOCAL/", "address"),
+        ("https://receiver.lan/", "address"),
     ],
 )
 def test_any_other_url_is_refused(url, code):
