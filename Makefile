@@ -76,7 +76,7 @@ bench: $(INSTALLED) ## Run the benchmarks (half an hour); each figure is measure
 screenshots: $(INSTALLED) ## Take the screenshots of the console and the documents
 	@mkdir -p docs/screenshots
 	@GATEWAY_SCREENSHOTS=docs/screenshots $(TEST) tests/journeys/test_console_browser.py -k "every_screen or every_other or playground or live or console"
-	@GATEWAY_SCREENSHOTS=docs/screenshots $(TEST) tests/http/test_docs_browser.py -k every_sort
+	@GATEWAY_SCREENSHOTS=docs/screenshots $(TEST) tests/web/test_docs_browser.py -k every_sort
 
 check: $(INSTALLED) ## Check format, lint and types
 	@$(BIN)/ruff format --check .

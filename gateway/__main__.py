@@ -1,7 +1,7 @@
 """`python -m gateway` and the `gateway` command."""
 
-from gateway.aio.memory import collect_rarely
 from gateway.cli import main as command
+from gateway.foundation.aio.memory import collect_rarely
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ GatewayError
 ├── WorkerCrashed                the job lost its worker too often
 └── InternalError                a bug of the gateway; the response has no details
 
-Only `gateway.http.errors` maps them to HTTP statuses and problem documents (RFC 9457).
+Only `gateway.web.errors` maps them to HTTP statuses and problem documents (RFC 9457).
 """
 
 from collections.abc import Iterable, Mapping

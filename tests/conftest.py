@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gateway.db.migrate import migrate
-from gateway.db.pool import Database
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
+from gateway.foundation.db.migrate import migrate
+from gateway.foundation.db.pool import Database
 from tests.harness import pauses
 from tests.harness.clusters import remove_unused, with_cluster
 from tests.harness.databases import created_database, url_of

@@ -21,7 +21,7 @@ from uuid import uuid4
 
 import aiohttp
 
-from gateway.identity.tokens import hashed, new_secret
+from gateway.access.identity.tokens import hashed, new_secret
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.clients import EVERY_SCOPE
 from tests.harness.in_process import FrontEnd, front_end

@@ -11,16 +11,16 @@ import pytest
 
 from gateway.cli.failures import EXIT_CODES
 from gateway.errors import GatewayError
-from gateway.http.console.session import ForeignForm
-from gateway.http.error_advice import ADVICE
-from gateway.http.errors import status_of
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.kinds.search_operators import Operator
-from gateway.monitoring.health_checks import OLDEST_POSTGRES
 from gateway.operations.call import OperationCall
 from gateway.operations.copy_search import prepared_search
+from gateway.run.monitoring.health_checks import OLDEST_POSTGRES
 from gateway.upstream.prepared import prepare
+from gateway.web.console.session import ForeignForm
+from gateway.web.error_advice import ADVICE
+from gateway.web.errors import status_of
 from tests.harness.catalog import shipped_catalog
 
 ROOT = Path(__file__).parents[1]

@@ -52,12 +52,17 @@ FORBIDDEN = {
 #: library → the only packages that import it
 LIBRARIES = {
     "arq": {"gateway.jobs.wakeup"},
-    "authlib": {"gateway.oauth_client", "gateway.upstream.oauth_tokens", "gateway.oauth_server", "gateway.sign_in"},
-    "cronsim": {"gateway.schedules.cron"},
-    "joserfc": {"gateway.sign_in"},
-    "markdown_it": {"gateway.http.docs_site"},
-    "pygments": {"gateway.http.docs_site"},
-    "jinja2": {"gateway.http.pages", "gateway.oauth_server"},
+    "authlib": {
+        "gateway.connectors.consent",
+        "gateway.upstream.oauth_tokens",
+        "gateway.access.oauth_server",
+        "gateway.access.sign_in",
+    },
+    "cronsim": {"gateway.operations.schedules.cron"},
+    "joserfc": {"gateway.access.sign_in"},
+    "markdown_it": {"gateway.web.docs_site"},
+    "pygments": {"gateway.web.docs_site"},
+    "jinja2": {"gateway.web.pages", "gateway.access.oauth_server"},
     "mcp_types": {"gateway.agents.mcp", "gateway.agents.tools", "gateway.client"},
 }
 
@@ -146,7 +151,7 @@ def test_a_library_is_named_where_it_belongs(library: str):
 
 
 #: where requests of callers come in: they translate, and call use cases
-SURFACES = ("gateway.http.api", "gateway.http.console", "gateway.agents.tools")
+SURFACES = ("gateway.web.api", "gateway.web.console", "gateway.agents.tools")
 #: members of `Services` that are stores
 STORES = {"connector_store", "job_store", "schedule_store", "store"}
 
@@ -157,7 +162,9 @@ def test_surfaces_call_use_cases_and_no_store(module: str):
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
     assert used & STORES == set()
-    assert {name for name in imports()[module] if name.endswith(".store") or name == "gateway.db.pool"} == set()
+    assert {
+        name for name in imports()[module] if name.endswith(".store") or name == "gateway.foundation.db.pool"
+    } == set()
 
 
 _SERVER_LIBRARIES = {"asyncpg", "redis", "arq", "aiohttp.web"}
@@ -170,8 +177,8 @@ _SERVER_LIBRARIES = {"asyncpg", "redis", "arq", "aiohttp.web"}
         ("from gateway import connect", _SERVER_LIBRARIES),
         ("from gateway.client import Gateway", _SERVER_LIBRARIES),
         (
-            "import gateway.http.server.serve",
-            {"mcp_types", "joserfc", "snowballstemmer", "gateway.http.openapi", "pygments"},
+            "import gateway.web.server.serve",
+            {"mcp_types", "joserfc", "snowballstemmer", "gateway.web.openapi", "pygments"},
         ),
         ("import workers.main", {"mcp_types", "joserfc", "snowballstemmer", "jinja2"}),
     ],

@@ -86,7 +86,7 @@ def exists(path: str, beside: Path) -> bool:
     places = (
         ROOT,
         ROOT / "gateway",
-        ROOT / "gateway/db/migrations",
+        ROOT / "gateway/foundation/db/migrations",
         ROOT / "docs",
         ROOT / "deploy",
         beside,

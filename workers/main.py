@@ -7,21 +7,21 @@ import signal
 from collections.abc import Iterable
 from math import ceil
 
-from gateway.aio.deadline import Deadline
-from gateway.aio.loops import every, running
-from gateway.aio.memory import tune_gc, tune_malloc
 from gateway.errors import Unavailable
+from gateway.foundation.aio.deadline import Deadline
+from gateway.foundation.aio.loops import every, running
+from gateway.foundation.aio.memory import tune_gc, tune_malloc
+from gateway.foundation.telemetry.tracing import configure_tracing
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
 from gateway.jobs.tasks import TASKS, Task
 from gateway.jobs.wakeup import NotifiedWorker
 from gateway.kinds.catalog import Catalog
-from gateway.monitoring.prometheus import exposed
-from gateway.services.pruning import prunings
-from gateway.services.stores import announce_restart
-from gateway.services.worker import CLOSING, WorkerServices, open_worker
+from gateway.run.monitoring.prometheus import exposed
+from gateway.run.services.pruning import prunings
+from gateway.run.services.stores import announce_restart
+from gateway.run.services.worker import CLOSING, WorkerServices, open_worker
 from gateway.settings import Settings
-from gateway.telemetry.tracing import configure_tracing
 from workers.fetcher import Fetcher, Slots
 
 log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ _ORGANIZATION = click.option(
 
 
 def _checked_name(ctx: click.Context, param: click.Parameter, name: str) -> str:
-    from gateway.identity.clients import require_name
+    from gateway.access.identity.clients import require_name
 
     require_name(name)
     return name
@@ -32,7 +32,7 @@ def _checked_name(ctx: click.Context, param: click.Parameter, name: str) -> str:
 
 def _checked_urls(ctx: click.Context, param: click.Parameter, urls: tuple[str, ...]) -> tuple[str, ...]:
     """The redirect URLs; raises InvalidParams. Loopback addresses are accepted: a `gateway up` allows them."""
-    from gateway.identity.redirect_urls import redirect_errors
+    from gateway.access.identity.redirect_urls import redirect_errors
 
     if faults := redirect_errors(urls, is_embedded=True):
         raise InvalidParams(faults=faults)
@@ -64,7 +64,7 @@ def person() -> None:
 
 
 def _with_database(use: Callable[[Any], Awaitable[T]]) -> T:
-    from gateway.db.pool import Database
+    from gateway.foundation.db.pool import Database
 
     settings = local_settings()
 
@@ -76,14 +76,14 @@ def _with_database(use: Callable[[Any], Awaitable[T]]) -> T:
 
 
 def _with_store(use: Callable[[Any], Awaitable[T]]) -> T:
-    from gateway.identity.store import IdentityStore
+    from gateway.access.identity.store import IdentityStore
 
     return _with_database(lambda database: use(IdentityStore(database)))
 
 
 def _with_people(use: Callable[[Any], Awaitable[T]]) -> T:
-    from gateway.identity.people import People
-    from gateway.identity.store import IdentityStore
+    from gateway.access.identity.people import People
+    from gateway.access.identity.store import IdentityStore
 
     return _with_database(lambda database: use(People(database, IdentityStore(database))))
 
@@ -148,7 +148,7 @@ def create_client(
     workspaces: tuple[str, ...],
 ) -> None:
     """Create a client. Its secret is printed once."""
-    from gateway.identity.tokens import hashed, new_secret
+    from gateway.access.identity.tokens import hashed, new_secret
 
     secret = new_secret()
     client_id = _with_store(
@@ -204,7 +204,7 @@ def rotate_secret(client_id: UUID, finish: bool) -> None:
     Give the new secret to every program, then run the command again with --finish. That ends the client's console
     sessions; tokens that were already issued stay valid until they expire.
     """
-    from gateway.identity.tokens import hashed, new_secret
+    from gateway.access.identity.tokens import hashed, new_secret
 
     secret = None if finish else new_secret()
     live = _with_store(lambda store: store.rotate_secret(client_id, None if secret is None else hashed(secret)))
@@ -263,6 +263,6 @@ def remove_person(login: str) -> None:
 
 
 def _login(text: str) -> str:
-    from gateway.identity.people import login_of
+    from gateway.access.identity.people import login_of
 
     return login_of(local_settings().oidc_claim, text)

@@ -31,8 +31,8 @@ def _about_postgres(hint: str) -> Callable[[BaseException], str]:
 _ABOUT_SETTINGS = (
     "gateway.settings.SettingsError",
     "gateway.kinds.sources.SpecError",
-    "gateway.vault.vault.KeyListError",
-    "gateway.telemetry.tracing.TracingError",
+    "gateway.foundation.vault.vault.KeyListError",
+    "gateway.foundation.telemetry.tracing.TracingError",
 )
 
 #: messages by qualified class name, because a command does not import libraries that it does not use

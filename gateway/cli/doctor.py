@@ -11,9 +11,9 @@ from rich.text import Text
 from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
 from gateway.cli.output import Format, format_of, output_option, write
-from gateway.db.pool import Database
-from gateway.monitoring.health_checks import CheckResult, CheckStatus, check_results
-from gateway.monitoring.statistics import Statistics, read_statistics
+from gateway.foundation.db.pool import Database
+from gateway.run.monitoring.health_checks import CheckResult, CheckStatus, check_results
+from gateway.run.monitoring.statistics import Statistics, read_statistics
 from gateway.settings import Settings
 
 _MARKS = {CheckStatus.PASSED: ("✓", "green"), CheckStatus.WARNING: ("!", "yellow"), CheckStatus.FAILED: ("✗", "red")}

@@ -83,9 +83,9 @@ async def _request(
 
 
 def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Found:
+    from gateway.kinds.find.descriptions import summary
+    from gateway.kinds.find.index import OperationIndex
     from gateway.kinds.loading import load_catalog
-    from gateway.operation_search.descriptions import summary
-    from gateway.operation_search.index import OperationIndex
 
     catalog = load_catalog(own_folders())
     named = catalog.kind(kind).name if kind else None

@@ -13,14 +13,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
 from gateway.cli.output import format_of, output_option, write
-from gateway.db.pool import Database
+from gateway.connectors.key_rotation.rotation import Rotation
 from gateway.embedded.directory import write_private
-from gateway.key_rotation.rotation import Rotation
-from gateway.services.sealed_tables import SEALED_TABLES
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault import key_list
+from gateway.foundation.vault.key_list import Keys
+from gateway.foundation.vault.vault import KeyListError, Vault, new_key, parse_keys, read_keys
+from gateway.run.services.sealed_tables import SEALED_TABLES
 from gateway.settings import Settings
-from gateway.vault import key_list
-from gateway.vault.key_list import Keys
-from gateway.vault.vault import KeyListError, Vault, new_key, parse_keys, read_keys
 
 _RESTART = "Restart the front ends and workers, one after another, to load the new key list."
 

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 import click
 
 from gateway.cli.local_settings import local_settings
+from gateway.foundation.telemetry.logs import configure_logs, log_format_of
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import load_catalog
 from gateway.settings import Settings, require_port, settings_of, upstream_overrides
-from gateway.telemetry.logs import configure_logs, log_format_of
 
 T = TypeVar("T")
 
@@ -80,11 +80,11 @@ def up(
     The data directory contains all data; the next start uses it again. Set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL
     to use your own servers. Ctrl-C stops everything cleanly.
     """
-    from gateway.db.service_role import ensure_service_role
     from gateway.embedded import StartupError
     from gateway.embedded.plan import UpOptions
     from gateway.embedded.up import FirstSteps
     from gateway.embedded.up import up as start
+    from gateway.foundation.db.service_role import ensure_service_role
 
     settings = _settings(bind=bind, data_dir=data_dir)
     catalog = load_catalog(settings.specs)
@@ -115,7 +115,7 @@ def up(
 def _require_usable(settings: Settings, catalog: Catalog, *, has_external_keys: bool) -> None:
     """Check the settings that front ends and workers check, before any store is started; raises their errors."""
     from gateway.context_store.sync.schedule import Intervals
-    from gateway.vault.vault import read_keys
+    from gateway.foundation.vault.vault import read_keys
 
     upstream_overrides()
     Intervals(settings.sync_every).require_known(catalog)
@@ -131,17 +131,17 @@ def _served_kinds(catalog: Catalog) -> tuple[str, ...]:
 
 
 async def _migrated(database_url: str) -> None:
-    from gateway.db.migrate import migrate
+    from gateway.foundation.db.migrate import migrate
 
     await migrate(database_url)
 
 
 async def _first_client(database_url: str) -> Any:
     """Create the first organization and client; None if there is an organization already."""
-    from gateway.db.pool import Database
+    from gateway.access.identity.store import IdentityStore
+    from gateway.access.identity.tokens import hashed, new_secret
     from gateway.embedded.first_run import Credentials
-    from gateway.identity.store import IdentityStore
-    from gateway.identity.tokens import hashed, new_secret
+    from gateway.foundation.db.pool import Database
 
     async with Database.open(database_url, size=1) as database:
         store = IdentityStore(database)
@@ -158,7 +158,7 @@ async def _first_client(database_url: str) -> Any:
 @click.option("--reuse-port", is_flag=True, help="Share the port with other front ends.")
 def serve(bind: str | None, reuse_port: bool) -> None:
     """Run one front end."""
-    from gateway.http.server.serve import serve as start
+    from gateway.web.server.serve import serve as start
 
     settings = _settings(bind=bind)
     _raise_file_limit()
@@ -216,7 +216,7 @@ async def stopped() -> None:
 @click.option("--check", is_flag=True, help="Change nothing. The exit code is 1 if migrations are missing.")
 def migrate(check: bool) -> None:
     """Apply the database migrations of this version."""
-    from gateway.db import migrate as migrations
+    from gateway.foundation.db import migrate as migrations
 
     settings = local_settings()
     if check:

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gateway.aio.clock import CLOCK
 from gateway.cli.shell_completion import complete_field
 from gateway.cli.words import ago, printable, shown
+from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.columns import weight
 from gateway.kinds.suggestions import did_you_mean
 

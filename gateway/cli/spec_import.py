@@ -11,17 +11,17 @@ from rich.console import Console
 
 from gateway.cli.words import printable
 from gateway.kinds.catalog import Kind
+from gateway.kinds.importing.changes import Change, changes_between
+from gateway.kinds.importing.importing import imported_from, kind_of
+from gateway.kinds.importing.mapping import Imported, Options
+from gateway.kinds.importing.model import ImportFailed
+from gateway.kinds.importing.report import SHOWN, report_lines
+from gateway.kinds.importing.sources import is_url
+from gateway.kinds.importing.writing import REPORT, files_of, write_kind
 from gateway.kinds.loading import load_catalog, load_kind
 from gateway.kinds.sources import SpecError
 from gateway.kinds.spec import KIND_NAME
 from gateway.settings import settings_of
-from gateway.spec_import.changes import Change, changes_between
-from gateway.spec_import.importing import imported_from, kind_of
-from gateway.spec_import.mapping import Imported, Options
-from gateway.spec_import.model import ImportFailed
-from gateway.spec_import.report import SHOWN, report_lines
-from gateway.spec_import.sources import is_url
-from gateway.spec_import.writing import REPORT, files_of, write_kind
 
 #: maximum number of changes that an import prints; `gateway specs diff` prints all
 _SHOWN_CHANGES = 20

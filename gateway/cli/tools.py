@@ -9,7 +9,7 @@ from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, write
 from gateway.cli.shell_completion import complete_kind, own_folders
 from gateway.errors import Unauthorized, Unavailable
-from gateway.operation_search.formats import FORMATS
+from gateway.kinds.find.formats import FORMATS
 
 Definitions = list[dict[str, Any]]
 
@@ -67,9 +67,9 @@ async def _request(
 
 
 def _shipped(form: str, kind: str | None, effect: str | None, named: list[str] | None) -> Definitions:
+    from gateway.kinds.find.entries import entries_of, entry_of, passes
+    from gateway.kinds.find.tools import tool_of
     from gateway.kinds.loading import load_catalog
-    from gateway.operation_search.entries import entries_of, entry_of, passes
-    from gateway.operation_search.tools import tool_of
 
     catalog = load_catalog(own_folders())
     kind_name = catalog.kind(kind).name if kind else None

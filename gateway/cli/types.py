@@ -16,8 +16,8 @@ from gateway.cli.python_types import python_types
 from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, own_folders
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable, UnknownAction, UnknownEntity
+from gateway.kinds.find.command_line import example_call
 from gateway.kinds.suggestions import did_you_mean, known_actions
-from gateway.operation_search.command_line import example_call
 
 Facts = Mapping[str, Any]
 #: maximum depth of nested objects whose members are shown

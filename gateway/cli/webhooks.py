@@ -6,13 +6,13 @@ import aiohttp
 import click
 import msgspec
 
-from gateway.aio.clock import CLOCK
 from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
 from gateway.cli.events import subject_of, types_option
 from gateway.cli.failures import EXIT_CODES, Exit, note
 from gateway.cli.output import format_of, output_option, write
 from gateway.contract.events import EventView
 from gateway.events.signing import new_secret, signed_headers
+from gateway.foundation.aio.clock import CLOCK
 
 _COLUMNS = ("id", "status", "url", "types", "description", "status_reason")
 _DELIVERIES = ("event", "type", "status", "attempts", "response_status", "duration_ms", "error")

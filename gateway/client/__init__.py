@@ -15,7 +15,7 @@ from gateway.contract.connectors import Connector, Health
 from gateway.contract.events import EventView
 from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatch, OperationMatches
-from gateway.saving.save import Downloaded
+from gateway.foundation.saving.save import Downloaded
 
 __all__ = [
     "Answer",

@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from gateway.aio.clock import CLOCK
 from gateway.client.profiles import Profile, Profiles
 from gateway.contract.oauth import API_RESOURCE, COMMAND_LINE
 from gateway.errors import Unauthorized
+from gateway.foundation.aio.clock import CLOCK
 
 #: minimum remaining lifetime, in seconds, of a stored access token that is used
 _SKEW = 30

@@ -1,4 +1,4 @@
-"""Files of a gateway: streams them, and is a source for `gateway.saving`."""
+"""Files of a gateway: streams them, and is a source for `gateway.foundation.saving`."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -9,7 +9,7 @@ import aiohttp
 
 from gateway.client.session import ApiRequest, Session, connection_lost
 from gateway.errors import GatewayError, Unavailable
-from gateway.saving.save import IncomingPart, file_name_of
+from gateway.foundation.saving.save import IncomingPart, file_name_of
 
 #: bytes written to the disk at a time
 _CHUNK = 1 << 20

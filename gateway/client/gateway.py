@@ -11,7 +11,6 @@ from uuid import uuid4
 
 import msgspec
 
-from gateway.aio.paging import records_of
 from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors
 from gateway.client.downloads import Resource, ResourceSource, chunks
@@ -30,9 +29,10 @@ from gateway.contract.connectors import Connector
 from gateway.contract.events import EventPage, EventView
 from gateway.contract.kinds import OperationMatches, ToolsView
 from gateway.errors import InvalidParams, NotFound, UpstreamNotFound, UpstreamRejected
+from gateway.foundation.aio.paging import records_of
+from gateway.foundation.saving.save import Downloaded, Progress, save
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.operation_search.formats import from_mcp
-from gateway.saving.save import Downloaded, Progress, save
+from gateway.kinds.find.formats import from_mcp
 
 _CONNECTORS = "/api/v1/integrations/connectors"
 _TYPES = "/api/v1/integrations/connector-types"

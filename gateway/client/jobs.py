@@ -16,7 +16,7 @@ from gateway.client.session import ApiRequest, ApiResponse, Session, connection_
 from gateway.contract.answers import Answer
 from gateway.contract.jobs import FINAL, AcceptedJobView, JobEvent, JobPage, JobStatus, JobView
 from gateway.errors import GatewayError, InvalidParams, Unavailable
-from gateway.saving.save import Downloaded, Progress, save
+from gateway.foundation.saving.save import Downloaded, Progress, save
 
 #: seconds of one long poll; below the idle timeout of common proxies
 _WAIT = 25

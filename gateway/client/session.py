@@ -13,7 +13,6 @@ from typing import Any, BinaryIO, Self, TypeVar
 import aiohttp
 import msgspec
 
-from gateway.aio.clock import CLOCK
 from gateway.client.browser_sign_in import StoredTokens, is_usable, refresh_form, with_tokens
 from gateway.client.problems import error_of
 from gateway.client.profiles import Profiles
@@ -22,6 +21,7 @@ from gateway.client.settings import ClientSettings
 from gateway.contract.members import PageOf
 from gateway.contract.oauth import TOKEN
 from gateway.errors import GatewayError, RequestError, Unauthorized, Unavailable
+from gateway.foundation.aio.clock import CLOCK
 
 T = TypeVar("T")
 Model = TypeVar("Model")

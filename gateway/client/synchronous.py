@@ -11,7 +11,6 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Self
 
-from gateway.aio.synchronous import LoopThread, Synchronous
 from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors, Consent, IfExists
 from gateway.client.gateway import Gateway
@@ -45,7 +44,8 @@ from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatches
 from gateway.contract.oauth import AppView, FlowView
 from gateway.contract.schedules import ScheduleView
-from gateway.saving.save import Downloaded, Progress
+from gateway.foundation.aio.synchronous import LoopThread, Synchronous
+from gateway.foundation.saving.save import Downloaded, Progress
 
 
 class SyncApps(Synchronous[Apps]):

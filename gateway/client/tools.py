@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from gateway.contract.answers import Answer
-from gateway.operation_search.formats import FORMATS, ToolDefinition
+from gateway.kinds.find.formats import FORMATS, ToolDefinition
 
 #: maximum bytes of a file in a tool's result; the param `range_header` selects other bytes
 MAX_FILE_BYTES = 64 * 1024

@@ -6,11 +6,11 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from gateway.access.identity.model import Caller
+from gateway.access.identity.store import IdentityStore, Workspace
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.store import ConnectorStore
 from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
-from gateway.identity.model import Caller
-from gateway.identity.store import IdentityStore, Workspace
 
 
 class ConnectorAccess:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import Conflict, Unavailable
-from gateway.vault.vault import Binding, Sealed
+from gateway.foundation.vault.vault import Binding, Sealed
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from uuid import UUID
 
 from yarl import URL
 
-from gateway.aio.single_flight import SingleFlight
+from gateway.access.identity.model import Caller
 from gateway.connectors.model import ConnectorRecord, SealedSecret
 from gateway.connectors.store import ConnectorStore
 from gateway.contract.connectors import ConnectorStatus
 from gateway.errors import ConnectorNotReady, InvalidCredentials
-from gateway.identity.model import Caller
+from gateway.foundation.aio.single_flight import SingleFlight
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.auth import Authorizer, headers_for

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from gateway.audit.log import Audit
+from gateway.access.audit.log import Audit
+from gateway.access.identity.model import Caller
+from gateway.access.identity.store import IdentityStore
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector, name_taken
 from gateway.connectors.store import ConnectorStore
@@ -29,8 +31,6 @@ from gateway.errors import (
     UpstreamNotFound,
     UpstreamRejected,
 )
-from gateway.identity.model import Caller
-from gateway.identity.store import IdentityStore
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.sunsets import described_sunset

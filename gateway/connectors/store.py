@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, Unpack
 from uuid import UUID, uuid4
 
-from gateway.aio.batching import Batcher
 from gateway.connectors.model import (
     ConnectorChange,
     ConnectorRecord,
@@ -21,10 +20,11 @@ from gateway.connectors.model import (
     with_secret,
 )
 from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
-from gateway.db.pool import Connection, Database
-from gateway.db.where import Where
 from gateway.errors import NotFound
-from gateway.vault.vault import Binding, Vault
+from gateway.foundation.aio.batching import Batcher
+from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.db.where import Where
+from gateway.foundation.vault.vault import Binding, Vault
 
 #: connectors that one statement looks up
 _BATCH = 500

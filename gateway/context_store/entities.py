@@ -11,7 +11,7 @@ import msgspec
 from gateway import errors
 from gateway.context_store.layout import Layout, dumped, loaded
 from gateway.contract.connectors import CopyStatus
-from gateway.db.pool import Connection
+from gateway.foundation.db.pool import Connection
 
 #: records in the sample that shows which words are common
 SAMPLE = 1_000

@@ -8,14 +8,14 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from gateway.aio.clock import CLOCK
 from gateway.context_store import term_dictionary, word_index
 from gateway.context_store.documents import cleaned, digest
 from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS
-from gateway.db.pool import Connection, Database
 from gateway.errors import NotFound
 from gateway.events.recording import add_record_events
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.db.pool import Connection, Database
 
 BATCH_ROWS = 1_000
 BATCH_BYTES = 4 * 1024 * 1024

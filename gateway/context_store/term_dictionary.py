@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from gateway.context_store.entities import TIMEOUT, StoredEntity
-from gateway.db.pool import Connection
+from gateway.foundation.db.pool import Connection
 
 #: characters that a part must have to be looked up; shorter words are not in the dictionary
 MIN_PART = 3

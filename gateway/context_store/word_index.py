@@ -9,7 +9,7 @@ import msgspec
 from gateway.context_store import term_dictionary
 from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.layout import Tokenizer
-from gateway.db.pool import Connection
+from gateway.foundation.db.pool import Connection
 
 #: rows that are tokenized without a pause
 PAUSE_ROWS = 10

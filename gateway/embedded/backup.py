@@ -4,10 +4,10 @@ import os
 import subprocess
 from pathlib import Path
 
-from gateway.db.migrate import migrate
 from gateway.embedded import StartupError
 from gateway.embedded.postgres import DATABASE, EmbeddedPostgres
 from gateway.embedded.server import SERVER_ENVIRONMENT
+from gateway.foundation.db.migrate import migrate
 
 #: the database into which a dump is restored, before it replaces the current one
 _DRAFT = "restored"

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from gateway.aio.background import cancel_and_wait
 from gateway.embedded import StartupError
 from gateway.embedded.output import last_lines, line_pipe, log_file
 from gateway.embedded.program import Program
 from gateway.embedded.server import READY_WITHIN, not_ready
+from gateway.foundation.aio.background import cancel_and_wait
 from gateway.settings import SettingsError
 
 logger = logging.getLogger(__name__)

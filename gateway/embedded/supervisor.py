@@ -9,9 +9,9 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gateway.aio.background import cancel_and_wait
 from gateway.embedded.child import Child, Report
 from gateway.embedded.program import Program
+from gateway.foundation.aio.background import cancel_and_wait
 
 #: consecutive exits that are a crash loop
 CRASH_LOOP = 3

@@ -3,11 +3,11 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from gateway.access.identity.model import Caller
+from gateway.access.identity.store import IdentityStore
 from gateway.contract.events import EventPage, EventSelection
 from gateway.events.feed import Feed, FeedPage
 from gateway.events.model import EventFilter, event_types
-from gateway.identity.model import Caller
-from gateway.identity.store import IdentityStore
 
 
 class EventAccess:

@@ -14,7 +14,6 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.aio.clock import CLOCK
 from gateway.errors import CursorExpired, GatewayError, InvalidParams, Unavailable
 from gateway.events.feed import Feed
 from gateway.events.model import Event
@@ -30,6 +29,7 @@ from gateway.events.webhook import (
     lanes_of,
     turn_result,
 )
+from gateway.foundation.aio.clock import CLOCK
 
 log = logging.getLogger(__name__)
 

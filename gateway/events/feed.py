@@ -10,10 +10,10 @@ from uuid import UUID
 import msgspec
 
 from gateway.contract.events import EventType
-from gateway.db.pool import Database
-from gateway.db.where import Where
 from gateway.errors import CursorExpired, FieldError, InvalidParams, NotFound
 from gateway.events.model import Event, EventFilter
+from gateway.foundation.db.pool import Database
+from gateway.foundation.db.where import Where
 
 #: seconds until a waiting reader queries again, in case a notification was lost
 _POLL_INTERVAL = 5.0

@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from gateway.db.pool import Database
 from gateway.events.feed import NUMBER
+from gateway.foundation.db.pool import Database
 
 #: rows that one statement deletes
 _BATCH = 1000

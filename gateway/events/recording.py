@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.contract.events import EventType
-from gateway.db.pool import Connection
+from gateway.foundation.db.pool import Connection
 
 _WORKSPACE = """
     (SELECT workspaces.name FROM connectors JOIN workspaces ON workspaces.id = workspace_id WHERE connectors.id = $2)

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from yarl import URL
 
-from gateway.aio.clock import CLOCK
 from gateway.errors import GatewayError, UpstreamTimeout
 from gateway.events.retries import retry_after
 from gateway.events.signing import signed_headers
 from gateway.events.webhook import DeliveryAttempt
-from gateway.telemetry.metrics import WEBHOOK_ATTEMPTS, WEBHOOK_SECONDS
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.telemetry.metrics import WEBHOOK_ATTEMPTS, WEBHOOK_SECONDS
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.transport import NotSent, Transport

@@ -8,8 +8,8 @@ import msgspec
 from msgspec.structs import asdict, replace
 from yarl import URL
 
-from gateway.aio.clock import CLOCK
-from gateway.audit.log import Audit
+from gateway.access.audit.log import Audit
+from gateway.access.identity.model import Caller
 from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.events import (
     CreatedWebhookView,
@@ -29,7 +29,7 @@ from gateway.events.signing import new_secret
 from gateway.events.store import WebhookStore
 from gateway.events.urls import url_fault
 from gateway.events.webhook import Webhook
-from gateway.identity.model import Caller
+from gateway.foundation.aio.clock import CLOCK
 
 #: maximum webhooks of an organization
 MAX_WEBHOOKS = 2000

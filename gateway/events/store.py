@@ -7,15 +7,15 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.aio.clock import CLOCK
 from gateway.contract.events import EventType
-from gateway.db.pool import Connection, Database
-from gateway.db.where import Where
 from gateway.errors import NotFound
 from gateway.events.model import Event
 from gateway.events.recording import add_event
 from gateway.events.webhook import Delivery, TurnResult, Webhook
-from gateway.vault.vault import Binding, Sealed, Vault
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.db.where import Where
+from gateway.foundation.vault.vault import Binding, Sealed, Vault
 
 #: maximum pending deliveries of a webhook; further events stay in the feed
 MAX_PENDING = 500

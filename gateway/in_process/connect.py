@@ -4,7 +4,7 @@ import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
-from gateway.aio.synchronous import LoopThread
+from gateway.foundation.aio.synchronous import LoopThread
 from gateway.in_process.connector import LocalConnector
 from gateway.in_process.synchronous import SyncLocalConnector
 from gateway.kinds.loading import load_catalog

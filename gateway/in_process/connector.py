@@ -7,12 +7,12 @@ from functools import cached_property
 from os import PathLike
 from typing import Any
 
-from gateway.aio.paging import records_of
 from gateway.errors import UnknownAction
+from gateway.foundation.aio.paging import records_of
+from gateway.foundation.saving.save import Downloaded, Progress, save
 from gateway.in_process.saving import FileSource
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
-from gateway.saving.save import Downloaded, Progress, save
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.field_selection import EVERYTHING, FieldSelection, ensure_declared, selected
 from gateway.upstream.responses import OperationResult

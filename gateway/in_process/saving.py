@@ -1,4 +1,4 @@
-"""A file of an application, as a source for `gateway.saving`."""
+"""A file of an application, as a source for `gateway.foundation.saving`."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.errors import GatewayError, Unavailable, UpstreamTruncated
-from gateway.saving.save import IncomingPart, file_name_of
+from gateway.foundation.saving.save import IncomingPart, file_name_of
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.ranges import RangeRequest

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from gateway.aio.synchronous import Synchronous
+from gateway.foundation.aio.synchronous import Synchronous
+from gateway.foundation.saving.save import Downloaded, Progress
 from gateway.in_process.connector import LocalConnector, Page
 from gateway.kinds.catalog import Kind
-from gateway.saving.save import Downloaded, Progress
 
 
 class SyncLocalConnector(Synchronous[LocalConnector]):

@@ -7,12 +7,12 @@ import time
 from dataclasses import dataclass
 from uuid import UUID
 
-from gateway.db.pool import Database
 from gateway.errors import RateLimited
+from gateway.foundation.db.pool import Database
+from gateway.foundation.telemetry.metrics import REFUSED
 from gateway.jobs.model import NewJob
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.wakeup import Wakeup
-from gateway.telemetry.metrics import REFUSED
 
 #: seconds until the queued jobs are counted again
 _FRESH = 1.0

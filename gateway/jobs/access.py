@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from gateway.access.identity.model import Caller, Client
+from gateway.access.identity.store import IdentityStore
+from gateway.access.identity.tokens import hashed
 from gateway.errors import NotFound
-from gateway.identity.model import Caller, Client
-from gateway.identity.store import IdentityStore
-from gateway.identity.tokens import hashed
 from gateway.jobs import results
 from gateway.jobs.model import JobChange, JobFilter, JobStep, JobSummary
 from gateway.jobs.store import JobStore

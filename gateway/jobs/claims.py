@@ -8,12 +8,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from gateway.db.pool import Database
+from gateway.foundation.db.pool import Database
+from gateway.foundation.telemetry.metrics import QUEUE_WAIT
 from gateway.jobs.leases import LEASE
 from gateway.jobs.model import COLUMNS, StoredJob, job_of
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.tasks import TASKS
-from gateway.telemetry.metrics import QUEUE_WAIT
 
 #: queues that one claim reads, starting at a random one
 _QUEUES = 50

@@ -15,11 +15,11 @@ from struct import Struct
 from typing import Any
 from uuid import UUID
 
-from gateway.aio.clock import CLOCK
-from gateway.audit.log import Audit
+from gateway.access.audit.log import Audit
+from gateway.access.identity.model import Caller, Scope
+from gateway.access.identity.store import IdentityStore
 from gateway.errors import Forbidden, NotFound
-from gateway.identity.model import Caller, Scope
-from gateway.identity.store import IdentityStore
+from gateway.foundation.aio.clock import CLOCK
 from gateway.jobs.access import JobAccess
 from gateway.jobs.model import JobSummary
 from gateway.jobs.tasks import has_file

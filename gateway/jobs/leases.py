@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from gateway.aio.batching import Batcher
 from gateway.contract.jobs import JobStatus
-from gateway.db.pool import Database
+from gateway.foundation.aio.batching import Batcher
+from gateway.foundation.db.pool import Database
+from gateway.foundation.telemetry.metrics import JOBS_ENDED
 from gateway.jobs.model import StoredJob
 from gateway.jobs.sealing import JobSealing, part_field
-from gateway.telemetry.metrics import JOBS_ENDED
 
 #: seconds that a lease lasts without a heartbeat
 LEASE = 10

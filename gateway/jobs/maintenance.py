@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from gateway.contract.kinds import Effect
-from gateway.db.notifications import NOTIFY, WRITTEN
-from gateway.db.pool import Connection, Database
 from gateway.errors import Unavailable, WorkerCrashed
+from gateway.foundation.db.notifications import NOTIFY, WRITTEN
+from gateway.foundation.db.pool import Connection, Database
 from gateway.jobs.leases import LEASE, NOTHING_DONE
 from gateway.jobs.model import COLUMNS, job_of
 from gateway.jobs.outcome import classify_outcome

@@ -11,8 +11,8 @@ import msgspec
 
 from gateway.contract.jobs import FINAL, JobStatus
 from gateway.contract.kinds import Effect
+from gateway.foundation.telemetry import tracing
 from gateway.jobs.sealing import JobKey, JobSealing
-from gateway.telemetry import tracing
 
 #: the message of a canceled job of which nothing was done
 CANCELED_UNSTARTED, CANCELED_UNDONE = "canceled before it ran", "canceled; nothing was done"

@@ -1,7 +1,7 @@
 """Deletes expired rows: jobs with their results, idempotency keys, tokens, workers, pauses."""
 
-from gateway.db.pool import Database
-from gateway.db.pruning import prune
+from gateway.foundation.db.pool import Database
+from gateway.foundation.db.pruning import prune
 from gateway.jobs.tasks import SYNCHRONIZE
 
 # The row stays for a day, so that the error says that the result has expired and not that there is no such job.

@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from uuid import UUID
 
-from gateway.db.pool import Connection, Database
 from gateway.errors import JobCanceled
+from gateway.foundation.db.pool import Connection, Database
 from gateway.jobs.model import COLUMNS, job_of
 from gateway.jobs.outcome import classify_outcome
 from gateway.jobs.sealing import JobSealing

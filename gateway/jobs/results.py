@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from gateway import errors
-from gateway.aio.clock import CLOCK
 from gateway.contract.jobs import JobStatus
 from gateway.errors import GatewayError, JobCanceled, ResultExpired
+from gateway.foundation.aio.clock import CLOCK
 from gateway.jobs.model import OPERATION_TASK, JobSummary, url_of
 from gateway.upstream.responses import ROOT, OperationResult
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from gateway.aio.clock import CLOCK, steady
-from gateway.aio.retries import retry_until_available
 from gateway.contract.kinds import Effect
 from gateway.errors import JobCanceled, Unavailable
+from gateway.foundation.aio.clock import CLOCK, steady
+from gateway.foundation.aio.retries import retry_until_available
 from gateway.jobs.leases import LEASE, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNDONE, StoredJob
 from gateway.upstream.responses import OperationResult

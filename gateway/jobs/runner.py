@@ -15,9 +15,6 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from gateway.aio.clock import CLOCK
-from gateway.aio.loops import every, running
-from gateway.aio.retries import retry_until_available
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import (
@@ -29,13 +26,16 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamTimeout,
 )
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.loops import every, running
+from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.telemetry import tracing
+from gateway.foundation.telemetry.metrics import LEASES_LOST
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome, LeaseKey, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNSTARTED, StoredJob
 from gateway.jobs.outcome import classify_outcome, is_requeued, must_continue, releases_key, with_outcome
 from gateway.jobs.run_context import JobRunContext, Work
-from gateway.telemetry import tracing
-from gateway.telemetry.metrics import LEASES_LOST
 from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from uuid import UUID
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from gateway.errors import InternalError
-from gateway.vault.vault import Binding, Sealed, Vault, decrypt, encrypt
+from gateway.foundation.vault.vault import Binding, Sealed, Vault, decrypt, encrypt
 
 _SEALED = "sealed:"
 #: texts that are not sealed, because they reveal nothing and SQL compares them

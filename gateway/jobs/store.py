@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from gateway.aio.batching import Batcher
-from gateway.aio.retries import retry_until_available
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
-from gateway.db.pool import Connection, Database
-from gateway.db.where import Where
 from gateway.errors import GatewayError, IdempotencyMismatch, NotFound, ResultExpired, Unavailable, with_unknown_outcome
+from gateway.foundation.aio.batching import Batcher
+from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.db.where import Where
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
 from gateway.jobs.model import (
     CANCELED_UNDONE,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 from uuid import UUID
 
-from gateway.aio.single_flight import SingleFlight
+from gateway.foundation.aio.single_flight import SingleFlight
 from gateway.jobs.model import JobSummary
 from gateway.jobs.store import JobStore
 

@@ -20,8 +20,8 @@ from arq.worker import Worker, func
 from redis.asyncio import ConnectionPool
 from redis.exceptions import RedisError
 
-from gateway.aio.loops import every, running
 from gateway.errors import Unavailable
+from gateway.foundation.aio.loops import every, running
 
 log = logging.getLogger(__name__)
 

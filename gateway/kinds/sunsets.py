@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
 
-from gateway.aio.clock import CLOCK
 from gateway.errors import GatewayError, ReauthorizationRequired
+from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.authentication import Deprecation
 from gateway.kinds.spec import ConnectorSpec
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from gateway.audit.log import Audit, Entry
+from gateway.access.audit.log import Audit, Entry
+from gateway.access.identity.model import Caller
 from gateway.connectors.resolver import ResolvedConnector
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError
-from gateway.identity.model import Caller
+from gateway.foundation.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 from gateway.kinds.catalog import Operation
 from gateway.kinds.sunsets import explain_refusal
 from gateway.operations.call import OperationCall
-from gateway.telemetry.metrics import EXECUTE_SECONDS, EXECUTES
 from gateway.upstream.prepared import PreparedCall
 
 #: maximum names of one entry, and characters of a name and of a target: callers name the members of free-form objects

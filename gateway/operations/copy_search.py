@@ -6,7 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.audit.log import Audit
+from gateway.access.audit.log import Audit
+from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.search.filters import Query
 from gateway.context_store.search.names import Names, with_declared_names
@@ -15,9 +16,8 @@ from gateway.context_store.search.search import ContextStore, SearchPage
 from gateway.context_store.sync.schedule import search_fields
 from gateway.contract.connectors import ConnectorStatus
 from gateway.contract.members import moment
-from gateway.db.pool import Database
 from gateway.errors import InvalidQuery, UnknownAction
-from gateway.identity.model import Caller, Scope
+from gateway.foundation.db.pool import Database
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.kinds.search_schema import search_call

@@ -14,14 +14,16 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.audit.log import Audit
+from gateway.access.audit.log import Audit
+from gateway.access.identity.model import Caller
+from gateway.access.identity.store import IdentityStore
+from gateway.access.request_log.log import RequestLog
 from gateway.connectors.access import ConnectorAccess
+from gateway.connectors.consent.authorizers import OAuthAuthorizers
 from gateway.connectors.store import ConnectorStore
 from gateway.context_store import records
-from gateway.db.pool import Database
 from gateway.errors import NotFound
-from gateway.identity.model import Caller
-from gateway.identity.store import IdentityStore
+from gateway.foundation.db.pool import Database
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.run_context import JobRunContext
@@ -29,8 +31,6 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.tasks import DELETE_CONNECTOR, DELETE_WORKSPACE
 from gateway.jobs.wakeup import Wakeup
-from gateway.oauth_client.authorizers import OAuthAuthorizers
-from gateway.request_log.log import RequestLog
 from gateway.upstream.responses import OperationResult
 
 #: seconds for which running jobs may finish, and seconds between checks

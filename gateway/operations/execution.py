@@ -10,8 +10,8 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
-from gateway.aio.timeouts import start_and_wait
-from gateway.audit.log import Audit, Entry
+from gateway.access.audit.log import Audit, Entry
+from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.kinds import Effect
 from gateway.errors import (
@@ -21,7 +21,7 @@ from gateway.errors import (
     NotFound,
     Unavailable,
 )
-from gateway.identity.model import Caller, Scope
+from gateway.foundation.aio.timeouts import start_and_wait
 from gateway.jobs import results
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob

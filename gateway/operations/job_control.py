@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from uuid import uuid4
 
-from gateway.audit.log import Audit
+from gateway.access.audit.log import Audit
+from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.contract.jobs import JobStatus
 from gateway.errors import Conflict, JobNotCancelable, OutcomeUnknown
-from gateway.identity.model import Caller, Scope
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.store import JobStore

@@ -14,11 +14,11 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.aio.batching import Batcher
-from gateway.aio.retries import retry_until_available
-from gateway.db.notifications import WRITTEN, notify_all
-from gateway.db.pool import Database
 from gateway.errors import Unavailable
+from gateway.foundation.aio.batching import Batcher
+from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.db.notifications import WRITTEN, notify_all
+from gateway.foundation.db.pool import Database
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult
 

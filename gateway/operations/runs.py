@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
-from gateway.audit.log import Actor, Audit
+from gateway.access.audit.log import Actor, Audit
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.kinds import Effect

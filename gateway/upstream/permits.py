@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from gateway.errors import Unavailable
-from gateway.telemetry.metrics import REFUSED
+from gateway.foundation.telemetry.metrics import REFUSED
 from gateway.upstream.rate_limits import RateLimiter, RateScope
 
 #: `Retry-After` in seconds when no connection is left

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from gateway.aio.clock import CLOCK
+from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.failures import Failure
 from gateway.kinds.members import JsonPath
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from gateway.aio.clock import CLOCK
 from gateway.contract.kinds import Effect
 from gateway.errors import (
     BY_CODE,
@@ -27,6 +26,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
+from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Operation
 from gateway.kinds.failures import Failure
 from gateway.kinds.members import JsonPath, MetaPath

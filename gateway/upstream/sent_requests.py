@@ -6,8 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.aio.clock import CLOCK
-from gateway.telemetry import tracing
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.telemetry import tracing
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest
 

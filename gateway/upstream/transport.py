@@ -12,7 +12,6 @@ import aiohttp
 from aiohttp.connector import Connection
 from msgspec.structs import replace
 
-from gateway.aio.timeouts import IdleTimeout, Timeouts, Wait
 from gateway.errors import (
     GatewayError,
     UpstreamError,
@@ -21,8 +20,9 @@ from gateway.errors import (
     UpstreamTooLarge,
     UpstreamTruncated,
 )
-from gateway.telemetry import tracing
-from gateway.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
+from gateway.foundation.aio.timeouts import IdleTimeout, Timeouts, Wait
+from gateway.foundation.telemetry import tracing
+from gateway.foundation.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
 from gateway.upstream.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.upstream.permits import Permit, Permits

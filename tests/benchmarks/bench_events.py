@@ -24,14 +24,11 @@ import asyncpg
 import msgspec
 from yarl import URL
 
-from gateway.aio.loops import every, running
+from gateway.access.identity.store import IdentityStore
 from gateway.context_store import entities, records
 from gateway.context_store.layout import Layout
 from gateway.contract.events import NewWebhook
 from gateway.contract.jobs import JobStatus
-from gateway.db.migrate import migrate
-from gateway.db.notifications import NotificationListener
-from gateway.db.pool import Database
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.events.deliverer import Deliverer
 from gateway.events.feed import Feed
@@ -41,14 +38,17 @@ from gateway.events.sender import Sender
 from gateway.events.service import stored_members
 from gateway.events.signing import new_secret
 from gateway.events.store import WebhookStore
-from gateway.identity.store import IdentityStore
+from gateway.foundation.aio.loops import every, running
+from gateway.foundation.db.migrate import migrate
+from gateway.foundation.db.notifications import NotificationListener
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault
 from gateway.jobs.claims import Claims, Shares
 from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import NewJob
 from gateway.jobs.store import JobStore
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
-from gateway.vault.vault import Vault
 from tests.benchmarks.report import Figure, Report, measured_alone
 from tests.events.receiver import Receiver, receiving
 from tests.faults.notice_storm import hook, is_loaded

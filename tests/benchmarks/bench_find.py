@@ -2,7 +2,7 @@
 
     GATEWAY_FIND_QUESTIONS=QUESTIONS.jsonl python -m tests.benchmarks --only find
 
-The file holds questions that phrases and weights were not tuned on (`tests/operation_search/evaluation.py` describes
+The file holds questions that phrases and weights were not tuned on (`tests/kinds/find/evaluation.py` describes
 it); of one with splits those of `check` are asked. Targets are shares of these questions, and milliseconds of the
 processor for one search. Without the file only the questions of this repository are asked, most of which have been
 tuned on.
@@ -17,11 +17,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.kinds.loading import load_catalog
-from gateway.operation_search.entries import OperationEntry, entries_of
-from gateway.operation_search.index import OperationIndex
-from tests.benchmarks.report import Figure, Report
 from tests.operation_search.evaluation import FRESH, NOTHING, OWN, UNSEEN, Search, evaluated, questions_in, searching
+
+from gateway.kinds.find.entries import OperationEntry, entries_of
+from gateway.kinds.find.index import OperationIndex
+from gateway.kinds.loading import load_catalog
+from tests.benchmarks.report import Figure, Report
 
 #: shares of the questions with an answer, of those without for which nothing is found, and of those refused wrongly
 HIT_1, HIT_5, RECOGNISED, REFUSED = 0.8, 0.95, 0.8, 0.03

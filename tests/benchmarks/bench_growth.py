@@ -14,8 +14,8 @@ from pathlib import Path
 
 import asyncpg
 
-from gateway.db.migrate import migrate
 from gateway.embedded.postgres import EmbeddedPostgres
+from gateway.foundation.db.migrate import migrate
 from tests.benchmarks import bench_search
 from tests.benchmarks.bench_execute import CONNECTIONS, WARM, Target, front_end, opened_stores
 from tests.benchmarks.bench_jobs import _LEFT, _drained, _rate, bench

@@ -21,15 +21,15 @@ from uuid import UUID, uuid4
 import asyncpg
 import procrastinate
 
-from gateway.db.migrate import migrate
-from gateway.db.pool import Database
+from gateway.access.identity.store import IdentityStore
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
-from gateway.identity.store import IdentityStore
+from gateway.foundation.db.migrate import migrate
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import new_key
 from gateway.jobs.model import NewJob
-from gateway.services.worker import WorkerServices, open_worker
+from gateway.run.services.worker import WorkerServices, open_worker
 from gateway.settings import Settings
-from gateway.vault.vault import new_key
 from tests.benchmarks.job_queues import baseline
 from tests.benchmarks.processes import worker
 from tests.benchmarks.report import Figure, Report, measured_alone

@@ -18,10 +18,10 @@ import asyncpg
 import psutil
 
 from gateway.contract.schedules import CatchUp, Overlap, ScheduleDefinition
-from gateway.db.pool import Database
-from gateway.schedules.model import Schedule
-from gateway.schedules.store import ScheduleStore
-from gateway.vault.vault import Vault, parse_keys
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault, parse_keys
+from gateway.operations.schedules.model import Schedule
+from gateway.operations.schedules.store import ScheduleStore
 from tests.benchmarks.bench_execute import Stores, front_end, opened_stores
 from tests.benchmarks.processes import cpu_of_children
 from tests.benchmarks.report import Figure, Report, measured_alone

@@ -32,8 +32,8 @@ from gateway.context_store.records import upsert
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.word_index import catch_up
-from gateway.db.migrate import migrate
 from gateway.embedded.postgres import EmbeddedPostgres
+from gateway.foundation.db.migrate import migrate
 from tests.benchmarks.report import Figure, Report
 
 SERVER = os.environ.get("GATEWAY_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/{database}")

@@ -18,7 +18,7 @@ import uvloop
 from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.tasks import TASKS, Task
-from gateway.services.worker import open_worker
+from gateway.run.services.worker import open_worker
 from gateway.settings import Settings
 from gateway.upstream.responses import OperationResult
 from workers.main import Worker

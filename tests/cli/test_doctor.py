@@ -10,12 +10,13 @@ from uuid import uuid4
 
 import pytest
 
+from gateway.access.identity.store import IdentityStore
 from gateway.cli.local_settings import local_settings
 from gateway.connectors.model import NewConnector
 from gateway.connectors.store import ConnectorStore
-from gateway.identity.store import IdentityStore
+from gateway.foundation.vault.vault import Vault, new_key, read_keys
 from gateway.kinds.starter import starter_files
-from gateway.monitoring.health_checks import (
+from gateway.run.monitoring.health_checks import (
     CheckStatus,
     of_environment,
     of_front_end,
@@ -26,7 +27,6 @@ from gateway.monitoring.health_checks import (
     of_sunsets,
 )
 from gateway.settings import Settings
-from gateway.vault.vault import Vault, new_key, read_keys
 from tests.harness.command_line import invoked
 from tests.harness.databases import created_database, url_of
 

@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
+from gateway.access.identity.store import IdentityStore
 from gateway.connectors.model import NewConnector
 from gateway.connectors.store import ConnectorStore
-from gateway.db.pool import Database
-from gateway.identity.store import IdentityStore
-from gateway.vault.vault import Vault, parse_keys
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault, parse_keys
 from tests.harness.command_line import invoked
 
 CREDENTIALS = {"api_token": "CANARY"}

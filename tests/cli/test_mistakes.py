@@ -15,9 +15,9 @@ import asyncpg
 import psutil
 import pytest
 
-from gateway.db.pool import Database
-from gateway.identity.model import Client
-from gateway.identity.store import IdentityStore
+from gateway.access.identity.model import Client
+from gateway.access.identity.store import IdentityStore
+from gateway.foundation.db.pool import Database
 from tests.harness.databases import url_of
 from tests.harness.waiting import eventually
 

@@ -246,7 +246,7 @@ def _imports(module: Module, sources: Mapping[str, ast.Module], body: ast.Module
     lines = [
         "from collections.abc import Iterator",
         "from typing import Self",
-        "from gateway.aio.synchronous import LoopThread, Synchronous",
+        "from gateway.foundation.aio.synchronous import LoopThread, Synchronous",
     ]
     for name, source in sources.items():
         for node in source.body:

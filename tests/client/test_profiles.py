@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from gateway import errors
-from gateway.aio.clock import CLOCK
 from gateway.client.browser_sign_in import SignInRequest, is_usable
 from gateway.client.profiles import Profile, Profiles
 from gateway.client.settings import client_settings
+from gateway.foundation.aio.clock import CLOCK
 
 STAGING = Profile("https://staging.example", "id", client_secret="s3cret", workspace_name="acme")
 PERSON = Profile("https://gateway.example", "gateway-cli", refresh_token="refresh")

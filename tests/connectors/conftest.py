@@ -5,11 +5,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.access.identity.store import IdentityStore
 from gateway.connectors.model import NewConnector
 from gateway.connectors.store import ConnectorStore
-from gateway.db.pool import Database
-from gateway.identity.store import IdentityStore
-from gateway.vault.vault import Vault
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault
 
 OLD, NEW = ("old", bytes(range(32))), ("new", bytes(range(32, 64)))
 CREDENTIALS = {"email": "agent@example.com", "api_token": "CANARY-token"}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.vault.key_list import added, promoted, text_of, without
-from gateway.vault.vault import KeyListError, parse_keys
+from gateway.foundation.vault.key_list import added, promoted, text_of, without
+from gateway.foundation.vault.vault import KeyListError, parse_keys
 
 A, B, C = ("a", bytes(32)), ("b", bytes(range(32))), ("c", bytes(range(32, 64)))
 

@@ -5,15 +5,15 @@ from uuid import UUID
 import pytest
 from pydantic import SecretStr
 
-from gateway.audit.log import Audit
+from gateway.access.audit.log import Audit
+from gateway.connectors.consent.apps import RegisteredApps
+from gateway.connectors.key_rotation.rotation import Rotation
 from gateway.connectors.store import ConnectorStore
-from gateway.db.pool import Database
 from gateway.errors import InternalError
-from gateway.key_rotation.rotation import Rotation
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault
 from gateway.kinds.loading import load_catalog
-from gateway.oauth_client.apps import RegisteredApps
-from gateway.services.sealed_tables import SEALED_TABLES
-from gateway.vault.vault import Vault
+from gateway.run.services.sealed_tables import SEALED_TABLES
 from tests.connectors.conftest import CREDENTIALS, NEW, OLD, Create
 from tests.harness.clients import caller_of
 

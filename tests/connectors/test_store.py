@@ -8,8 +8,8 @@ import pytest
 
 from gateway.connectors.store import ConnectorStore
 from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
-from gateway.db.pool import Database
 from gateway.errors import InternalError, NotFound, Unavailable
+from gateway.foundation.db.pool import Database
 from tests.connectors.conftest import CREDENTIALS, Create, MarkDeleted
 
 SWAP = """

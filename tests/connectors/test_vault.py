@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from gateway.errors import InternalError
-from gateway.vault.vault import Binding, KeyListError, Vault, new_key, parse_keys, read_keys
+from gateway.foundation.vault.vault import Binding, KeyListError, Vault, new_key, parse_keys, read_keys
 
 OLD, NEW = ("old", bytes(range(32))), ("new", bytes(range(32, 64)))
 OURS = Binding(UUID(int=1), UUID(int=2), context="here")

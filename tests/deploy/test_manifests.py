@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.http.routes import ROUTES
 from gateway.upstream import egress
+from gateway.web.routes import ROUTES
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gateway.db.pool import Database
-from gateway.monitoring.prometheus import PrometheusExporter
-from gateway.telemetry import metrics
-from gateway.telemetry.metrics import Counter, Histogram
+from gateway.foundation.db.pool import Database
+from gateway.foundation.telemetry import metrics
+from gateway.foundation.telemetry.metrics import Counter, Histogram
+from gateway.run.monitoring.prometheus import PrometheusExporter
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ALERTS = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text("utf-8"))["groups"][0]["rules"]

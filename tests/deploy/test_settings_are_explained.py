@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.monitoring.health_checks import OTHER_VARIABLES
+from gateway.run.monitoring.health_checks import OTHER_VARIABLES
 from gateway.settings import Settings
 
 ROOT = Path(__file__).parents[2]

@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.cli import main
-from gateway.db.migrate import migrate
 from gateway.embedded import StartupError
 from gateway.embedded.backup import backup, restore
 from gateway.embedded.postgres import EmbeddedPostgres
+from gateway.foundation.db.migrate import migrate
 
 ADD = "INSERT INTO organizations (id, name) VALUES (gen_random_uuid(), 'kept')"
 COUNT = "SELECT count(*) FROM organizations"

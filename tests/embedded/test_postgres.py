@@ -10,12 +10,12 @@ import asyncpg
 import psutil
 import pytest
 
-from gateway.db.migrate import migrate
-from gateway.db.pool import Database
-from gateway.db.service_role import ensure_service_role
 from gateway.embedded import StartupError
 from gateway.embedded.postgres import SERVICE_ROLE, EmbeddedPostgres
 from gateway.embedded.stale_processes import processes_of
+from gateway.foundation.db.migrate import migrate
+from gateway.foundation.db.pool import Database
+from gateway.foundation.db.service_role import ensure_service_role
 from tests.harness.waiting import eventually_without_loop
 
 KEEP = "CREATE TABLE kept AS SELECT 42 AS answer"

@@ -4,9 +4,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.db.pool import Database
+from gateway.access.identity.store import IdentityStore
 from gateway.events.feed import Feed
-from gateway.identity.store import IdentityStore
+from gateway.foundation.db.pool import Database
 
 
 @pytest.fixture

@@ -10,13 +10,12 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
-from gateway.aio.loops import every, running
-from gateway.audit.log import Audit
+from gateway.access.audit.log import Audit
+from gateway.access.identity.model import Caller, Client
 from gateway.context_store.entities import register
 from gateway.context_store.layout import Layout
 from gateway.context_store.records import documents, upsert
 from gateway.contract.events import DeliveryStatus, EventType, NewWebhook, WebhookStatus
-from gateway.db.notifications import NotificationListener
 from gateway.errors import InvalidParams, NotFound
 from gateway.events.deliverer import Deliverer
 from gateway.events.model import EventFilter
@@ -24,10 +23,11 @@ from gateway.events.recording import add_event, add_record_events
 from gateway.events.sender import Sender
 from gateway.events.service import WebhookService
 from gateway.events.store import MAX_PENDING, WebhookStore
-from gateway.identity.model import Caller, Client
+from gateway.foundation.aio.loops import every, running
+from gateway.foundation.db.notifications import NotificationListener
+from gateway.foundation.vault.vault import Vault
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
-from gateway.vault.vault import Vault
 from tests.events.receiver import Receiver, receiving
 from tests.harness.waiting import eventually
 

@@ -8,12 +8,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from gateway.contract.events import EventType
-from gateway.db.notifications import NotificationListener
 from gateway.errors import CursorExpired, InvalidParams, NotFound
 from gateway.events.feed import Feed
 from gateway.events.model import EventFilter, event_types
 from gateway.events.pruning import prune_events
 from gateway.events.recording import add_event, add_record_events
+from gateway.foundation.db.notifications import NotificationListener
 
 ALL = EventFilter()
 CONNECTOR = UUID(int=7)

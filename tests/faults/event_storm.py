@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
-from gateway.db.pool import Database
 from gateway.events.recording import add_record_events
+from gateway.foundation.db.pool import Database
 from tests.events.receiver import receiving
 from tests.faults.arena import arena
 from tests.faults.receivers import Deliveries, ids_at, subscribe_unreliable

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
-from gateway.db.pool import Database
-from gateway.identity.model import Caller, Client
-from gateway.identity.store import IdentityStore
-from gateway.identity.tokens import hashed, new_secret
+from gateway.access.identity.model import Caller, Client
+from gateway.access.identity.store import IdentityStore
+from gateway.access.identity.tokens import hashed, new_secret
+from gateway.foundation.db.pool import Database
 
 EVERY_SCOPE = ("read", "write", "admin")
 

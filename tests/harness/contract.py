@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import jsonschema_rs
 
-from gateway.http.openapi.document import openapi_document
+from gateway.web.openapi.document import openapi_document
 from tests.harness.catalog import shipped_catalog
 
 #: headers of connection and body, which OpenAPI does not describe, and those that clients send themselves

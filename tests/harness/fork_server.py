@@ -26,9 +26,9 @@ from gateway.cli import SECTIONS
 LENGTH, DESCRIPTORS = 4, 3
 #: imported by commands when they are called
 _IMPORTED_LATER = (
-    "gateway.db.service_role",
+    "gateway.foundation.db.service_role",
     "gateway.embedded.up",
-    "gateway.http.server.serve",
+    "gateway.web.server.serve",
     "gateway.sandbox.app",
     "workers.main",
 )

@@ -11,12 +11,12 @@ from uuid import UUID
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from gateway.http.app import create_app
-from gateway.http.keys import SERVICES
-from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner
+from gateway.run.services.front_end import Services
 from gateway.sandbox.app import create_sandbox
-from gateway.services.front_end import Services
 from gateway.settings import Settings
+from gateway.web.app import create_app
+from gateway.web.keys import SERVICES
+from gateway.web.server.connection_guard import ConnectionLimits, GuardedRunner
 from tests.harness.caller import Api
 from tests.harness.catalog import shipped_catalog
 from tests.harness.clients import EVERY_SCOPE, new_client, new_organization

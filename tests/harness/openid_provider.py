@@ -18,7 +18,7 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
 from joserfc.jws import JWSRegistry
 
-from gateway.identity.people import People
+from gateway.access.identity.people import People
 from tests.harness.caller import Answer
 from tests.harness.in_process import FrontEnd
 

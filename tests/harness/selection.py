@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.aio.memory import collect_rarely, tune_gc
+from gateway.foundation.aio.memory import collect_rarely, tune_gc
 
 TESTS = Path(__file__).parents[1]
 #: folders and files that take long, the longest first, so that none of them runs last

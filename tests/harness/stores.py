@@ -14,10 +14,10 @@ import asyncpg
 import psutil
 from redis.asyncio import Redis
 
-from gateway.db.migrate import migrate
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.embedded.redis import EmbeddedRedis
 from gateway.embedded.server import LocalServer
+from gateway.foundation.db.migrate import migrate
 from tests.harness.clusters import with_cluster
 from tests.harness.folders import short_path
 

@@ -6,16 +6,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.access.identity.store import IdentityStore
 from gateway.contract.kinds import Effect
-from gateway.db.pool import Database
-from gateway.identity.store import IdentityStore
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault
 from gateway.jobs.claims import Claims, Shares
 from gateway.jobs.leases import Leases
 from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
-from gateway.vault.vault import Vault
 
 RETENTION = 3600
 WORKER = "here"

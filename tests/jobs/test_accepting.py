@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from gateway.contract.jobs import JobStatus
-from gateway.db.pool import Database
 from gateway.errors import IdempotencyMismatch, NotFound, Unavailable
+from gateway.foundation.db.pool import Database
 from gateway.jobs.model import JobFilter
 from gateway.jobs.store import IdempotencyKey, JobStore
 from tests.harness.postgres_relay import postgres_relay

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from gateway import errors
-from gateway.aio.background import cancel_and_wait
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import Unavailable
+from gateway.foundation.aio.background import cancel_and_wait
 from gateway.jobs import results
 from gateway.jobs.leases import Leases
 from gateway.jobs.model import StoredJob

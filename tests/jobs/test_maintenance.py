@@ -7,7 +7,7 @@ import pytest
 
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
-from gateway.db.notifications import WRITTEN, NotificationListener
+from gateway.foundation.db.notifications import WRITTEN, NotificationListener
 from gateway.jobs.maintenance import MAX_LOSSES, MAX_LOSSES_AMONG_OTHERS, Maintenance
 from gateway.jobs.model import StoredJob
 from gateway.jobs.processes import process_name

@@ -7,8 +7,8 @@ import asyncpg
 import pytest
 
 from gateway.contract.jobs import JobStatus
-from gateway.db.pruning import BATCH
 from gateway.errors import ResultExpired
+from gateway.foundation.db.pruning import BATCH
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome
 from gateway.jobs.pruning import prune_jobs

@@ -11,12 +11,12 @@ import pytest
 from gateway import errors
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
+from gateway.foundation.telemetry.metrics import BACKGROUND_FAILURES
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import StoredJob
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import IdempotencyKey
-from gateway.telemetry.metrics import BACKGROUND_FAILURES
 from gateway.upstream.responses import OperationResult
 from tests.harness.databases import refusing
 from tests.harness.waiting import eventually

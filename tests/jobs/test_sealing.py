@@ -5,18 +5,18 @@ from uuid import UUID
 
 import pytest
 
+from gateway.connectors.key_rotation.rotation import Rotation
 from gateway.contract.jobs import JobStatus
-from gateway.db.pool import Database
 from gateway.errors import InternalError
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault
 from gateway.jobs.claims import Claims
 from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import StoredJob
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
-from gateway.key_rotation.rotation import Rotation
-from gateway.services.sealed_tables import SEALED_TABLES
+from gateway.run.services.sealed_tables import SEALED_TABLES
 from gateway.upstream.run_context import Effects
-from gateway.vault.vault import Vault
 from tests.jobs.conftest import KEY, RETENTION, SHARES, UNSEALED
 
 CANARY = "CANARY-of-a-tenant"

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from gateway.contract.jobs import JobStatus
-from gateway.db.notifications import NotificationListener, notify
-from gateway.db.pool import Database
+from gateway.foundation.db.notifications import NotificationListener, notify
+from gateway.foundation.db.pool import Database
 from gateway.jobs.leases import JobOutcome
 from gateway.jobs.model import JobSummary, StoredJob
 from gateway.jobs.store import JobStore

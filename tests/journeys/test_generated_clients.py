@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from gateway.client import Gateway
-from gateway.http.docs_site.kind_reference import kind_reference
+from gateway.web.docs_site.kind_reference import kind_reference
 from tests.harness.catalog import shipped_catalog
 
 NPM, PYTHON = os.environ.get("TYPESCRIPT_CLIENT"), os.environ.get("OPENAPI_PYTHON_CLIENT")

@@ -14,8 +14,8 @@ from redis.asyncio import Redis
 from gateway.cli import main
 from gateway.client import Gateway
 from gateway.errors import BY_CODE
-from gateway.http.openapi.document import openapi_document
-from gateway.http.routes import ROUTES
+from gateway.web.openapi.document import openapi_document
+from gateway.web.routes import ROUTES
 from tests.harness import contract
 from tests.harness.catalog import shipped_catalog
 

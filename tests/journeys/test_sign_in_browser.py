@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from playwright.async_api import Browser, Page
 
-from gateway.identity.people import People
+from gateway.access.identity.people import People
 from tests.harness.browser import findings, needs_chromium, troubles_of
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.openid_provider import OpenIdProvider, openid_provider

@@ -4,10 +4,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.access.oauth_server.store import AuthorizationStore
 from gateway.contract.oauth import AuthorizationRequest, NewGrant
-from gateway.db.pool import Database
-from gateway.http.routes import ROUTES
-from gateway.oauth_server.store import AuthorizationStore
+from gateway.foundation.db.pool import Database
+from gateway.web.routes import ROUTES
 from tests.harness.clients import caller_of
 from tests.harness.waiting import eventually
 

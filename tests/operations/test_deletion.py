@@ -10,8 +10,10 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 from msgspec.structs import replace
+from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
-from gateway.audit.log import Audit
+from gateway.access.audit.log import Audit
+from gateway.access.request_log.log import RequestLog
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.context_store import entities, records
@@ -28,10 +30,8 @@ from gateway.jobs.stored_files.blobs import FolderBlobs
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.wakeup import Wakeup
 from gateway.operations.deletion import Deletion
-from gateway.request_log.log import RequestLog
 from tests.harness.waiting import eventually
 from tests.jobs.conftest import UNSEALED
-from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 RETENTION = 3600
 STEPS = 6

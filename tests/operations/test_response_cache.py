@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from gateway.db.notifications import WRITTEN, NotificationListener
-from gateway.db.pool import Database
 from gateway.errors import Unavailable
+from gateway.foundation.db.notifications import WRITTEN, NotificationListener
+from gateway.foundation.db.pool import Database
 from gateway.operations.response_cache import WRITING, Freshness, ResponseCache, key_of
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp.test_utils import TestServer
 
-from gateway.http.docs_site.documents import documents
+from gateway.web.docs_site.documents import documents
 from tests.client.stub import Stub
 from tests.harness.caller import Api
 from tests.harness.processes import bare_environment

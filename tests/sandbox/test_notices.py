@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from gateway.inbound_webhooks.notice import Notice, changes_of
-from gateway.inbound_webhooks.verification import delivery_digest
+from gateway.context_store.notices.notice import Notice, changes_of
+from gateway.context_store.notices.verification import delivery_digest
 from tests.harness.waiting import PATIENCE
 from tests.sandbox.conftest import reset
 

@@ -17,7 +17,6 @@ from gateway.errors import (
     UpstreamRejected,
     UpstreamTimeout,
 )
-from gateway.http.errors import problem_response
 from gateway.kinds.catalog import Kind
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.egress import EgressPolicy
@@ -26,6 +25,7 @@ from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.run_context import InMemoryRunContext
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
+from gateway.web.errors import problem_response
 from tests.kinds.small_kind import small_operation
 from tests.upstream.wire import CLOSE, OK, answer
 

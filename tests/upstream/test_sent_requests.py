@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from gateway.errors import UpstreamError
+from gateway.foundation.telemetry import tracing
 from gateway.kinds.catalog import Kind
-from gateway.telemetry import tracing
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.sent_requests import SentRequest

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.services.worker import WorkerServices, open_worker
+from gateway.run.services.worker import WorkerServices, open_worker
 from gateway.settings import Settings
 
 

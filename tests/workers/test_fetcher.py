@@ -8,7 +8,7 @@ import msgspec
 from gateway.jobs.claims import Claims
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.run_context import JobRunContext
-from gateway.services.worker import WorkerServices
+from gateway.run.services.worker import WorkerServices
 from gateway.upstream.responses import OperationResult
 from workers.fetcher import Fetcher, Slots
 

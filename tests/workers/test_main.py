@@ -6,10 +6,10 @@ from uuid import uuid4
 import pytest
 
 from gateway.contract.jobs import JobStatus
-from gateway.db.pool import Database
+from gateway.foundation.db.pool import Database
 from gateway.jobs.model import NewJob
 from gateway.jobs.tasks import DELETE_WORKSPACE, TASKS, Task
-from gateway.services.worker import WorkerServices
+from gateway.run.services.worker import WorkerServices
 from tests.harness.waiting import PATIENCE, eventually
 from workers.main import Worker
 

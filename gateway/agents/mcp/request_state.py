@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from gateway.agents.mcp.messages import Message, invalid_params
-from gateway.vault.sealed_text import NotOurs, SealedText
+from gateway.foundation.vault.sealed_text import NotOurs, SealedText
 
 
 class RequestStates:

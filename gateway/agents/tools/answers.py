@@ -12,8 +12,8 @@ from gateway.contract.jobs import JobStatus
 from gateway.contract.members import moment
 from gateway.errors import GatewayError
 from gateway.jobs.model import JobSummary
-from gateway.operation_search.entries import OperationEntry
-from gateway.operation_search.signatures import signature_of
+from gateway.kinds.find.entries import OperationEntry
+from gateway.kinds.find.signatures import signature_of
 from gateway.upstream.responses import OperationResult
 
 #: maximum bytes of a preview

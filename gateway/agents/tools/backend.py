@@ -9,8 +9,8 @@ from uuid import UUID
 
 from gateway.jobs.model import JobSummary
 from gateway.kinds.catalog import Catalog
-from gateway.operation_search.entries import OperationEntry
-from gateway.operation_search.index import OperationIndex
+from gateway.kinds.find.entries import OperationEntry
+from gateway.kinds.find.index import OperationIndex
 from gateway.upstream.responses import OperationResult
 
 #: the status of a connector that can be used

@@ -16,16 +16,16 @@ from gateway.agents.tools.addresses import read_hint, resource_uri
 from gateway.agents.tools.backend import AgentBatch, AgentCall, Backend, ConnectorInfo, JobsBackend
 from gateway.agents.tools.descriptions import DEFAULT_BYTES, MAX_WAIT
 from gateway.agents.tools.write_results import Shape, whole
-from gateway.aio.retries import retry_until_available
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.contract.members import moment
 from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable
+from gateway.foundation.aio.retries import retry_until_available
 from gateway.jobs.model import JobSummary
 from gateway.jobs.results import error_of
 from gateway.jobs.tasks import BATCH, has_file
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.operation_search.entries import OperationEntry
+from gateway.kinds.find.entries import OperationEntry
 from gateway.upstream.responses import OperationResult
 
 #: maximum pages that `all_pages` reads

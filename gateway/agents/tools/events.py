@@ -14,9 +14,9 @@ from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.features import EventSubscription
 from gateway.agents.mcp.messages import FORBIDDEN, NOT_FOUND, RpcError, invalid_params, notification
 from gateway.agents.mcp.results import Result
-from gateway.aio.clock import CLOCK
 from gateway.contract.events import EventPage, EventSelection, EventType, EventView
 from gateway.errors import CursorExpired, InsufficientScope, NotFound, Unauthorized, Unavailable
+from gateway.foundation.aio.clock import CLOCK
 
 #: events of a poll: the default and the maximum of `maxEvents`
 _PAGE, _MAX_PAGE = 100, 1000

@@ -19,11 +19,11 @@ from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, GatewayError, InvalidParams, ReauthorizationRequired
 from gateway.jobs.model import JobSummary
+from gateway.kinds.find.descriptions import QUERY_LANGUAGE, describe, described_part, query_language
+from gateway.kinds.find.entries import DEFAULT_LIMIT, OperationEntry, entry_of
+from gateway.kinds.find.parts import PART
+from gateway.kinds.find.signatures import signature_of
 from gateway.kinds.suggestions import did_you_mean
-from gateway.operation_search.descriptions import QUERY_LANGUAGE, describe, described_part, query_language
-from gateway.operation_search.entries import DEFAULT_LIMIT, OperationEntry, entry_of
-from gateway.operation_search.parts import PART
-from gateway.operation_search.signatures import signature_of
 
 #: number of closest operations, if no operation matches
 _CLOSEST = 3

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 from msgspec.structs import replace
 
+from gateway.access.identity.model import Caller, Scope
 from gateway.agents.tools.backend import AgentBatch, AgentCall, ConnectorInfo, ConsentLink, FileUrl, Part
 from gateway.agents.tools.ranges import part_of_file, part_of_records, part_of_text
 from gateway.connectors.model import ConnectorRecord
@@ -18,7 +19,6 @@ from gateway.contract.connectors import MAX_LINK_SECONDS, ConnectorStatus, Sessi
 from gateway.contract.events import EventPage, EventSelection
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, NotFound
-from gateway.identity.model import Caller, Scope
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
 from gateway.jobs.stored_files.blobs import read_all
@@ -26,9 +26,9 @@ from gateway.jobs.stored_files.model import StoredFile
 from gateway.jobs.tasks import has_file
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
-from gateway.operation_search.index import OperationIndex
+from gateway.kinds.find.index import OperationIndex
 from gateway.operations.call import Done, OperationCall
-from gateway.services.front_end import Services
+from gateway.run.services.front_end import Services
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.responses import ROOT, OperationResult
 

@@ -15,7 +15,7 @@ from gateway.in_process import LocalConnector
 from gateway.jobs.model import StoredJob
 from gateway.jobs.results import line_of
 from gateway.kinds.catalog import Catalog
-from gateway.operation_search.index import OperationIndex
+from gateway.kinds.find.index import OperationIndex
 from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.responses import OperationResult
 

@@ -11,9 +11,9 @@ from gateway.agents.tools import descriptions
 from gateway.agents.tools.backend import Backend
 from gateway.agents.tools.general_tools import GeneralTools, errors_as_results
 from gateway.agents.tools.stored_results import StoredResults
-from gateway.operation_search.entries import OperationEntry
-from gateway.operation_search.formats import annotations_of
-from gateway.operation_search.tools import tool_of
+from gateway.kinds.find.entries import OperationEntry
+from gateway.kinds.find.formats import annotations_of
+from gateway.kinds.find.tools import tool_of
 
 #: the argument with the connector, if there are several; no operation has a param with this name
 _CONNECTOR = "connector_name"

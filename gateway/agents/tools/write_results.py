@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gateway.agents.tools.answers import shortened
 from gateway.contract.kinds import Effect
-from gateway.operation_search.entries import OperationEntry
+from gateway.kinds.find.entries import OperationEntry
 from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.responses import OperationResult
 

@@ -19,8 +19,8 @@ from gateway.context_store.search.cursors import Cursors, Position
 from gateway.context_store.search.filters import Query
 from gateway.context_store.search.planner import Phase, Plan, Statement, page, plan_search
 from gateway.context_store.search.terms import Vocabulary
-from gateway.db.pool import Connection
 from gateway.errors import FieldError, InvalidQuery
+from gateway.foundation.db.pool import Connection
 
 #: timeout of a search in seconds, after which PostgreSQL cancels it
 TIME_LIMIT = 5.0

@@ -8,13 +8,11 @@ from typing import Any
 import msgspec
 
 from gateway import errors
-from gateway.aio.clock import CLOCK
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store import entities
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.run import Report, SyncRun
-from gateway.db.pool import Database
 from gateway.errors import (
     Conflict,
     ConnectorNotReady,
@@ -28,6 +26,8 @@ from gateway.errors import (
     UpstreamNotFound,
     UpstreamRateLimited,
 )
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.db.pool import Database
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext

@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.sync.checkpoint import ParentRecord
-from gateway.db.pool import Database
+from gateway.foundation.db.pool import Database
 from gateway.kinds.sync import Parent
 
 #: parents fetched at a time

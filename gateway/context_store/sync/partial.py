@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from gateway.context_store.entities import TIMEOUT, StoredEntity
-from gateway.db.pool import Connection
+from gateway.foundation.db.pool import Connection
 
 STORED = """
     SELECT id, json_text AS document FROM context_records

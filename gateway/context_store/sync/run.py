@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.aio.clock import CLOCK
 from gateway.context_store import entities, records, word_index
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync import partial, transforms
@@ -16,8 +15,9 @@ from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint
 from gateway.context_store.sync.parents import Parents
 from gateway.context_store.sync.sources import Source
 from gateway.context_store.sync.transforms import Documents
-from gateway.db.pool import Connection, Database
 from gateway.errors import UpstreamNotFound, UpstreamRejected
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.db.pool import Connection, Database
 from gateway.kinds.catalog import Operation
 from gateway.kinds.sync import Search
 from gateway.upstream.connector import UpstreamConnector

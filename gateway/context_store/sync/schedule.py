@@ -10,8 +10,8 @@ from gateway.context_store.entities import TIMEOUT, StoredEntity, register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
 from gateway.context_store.sync.sources import synchronized
-from gateway.db.pool import Connection
 from gateway.errors import GatewayError
+from gateway.foundation.db.pool import Connection
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sync import Sync

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.aio.clock import CLOCK
-from gateway.audit.log import Audit
+from gateway.access.audit.log import Audit
+from gateway.access.identity.model import Caller
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.connectors.store import ConnectorStore
@@ -20,9 +20,9 @@ from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.single import RecordsRun
 from gateway.contract.connectors import ConnectorStatus, CopyStatus, FreshnessView
 from gateway.contract.problems import JobErrorView
-from gateway.db.pool import Database
 from gateway.errors import GatewayError, InvalidParams, NotFound
-from gateway.identity.model import Caller
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.db.pool import Database
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import JobStore

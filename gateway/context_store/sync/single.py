@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from gateway.aio.clock import CLOCK
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store import records, word_index
 from gateway.context_store.entities import StoredEntity, find
@@ -18,8 +17,9 @@ from gateway.context_store.sync.job import PASSING
 from gateway.context_store.sync.run import Report
 from gateway.context_store.sync.sources import params_with_fields
 from gateway.context_store.sync.transforms import Documents
-from gateway.db.pool import Database
 from gateway.errors import GatewayError, UpstreamNotFound
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.db.pool import Database
 from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.kinds.catalog import Kind, Operation

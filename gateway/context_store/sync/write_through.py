@@ -10,12 +10,12 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.aio.clock import CLOCK
 from gateway.context_store.entities import StoredEntity, find
 from gateway.context_store.sync import schedule, transforms
 from gateway.context_store.sync.single import store_documents
-from gateway.db.pool import Database
 from gateway.errors import GatewayError
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.db.pool import Database
 from gateway.kinds.catalog import Operation
 from gateway.kinds.requests import CopyUpdate
 from gateway.upstream.connector import UpstreamConnector

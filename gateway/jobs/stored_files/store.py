@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 from uuid import UUID
 
-from gateway.db.pool import Database
 from gateway.errors import UpstreamTooLarge
+from gateway.foundation.db.pool import Database
 from gateway.jobs.stored_files.blobs import Blob, Blobs
 from gateway.jobs.stored_files.model import StoredFile
 from gateway.upstream.http_ranges.integrity import File

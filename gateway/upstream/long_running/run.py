@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from gateway.aio.background import cancel_and_wait
 from gateway.contract.kinds import Effect
 from gateway.errors import (
     GatewayError,
@@ -25,6 +24,7 @@ from gateway.errors import (
     UpstreamRejected,
     with_unknown_outcome,
 )
+from gateway.foundation.aio.background import cancel_and_wait
 from gateway.kinds.long_running import RUN_ID, ItemResults
 from gateway.upstream.encoding import upstream_segment
 from gateway.upstream.field_selection import selected_records

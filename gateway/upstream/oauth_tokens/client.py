@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from yarl import URL
 
-from gateway.aio.clock import CLOCK
 from gateway.errors import GatewayError
+from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec

@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Mapping
 from datetime import datetime
 
-from gateway.aio.clock import CLOCK
 from gateway.errors import ConnectorNotReady
+from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.auth import headers_for
 from gateway.upstream.oauth_tokens.model import (

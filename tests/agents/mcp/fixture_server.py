@@ -23,7 +23,7 @@ from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.agents.mcp.request_state import RequestStates
 from gateway.agents.mcp.results import Result, elicitation, input_required, page, text, tool_result
 from gateway.agents.mcp.server import Server
-from gateway.vault.sealed_text import SealedText
+from gateway.foundation.vault.sealed_text import SealedText
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="

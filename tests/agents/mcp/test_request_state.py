@@ -4,7 +4,7 @@ import pytest
 
 from gateway.agents.mcp.messages import Message, RpcError
 from gateway.agents.mcp.request_state import RequestStates
-from gateway.vault.sealed_text import SealedText
+from gateway.foundation.vault.sealed_text import SealedText
 
 KEY = bytes(range(32))
 

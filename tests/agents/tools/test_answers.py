@@ -10,7 +10,7 @@ import pytest
 from gateway.agents.tools import answers
 from gateway.contract.jobs import JobStatus
 from gateway.errors import FieldError, InvalidParams
-from gateway.operation_search.entries import entry_of
+from gateway.kinds.find.entries import entry_of
 from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import shipped_catalog
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gateway.agents.tools.write_results import RequestedWrite, shown_of_batch
-from gateway.operation_search.entries import entry_of
+from gateway.kinds.find.entries import entry_of
 from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import shipped_catalog
 

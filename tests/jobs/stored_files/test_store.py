@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from gateway.db.pool import Database
 from gateway.errors import JobCanceled, ResultExpired, UpstreamTooLarge
+from gateway.foundation.db.pool import Database
 from gateway.jobs.stored_files.blobs import FolderBlobs, read_all
 from gateway.jobs.stored_files.model import StoredFile
 from gateway.jobs.stored_files.store import StoredFiles

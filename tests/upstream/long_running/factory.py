@@ -13,9 +13,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from gateway.aio.background import cancel_and_wait
 from gateway.contract.kinds import Effect
 from gateway.errors import OutcomeUnknown
+from gateway.foundation.aio.background import cancel_and_wait
 from gateway.kinds.catalog import Kind
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.auth import StaticAuthorizer

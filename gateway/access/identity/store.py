@@ -1,0 +1,383 @@
+"""Organizations, clients, tokens and workspaces in PostgreSQL."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from gateway.access.identity.model import Caller, Client, Organization
+from gateway.errors import Conflict, NotFound, Unauthorized
+from gateway.foundation.db.pool import Connection, Database
+
+_INSERT_ORGANIZATION = """
+    INSERT INTO organizations (id, name) VALUES ($1, $2)
+    RETURNING id, name, created_at, disabled_at
+"""
+_LIST_ORGANIZATIONS = "SELECT id, name, created_at, disabled_at FROM organizations ORDER BY created_at, id"
+_DISABLE_ORGANIZATION = "UPDATE organizations SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
+# Workers stop running reads, queued jobs end when a worker claims them, and waiting callers are woken. Deletions
+# continue.
+_CANCEL_JOBS = """
+    UPDATE jobs SET cancel_requested = true, next_attempt_at = CASE WHEN status = 'waiting' THEN now() END
+    WHERE organization_id = $1 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
+      AND task NOT LIKE 'delete%'
+"""
+# Cached clients still have the organization.
+_NOTIFY_CLIENTS = """
+    SELECT pg_notify('gateway', 'client:' || client_id) FROM client_organizations WHERE organization_id = $1
+"""
+
+_INSERT_CLIENT = """
+    INSERT INTO clients (id, name, secret_hashes, scopes, redirect_urls, workspaces) VALUES ($1, $2, $3, $4, $5, $6)
+"""
+_GRANT_ORGANIZATION = "INSERT INTO client_organizations (client_id, organization_id) VALUES ($1, $2)"
+
+# Disabled organizations are left out, so that no token is valid for them.
+_CLIENTS = """
+    SELECT clients.id, clients.name, clients.secret_hashes, clients.scopes, clients.redirect_urls,
+           clients.created_at, clients.disabled_at, clients.workspaces,
+           EXISTS (SELECT FROM people WHERE people.client_id = clients.id) AS is_person,
+           COALESCE(array_agg(organizations.id) FILTER (WHERE organizations.id IS NOT NULL), '{}') AS organization_ids
+    FROM clients
+    LEFT JOIN client_organizations ON client_organizations.client_id = clients.id
+    LEFT JOIN organizations
+        ON organizations.id = client_organizations.organization_id AND organizations.disabled_at IS NULL
+"""
+_LIST_CLIENTS = f"{_CLIENTS} GROUP BY clients.id ORDER BY clients.created_at, clients.id"
+_CLIENTS_OF = f"""
+    {_CLIENTS}
+    WHERE clients.id IN (SELECT client_id FROM client_organizations WHERE organization_id = $1)
+    GROUP BY clients.id ORDER BY clients.created_at, clients.id
+"""
+_CLIENT_BY_ID = f"{_CLIENTS} WHERE clients.id = $1 GROUP BY clients.id"
+_DISABLE_CLIENT = "UPDATE clients SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
+# The newest comes first. Two are valid, so that one can be replaced while the other is in use.
+_ROTATE_SECRET = """
+    UPDATE clients
+    SET secret_hashes = CASE WHEN $2::bytea IS NULL THEN secret_hashes[1:1] ELSE ARRAY[$2] || secret_hashes[1:1] END
+    WHERE id = $1 AND NOT EXISTS (SELECT FROM people WHERE client_id = clients.id)
+    RETURNING cardinality(secret_hashes)
+"""
+_END_SESSIONS_OF_CLIENT = "DELETE FROM console_sessions WHERE client_id = $1"
+_CHANGE_REDIRECT_URLS = "UPDATE clients SET redirect_urls = $2 WHERE id = $1 RETURNING id"
+_NOTIFY_CLIENT = "SELECT pg_notify('gateway', 'client:' || $1::text)"
+_DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
+_DROP_GRANTS_OF_CLIENT = "DELETE FROM agent_grants WHERE client_id = $1"
+
+_INSERT_TOKEN = """
+    INSERT INTO tokens (hash, client_id, expires_at, scopes, resource)
+    VALUES ($1, $2, now() + make_interval(secs => $3), $4, $5)
+"""
+_REVOKE_TOKEN = """
+    WITH revoked AS (DELETE FROM tokens WHERE hash = $1 AND client_id = $2 RETURNING client_id)
+    SELECT pg_notify('gateway', 'client:' || client_id) FROM revoked
+"""
+# A token of a grant has at most the permissions of the grant.
+_TOKEN = """
+    SELECT tokens.client_id, extract(epoch FROM tokens.expires_at - now())::float8 AS seconds_left,
+           agent_grants.organization_id, coalesce(agent_grants.scopes, tokens.scopes) AS scopes,
+           agent_grants.workspaces, coalesce(agent_grants.resource, tokens.resource) AS resource
+    FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
+    WHERE tokens.hash = $1 AND tokens.expires_at > now()
+"""
+
+_HAS_TOKEN = "SELECT EXISTS (SELECT FROM tokens WHERE hash = $1)"
+
+# A workspace is created when it is first used. The update returns an existing row.
+_WORKSPACE_NAMED = """
+    INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $2, $3)
+    ON CONFLICT (organization_id, name) DO UPDATE SET name = EXCLUDED.name
+    RETURNING id
+"""
+_LIST_WORKSPACES = """
+    SELECT workspaces.id, workspaces.name, workspaces.created_at,
+           (SELECT count(*) FROM connectors
+            WHERE connectors.workspace_id = workspaces.id AND connectors.deleted_at IS NULL) AS connectors
+    FROM workspaces
+    WHERE organization_id = $1 AND deletion_began_at IS NULL
+      AND ($2::text IS NULL OR strpos(lower(name), lower($2)) > 0)
+      AND ($3::text IS NULL OR (name COLLATE "C", id) > ($3 COLLATE "C", $4::uuid))
+      AND ($6::text[] IS NULL OR name = ANY ($6))
+    ORDER BY name COLLATE "C", id
+    LIMIT $5
+"""
+# The lock waits for connectors that are being created, and blocks new ones until the transaction ends.
+_MARK_WORKSPACE_DELETED = """
+    WITH old AS (
+        SELECT id, name FROM workspaces
+        WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR UPDATE
+    )
+    UPDATE workspaces SET deletion_began_at = now(), deletion_job = $3, name = 'deleted ' || workspaces.id
+    FROM old WHERE workspaces.id = old.id
+    RETURNING old.name
+"""
+_LOCK_WORKSPACE = "SELECT id FROM workspaces WHERE organization_id = $1 AND id = $2 FOR UPDATE"
+# A workspace that still has connectors stays.
+_DELETE_WORKSPACE = """
+    DELETE FROM workspaces
+    WHERE organization_id = $1 AND id = $2 AND NOT EXISTS (SELECT FROM connectors WHERE workspace_id = workspaces.id)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredClient:
+    """A client with the hashes of its secrets."""
+
+    client: Client
+    secret_hashes: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredToken:
+    """A bearer token with its limits: those that its client requested, or those of its grant."""
+
+    client_id: UUID
+    #: seconds until it expires
+    seconds_left: float
+    organization_id: UUID | None = None
+    scopes: Sequence[str] | None = None
+    workspaces: Sequence[str] | None = None
+    resource: str | None = None
+
+    def narrowed(self, client: Client) -> Client:
+        """The client with the scopes, the workspaces and the resource of the token."""
+        scopes = client.scopes if self.scopes is None else client.scopes & set(self.scopes)
+        client = replace(client, scopes=scopes, resource=self.resource)
+        if self.organization_id is None:
+            return client
+        return replace(
+            client,
+            organization_ids=client.organization_ids & {self.organization_id},
+            workspaces=_both(client.workspaces, self.workspaces),
+        )
+
+
+def _both(own: frozenset[str] | None, granted: Sequence[str] | None) -> frozenset[str] | None:
+    """The workspaces that both the client and the grant allow; None for all."""
+    if own is None or granted is None:
+        return own if granted is None else frozenset(granted)
+    return own & frozenset(granted)
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A group of connectors, named by callers."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+    connectors: int
+
+
+class IdentityStore:
+    """Organizations, clients, tokens and workspaces. Statements about clients and tokens span organizations; workspaces
+    belong to a tenant.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create_organization(self, name: str) -> Organization:
+        async with self._database.system() as connection:
+            try:
+                row = await connection.fetchrow(_INSERT_ORGANIZATION, uuid4(), name)
+            except asyncpg.UniqueViolationError as error:
+                raise Conflict(f"there is an organization named {name!r} already") from error
+        return Organization(**row)
+
+    async def organizations(self) -> list[Organization]:
+        async with self._database.system() as connection:
+            return [Organization(**row) for row in await connection.fetch(_LIST_ORGANIZATIONS)]
+
+    async def disable_organization(self, organization_id: UUID) -> None:
+        """Refuse all clients of the organization and cancel its jobs; all processes are notified at once."""
+        async with self._database.system() as connection, connection.transaction():
+            if await connection.fetchval(_DISABLE_ORGANIZATION, organization_id) is None:
+                raise NotFound(f"there is no organization {organization_id}")
+            await connection.execute(_NOTIFY_CLIENTS, organization_id)
+            await connection.execute(_CANCEL_JOBS, organization_id)
+
+    async def create_client(
+        self,
+        name: str,
+        organization_ids: Sequence[UUID],
+        secret_hash: bytes,
+        scopes: Sequence[str],
+        redirect_urls: Sequence[str] = (),
+        workspaces: Sequence[str] | None = None,
+    ) -> UUID:
+        """Create a client; `workspaces` are the names of those to which it is limited."""
+        client_id = uuid4()
+        async with self._database.system() as connection, connection.transaction():
+            await self.insert_client(
+                connection, client_id, name, organization_ids, [secret_hash], scopes, redirect_urls, workspaces
+            )
+        return client_id
+
+    async def insert_client(
+        self,
+        connection: Connection,
+        client_id: UUID,
+        name: str,
+        organization_ids: Sequence[UUID],
+        secret_hashes: Sequence[bytes],
+        scopes: Sequence[str],
+        redirect_urls: Sequence[str] = (),
+        workspaces: Sequence[str] | None = None,
+    ) -> None:
+        """Add a client in the caller's transaction; raises NotFound."""
+        await connection.execute(_INSERT_CLIENT, client_id, name, secret_hashes, scopes, redirect_urls, workspaces)
+        try:
+            await connection.executemany(_GRANT_ORGANIZATION, [(client_id, each) for each in organization_ids])
+        except asyncpg.ForeignKeyViolationError as error:
+            raise NotFound("there is no such organization") from error
+
+    async def clients_of(self, organization_id: UUID) -> list[Client]:
+        """The clients that may act for the organization, oldest first."""
+        async with self._database.system() as connection:
+            return [_client(row).client for row in await connection.fetch(_CLIENTS_OF, organization_id)]
+
+    async def all_clients(self) -> list[Client]:
+        """The clients of all organizations, oldest first, for the operator."""
+        async with self._database.system() as connection:
+            return [_client(row).client for row in await connection.fetch(_LIST_CLIENTS)]
+
+    async def client(self, client_id: UUID) -> StoredClient | None:
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_CLIENT_BY_ID, client_id)
+        return _client(row) if row else None
+
+    async def enabled_client(self, client_id: UUID) -> Client | None:
+        """The client; None for one that is unknown or disabled."""
+        stored = await self.client(client_id)
+        return None if stored is None or stored.client.disabled_at is not None else stored.client
+
+    async def caller(self, client_id: UUID, organization_id: UUID) -> Caller | None:
+        """The client as a caller for the organization; None unless it is enabled and may act for the organization."""
+        client = await self.enabled_client(client_id)
+        return Caller(client, organization_id) if client and organization_id in client.organization_ids else None
+
+    async def disable_client(self, client_id: UUID) -> None:
+        """Disable the client, and delete its tokens and its grants to agents' hosts; all processes are notified at
+        once.
+        """
+        async with self._database.system() as connection, connection.transaction():
+            await connection.execute(_DROP_TOKENS_OF_CLIENT, client_id)
+            await connection.execute(_DROP_GRANTS_OF_CLIENT, client_id)
+            if await connection.fetchval(_DISABLE_CLIENT, client_id) is None:
+                raise NotFound(f"there is no client {client_id}")
+
+    async def change_redirect_urls(self, client_id: UUID, redirect_urls: Sequence[str]) -> None:
+        """Replace the client's redirect URLs; all processes are notified at once."""
+        async with self._database.system() as connection, connection.transaction():
+            if await connection.fetchval(_CHANGE_REDIRECT_URLS, client_id, redirect_urls) is None:
+                raise NotFound(f"there is no client {client_id}")
+            await connection.execute(_NOTIFY_CLIENT, str(client_id))
+
+    async def rotate_secret(self, client_id: UUID, secret_hash: bytes | None) -> int:
+        """Add a secret, or with None revoke all but the newest; returns the number of valid secrets.
+
+        Revoking secrets ends the client's console sessions, which may have begun with one of them.
+        """
+        async with self._database.system() as connection, connection.transaction():
+            live = await connection.fetchval(_ROTATE_SECRET, client_id, secret_hash)
+            if live is None:
+                raise NotFound(f"there is no client {client_id} that has secrets")
+            if secret_hash is None:
+                await connection.execute(_END_SESSIONS_OF_CLIENT, client_id)
+        return int(live)
+
+    async def save_token(
+        self,
+        token_hash: bytes,
+        client_id: UUID,
+        seconds: int,
+        scopes: Collection[str] | None = None,
+        resource: str | None = None,
+    ) -> None:
+        """Add a token; without `scopes` it has all scopes of its client, without `resource` all URLs accept it."""
+        granted = None if scopes is None else list(scopes)
+        async with self._database.system() as connection:
+            await connection.execute(_INSERT_TOKEN, token_hash, client_id, seconds, granted, resource)
+
+    async def revoke_token(self, token_hash: bytes, client_id: UUID) -> None:
+        """Delete a token, if it is that client's; all processes are notified at once."""
+        async with self._database.system() as connection:
+            await connection.execute(_REVOKE_TOKEN, token_hash, client_id)
+
+    async def token(self, token_hash: bytes) -> StoredToken | None:
+        """The client of a token and the token's expiry; None for an unknown or expired token."""
+        async with self._database.system() as connection:
+            row = await connection.fetchrow(_TOKEN, token_hash)
+        return StoredToken(**row) if row else None
+
+    async def require_unrevoked(self, client: Client) -> None:
+        """Raise Unauthorized if the token of a request that has lasted was revoked meanwhile.
+
+        A token that expires meanwhile is accepted until its row is deleted.
+        """
+        if client.token_hash is not None:
+            async with self._database.system() as connection:
+                if not await connection.fetchval(_HAS_TOKEN, client.token_hash):
+                    raise Unauthorized("the token was revoked; get a new one")
+
+    async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
+        """The id of the workspace of that name, which is created if it does not exist."""
+        async with self._database.tenant(organization_id) as connection:
+            workspace_id: UUID = await connection.fetchval(_WORKSPACE_NAMED, uuid4(), organization_id, name)
+        return workspace_id
+
+    async def workspaces(
+        self,
+        organization_id: UUID,
+        name_contains: str | None,
+        after: tuple[str, UUID] | None,
+        limit: int,
+        names: Collection[str] | None = None,
+    ) -> list[Workspace]:
+        """Workspaces by name; `names` are those to which the result is limited."""
+        after_name, after_id = after or (None, None)
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(
+                _LIST_WORKSPACES, organization_id, name_contains, after_name, after_id, limit, names
+            )
+        return [Workspace(**row) for row in rows]
+
+    async def lock_workspace(self, connection: Connection, organization_id: UUID, workspace_id: UUID) -> None:
+        """Block new connectors of the workspace, and its deletion by others, until the transaction ends."""
+        await connection.execute(_LOCK_WORKSPACE, organization_id, workspace_id)
+
+    async def mark_workspace_deleted(
+        self, connection: Connection, organization_id: UUID, workspace_id: UUID, job_id: UUID
+    ) -> str:
+        """Mark the workspace for deletion by that job, in the caller's transaction.
+
+        Returns its name; raises NotFound.
+        """
+        name = await connection.fetchval(_MARK_WORKSPACE_DELETED, organization_id, workspace_id, job_id)
+        if name is None:
+            raise NotFound("there is no such workspace")
+        return str(name)
+
+    async def delete_workspace(self, organization_id: UUID, workspace_id: UUID) -> None:
+        """Delete a workspace that has no connectors."""
+        async with self._database.tenant(organization_id) as connection:
+            await connection.execute(_DELETE_WORKSPACE, organization_id, workspace_id)
+
+
+def _client(row: Any) -> StoredClient:
+    client = Client(
+        id=row["id"],
+        name=row["name"],
+        organization_ids=frozenset(row["organization_ids"]),
+        scopes=frozenset(row["scopes"]),
+        redirect_urls=tuple(row["redirect_urls"]),
+        created_at=row["created_at"],
+        disabled_at=row["disabled_at"],
+        is_person=row["is_person"],
+        workspaces=None if row["workspaces"] is None else frozenset(row["workspaces"]),
+    )
+    return StoredClient(client, tuple(row["secret_hashes"]))

@@ -1,0 +1,276 @@
+"""The consent flow, from the request for a connector to the connector, exactly once.
+
+A new connector is saved as soon as there are tokens: they are fresh, and a check that fails for another reason must not
+lose the grant. A connector that is authorized again keeps its old credentials until the application has accepted the
+new ones, because the old ones may still be valid.
+"""
+
+import logging
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
+
+from gateway.access.audit.log import Audit
+from gateway.access.identity import redirect_urls
+from gateway.access.identity.model import Caller, Client
+from gateway.access.identity.store import IdentityStore
+from gateway.access.identity.tokens import hashed
+from gateway.connectors.access import ConnectorAccess
+from gateway.connectors.consent import consent_request
+from gateway.connectors.consent.apps import RegisteredApps
+from gateway.connectors.consent.store import Flow, FlowState, FlowStore
+from gateway.connectors.model import ConnectorRecord, NewConnector
+from gateway.contract.oauth import ConsentRequest, StartedConsentView
+from gateway.errors import (
+    FieldError,
+    GatewayError,
+    InvalidCredentials,
+    InvalidParams,
+    NotFound,
+    ReauthorizationRequired,
+    UpstreamInvalidResponse,
+)
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.upstream.auth import StaticAuthorizer, headers_for
+from gateway.upstream.oauth_tokens.client import TokenClient
+from gateway.upstream.oauth_tokens.messages import (
+    Code,
+    ConsentParams,
+    Query,
+    consent_url,
+    endpoint,
+    printable,
+    read_code,
+    single,
+)
+from gateway.upstream.oauth_tokens.model import (
+    App,
+    TokenError,
+    TokenErrorKind,
+    TokenSet,
+    credentials_of,
+    missing_token_variables,
+)
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.requests import checked_environment
+from gateway.upstream.upstreams import Upstreams
+
+log = logging.getLogger(__name__)
+
+#: path at which browsers begin a consent, and path to which authorization servers redirect them
+CONSENT_PATH = "/api/v1/integrations/connectors/oauth/consent"
+CALLBACK_PATH = "/api/v1/integrations/connectors/oauth/callback"
+#: path of the gateway's own page to which a connect link's consent returns; every client may use it
+CONNECT_RETURN_PATH = "/connect/return"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A consent that the person has not given or refused yet."""
+
+    flow_id: UUID
+    consent_url: str
+    expires_at: datetime
+
+    @property
+    def view(self) -> StartedConsentView:
+        """The consent as callers see it."""
+        return StartedConsentView(self.consent_url, str(self.flow_id), self.expires_at)
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectResult:
+    """The URL of the final redirect, the client that began the consent, and the consent's connector."""
+
+    url: str
+    client_id: UUID
+    #: None if the consent failed; the URL has the error
+    connector: ConnectorRecord | None = None
+
+
+class Flows:
+    """Consents: callers begin them, and browsers complete them."""
+
+    def __init__(
+        self,
+        audit: Audit,
+        catalog: Catalog,
+        identity: IdentityStore,
+        connectors: ConnectorAccess,
+        apps: RegisteredApps,
+        store: FlowStore,
+        upstreams: Upstreams,
+        *,
+        base_url: str,
+        is_embedded: bool,
+    ) -> None:
+        self._audit = audit
+        self._catalog = catalog
+        self._identity = identity
+        self._connectors = connectors
+        self._apps = apps
+        self.store = store
+        self._upstreams = upstreams
+        self._consent = base_url + CONSENT_PATH
+        self._callback = base_url + CALLBACK_PATH
+        self._connect_return = base_url + CONNECT_RETURN_PATH
+        self._is_embedded = is_embedded
+
+    async def initiate(self, caller: Caller, requested: ConsentRequest) -> Started:
+        """Begin a consent and return the browser's URL; raises InvalidParams, NotFound, and Conflict without an app."""
+        with self._audit.record("oauth.initiate", caller, connector_id=requested.connector_id):
+            return await self._initiated(caller, requested)
+
+    async def _initiated(self, caller: Caller, requested: ConsentRequest) -> Started:
+        spec = self._catalog.kind(requested.connector_type).spec
+        consent_request.require_oauth(spec)
+        requested = await self._completed(caller, requested, spec.kind)
+        override = self._upstreams.overrides.get(spec.kind)
+        redirect_error = self._redirect_error(requested.redirect_url, caller.client)
+        environment, scopes = consent_request.checked(spec, requested, redirect_error, override)
+        oauth = spec.oauth_endpoints
+        app = await self._apps.current(caller.organization_id, spec.kind)
+        state = secrets.token_urlsafe(32)
+        verifier = secrets.token_urlsafe(48) if oauth.pkce else None
+        address = endpoint(oauth.authorization_url, environment, override)
+        flow = Flow(
+            id=uuid4(),
+            organization_id=caller.organization_id,
+            client_id=caller.client_id,
+            workspace_id=await self._identity.workspace_named(caller.organization_id, requested.workspace_name),
+            kind=spec.kind,
+            name=requested.name,
+            redirect_url=requested.redirect_url,
+            environment=environment,
+            app_client_id=app.client_id,
+            verifier=verifier,
+            authorization_url=consent_url(oauth, address, app, ConsentParams(self._callback, scopes, state, verifier)),
+            state=requested.state,
+            reauthorizes=requested.connector_id,
+        )
+        expires_at = await self.store.create(flow, hashed(state))
+        return Started(flow.id, f"{self._consent}?{urlencode({'state': state})}", expires_at)
+
+    async def bind_browser(self, query: Query, browser: str) -> str | None:
+        """Bind the consent to the browser; returns the application's consent URL, or None if the state is invalid."""
+        state = single(query, "state")
+        flow = await self.store.bind(hashed(state), hashed(browser)) if state else None
+        return flow.authorization_url if flow else None
+
+    async def state(self, caller: Caller, flow_id: UUID) -> FlowState:
+        """The state of a consent; raises NotFound, also if the caller does not see its workspace."""
+        state = await self.store.state(caller.organization_id, flow_id)
+        caller.require_workspace(state.workspace_name, "OAuth flow")
+        return state
+
+    async def _completed(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
+        """The request, completed from the connector to reauthorize; raises NotFound and InvalidParams."""
+        if requested.connector_id is None:
+            caller.require_own_workspace(requested.workspace_name)
+            return requested
+        record = await self._connectors.get(caller, requested.connector_id)
+        pairs = {
+            "connector_type": (kind, record.kind),
+            "workspace_name": (requested.workspace_name, record.workspace_name),
+        }
+        faults = [
+            FieldError(f"/{name}", name, "mismatch", f"{name} is {requested_value!r}, and the connector's is {own!r}")
+            for name, (requested_value, own) in pairs.items()
+            if requested_value != own
+        ]
+        if faults:
+            raise InvalidParams(faults[0].message, faults=faults)
+        return replace(requested, environment={**record.environment, **requested.environment})
+
+    async def finish(self, query: Query, browser: str | None) -> RedirectResult | None:
+        """Handle the authorization response; None if the state is invalid, or the client may no longer get the browser.
+
+        A state is valid once, and only in the browser to which `bind_browser` has bound it.
+        """
+        state = single(query, "state")
+        flow = await self.store.use(hashed(state), hashed(browser)) if state and browser else None
+        caller = await self._identity.caller(flow.client_id, flow.organization_id) if flow else None
+        # The browser is sent back to the client only while its redirect URL is registered.
+        if flow is None or caller is None or self._redirect_error(flow.redirect_url, caller.client):
+            return None
+        # The browser has no token, so the audit log records the client that began the consent.
+        what = "connector.reauthorize" if flow.reauthorizes else "connector.create"
+        with self._audit.record(what, flow, connector_id=flow.reauthorizes, changed=["credentials"]) as entry:
+            entry.kind = flow.kind
+            outcome = await self._connected(flow, query)
+            if isinstance(outcome, TokenError):
+                await self.store.fail(flow, outcome.code, outcome.description)
+                entry.outcome = outcome.code
+                members = {"error": outcome.code, "error_description": outcome.description}
+                return RedirectResult(result_url(flow.redirect_url, flow.state, members), flow.client_id)
+            entry.connector_id, entry.target = outcome.id, str(outcome.id)
+        members = {"connector_id": str(outcome.id)}
+        return RedirectResult(result_url(flow.redirect_url, flow.state, members), flow.client_id, outcome)
+
+    async def was_completed(self, query: Query, browser: str | None) -> bool:
+        """Whether a used state has created a connector in this browser: the person went back or reloaded the page."""
+        state = single(query, "state")
+        return bool(state and browser and await self.store.was_completed(hashed(state), hashed(browser)))
+
+    def _redirect_error(self, url: str, client: Client) -> FieldError | None:
+        """The fault of a redirect URL; every client may use the page that connect links return to."""
+        if url == self._connect_return:
+            return None
+        return redirect_urls.redirect_error(url, client.redirect_urls, is_embedded=self._is_embedded)
+
+    async def _connected(self, flow: Flow, query: Query) -> ConnectorRecord | TokenError:
+        """The connector of a consent, or why there is none."""
+        kind, override = self._catalog.kind(flow.kind), self._upstreams.overrides.get(flow.kind)
+        code = read_code(query, kind.spec, flow.environment, override)
+        if isinstance(code, TokenError):
+            return code
+        app = await self._apps.of(flow.organization_id, flow.kind, {"client_id": flow.app_client_id})
+        server = TokenClient(kind.spec, flow.environment, self._upstreams, RateScope.of_tokens(kind.spec, flow.id))
+        tokens = await server.redeem(app, Code(code, self._callback, flow.verifier))
+        if isinstance(tokens, TokenError):
+            return tokens
+        try:
+            return await self._saved(flow, kind, app, tokens)
+        except (InvalidCredentials, ReauthorizationRequired, NotFound) as error:
+            if isinstance(error, NotFound):  # the connector was deleted, so the new grant would stay open
+                await server.revoke(app, tokens.credentials)
+            return TokenError(
+                "server_error", printable(error.detail), TokenErrorKind.TRANSIENT, UpstreamInvalidResponse
+            )
+
+    async def _saved(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> ConnectorRecord:
+        spec, override = kind.spec, self._upstreams.overrides.get(flow.kind)
+        environment = checked_environment(spec, {**flow.environment, **tokens.environment}, override)
+        if missing := missing_token_variables(spec, environment):
+            raise InvalidCredentials(f"the application's token response has no {missing[0]}")
+        method = spec.oauth_method or ""
+        credentials = credentials_of(app, tokens)
+        name = flow.name or spec.title
+        new = NewConnector(flow.workspace_id, spec.kind, name, method, environment, credentials, tokens.expires_at)
+        if flow.reauthorizes is None:
+            return await self.store.complete(flow, new)
+        await self._require_accepted(kind, new)
+        return await self.store.complete_again(flow, flow.reauthorizes, new)
+
+    async def _require_accepted(self, kind: Kind, new: NewConnector) -> None:
+        """Raise ReauthorizationRequired when the application refuses the new credentials; other errors are ignored."""
+        headers = headers_for(kind.spec.authentication[new.auth_method], new.credentials)
+        scope = RateScope.of_credentials(kind.spec, new.credentials)
+        connector = self._upstreams.connector(kind, new.environment, StaticAuthorizer(headers), scope)
+        try:
+            await connector.check()
+        except ReauthorizationRequired as error:
+            message = f"the new credentials are refused, and the connector keeps its old ones: {error.detail}"
+            raise ReauthorizationRequired(message) from error
+        except GatewayError as error:
+            log.info("new credentials could not be checked: %s", error.code, extra={"kind": kind.name})
+
+
+def result_url(redirect_url: str, state: str | None, members: Mapping[str, str]) -> str:
+    """The redirect URL with the members and the caller's state added to its query."""
+    joint = "" if redirect_url.endswith(("?", "&")) else "&" if "?" in redirect_url else "?"
+    added = members if state is None else {**members, "state": state}
+    return f"{redirect_url}{joint}{urlencode(added)}"

@@ -1,0 +1,67 @@
+"""Assembles the OAuth client of a process."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from pydantic import SecretStr
+
+from gateway.access.audit.log import Audit
+from gateway.access.identity.store import IdentityStore
+from gateway.connectors.access import ConnectorAccess
+from gateway.connectors.consent.apps import RegisteredApps
+from gateway.connectors.consent.authorizers import OAuthAuthorizers
+from gateway.connectors.consent.flows import Flows
+from gateway.connectors.consent.leases import LeaseStore
+from gateway.connectors.consent.renewals import Renewals
+from gateway.connectors.consent.store import FlowStore
+from gateway.connectors.consent.token_persistence import TokenPersistence
+from gateway.connectors.store import ConnectorStore
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault
+from gateway.kinds.catalog import Catalog
+from gateway.upstream.upstreams import Upstreams
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """Apps, consents and grants."""
+
+    apps: RegisteredApps
+    flows: Flows
+    authorizers: OAuthAuthorizers
+
+
+@asynccontextmanager
+async def open_oauth(
+    audit: Audit,
+    catalog: Catalog,
+    database: Database,
+    vault: Vault,
+    identity: IdentityStore,
+    connectors: ConnectorStore,
+    access: ConnectorAccess,
+    upstreams: Upstreams,
+    platform: Mapping[str, tuple[str, SecretStr]],
+    *,
+    base_url: str,
+    is_embedded: bool,
+) -> AsyncIterator[OAuth]:
+    """Open OAuth for the block. Leaving it waits for running renewals, so leave it before closing what they use."""
+    apps = RegisteredApps(audit, catalog, database, vault, platform)
+    leases = LeaseStore(database)
+    persistence = TokenPersistence(database, connectors, leases)
+    store = FlowStore(database, vault, connectors)
+    flows = Flows(
+        audit,
+        catalog,
+        identity,
+        access,
+        apps,
+        store,
+        upstreams,
+        base_url=base_url,
+        is_embedded=is_embedded,
+    )
+    async with Renewals(catalog, connectors, apps, leases, persistence, upstreams) as renewals:
+        yield OAuth(apps, flows, OAuthAuthorizers(catalog, connectors, apps, renewals, persistence, upstreams))

@@ -1,0 +1,1 @@
+"""What any service has: asyncio, telemetry, PostgreSQL, encryption, files on disk."""

@@ -1,0 +1,107 @@
+"""Whether PostgreSQL responds, and why it cannot serve: the errors that are not bugs, with a short reason each."""
+
+import asyncio
+
+import asyncpg
+
+from gateway.foundation.aio.single_flight import SingleFlight
+
+#: timeout of a response in seconds, and number of tries, because this process may be the slow one
+_TIMEOUT, _TRIES = 0.4, 2
+
+_SLOW = """
+    SELECT pid FROM pg_stat_activity
+    WHERE backend_type = 'client backend' AND state = 'active' AND query_start < clock_timestamp() - interval '1 second'
+"""
+_IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
+# A sort that exceeds work_mem uses disk space, and frees it.
+_SET_SMALL_WORK_MEM = "SET LOCAL work_mem = '64kB'"
+_SORT_ON_DISK = (
+    "SELECT count(*) FROM (SELECT md5(n::text) AS t FROM generate_series(1, 20000) AS n ORDER BY t) AS sorted"
+)
+
+#: the connection was lost or could not be made: a statement that was sent may have been executed
+CONNECTION_ERRORS = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.OperatorInterventionError,
+)
+#: statements blocked each other, or a slow one was canceled: a retry may succeed at once
+PASSING = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError)
+#: PostgreSQL refused the statement, for lack of space, memory or connections, or because it is a standby
+REFUSED = (
+    asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.PostgresSystemError,
+    *PASSING,
+)
+CANNOT_SERVE = (*CONNECTION_ERRORS, *REFUSED)
+
+_REASONS: tuple[tuple[type[BaseException], str], ...] = (
+    (asyncpg.DiskFullError, "its disk is full"),
+    (asyncpg.OutOfMemoryError, "it is out of memory"),
+    (asyncpg.TooManyConnectionsError, "it has too many connections"),
+    (asyncpg.InsufficientResourcesError, "it lacks resources"),
+    (asyncpg.ReadOnlySQLTransactionError, "it is read-only"),
+    (asyncpg.PostgresSystemError, "its disk fails"),
+    (asyncpg.TransactionRollbackError, "statements blocked each other"),
+    (asyncpg.LockNotAvailableError, "statements blocked each other"),
+    (asyncpg.QueryCanceledError, "a statement took too long"),
+    (TimeoutError, "it does not answer in time"),
+    (BaseException, "it is unavailable"),
+)
+
+
+def reason_of(error: BaseException) -> str:
+    """Why PostgreSQL cannot serve, without internal details."""
+    return next(words for cls, words in _REASONS if isinstance(error, cls))
+
+
+async def is_read_only(connection: "asyncpg.Connection[asyncpg.Record]") -> bool:
+    """Whether the server accepts no writes, because it is a standby or is configured so."""
+    return bool(await connection.fetchval(_IS_READ_ONLY))
+
+
+async def require_disk_space(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Raise asyncpg.DiskFullError if the server's disk is full."""
+    async with connection.transaction():
+        await connection.execute(_SET_SMALL_WORK_MEM)
+        await connection.fetchval(_SORT_ON_DISK)
+
+
+class Presence:
+    """Tells an unavailable PostgreSQL from a slow one: a separate connection queries long-running statements."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._querying: SingleFlight[None, frozenset[int] | None] = SingleFlight(lambda _: self._query())
+
+    async def slow_backends(self) -> frozenset[int] | None:
+        """The process ids of backends with a long-running statement; None if PostgreSQL is unavailable.
+
+        Concurrent callers share the result.
+        """
+        return await self._querying(None)
+
+    async def _query(self) -> frozenset[int] | None:
+        for _ in range(_TRIES):
+            try:
+                async with asyncio.timeout(_TIMEOUT):
+                    return await self._fetched()
+            except asyncpg.PostgresConnectionError:
+                continue
+            except (asyncpg.PostgresError, asyncpg.InterfaceError):
+                return frozenset()  # it responds, even if it refuses
+            except (OSError, TimeoutError):
+                continue
+        return None
+
+    async def _fetched(self) -> frozenset[int]:
+        connection = await asyncpg.connect(self._url, statement_cache_size=0)
+        try:
+            return frozenset(row["pid"] for row in await connection.fetch(_SLOW))
+        finally:
+            connection.terminate()

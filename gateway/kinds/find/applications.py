@@ -1,0 +1,49 @@
+"""Finds the names of applications in a question: they select kinds, but do not describe the task."""
+
+import re
+from collections import defaultdict
+
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.find.other_applications import pattern_of_others
+from gateway.kinds.find.words import stems
+
+#: a word that is not a preposition, a conjunction, an auxiliary verb or the like
+_NOUN = (
+    r"(?!(?:in|from|to|on|at|of|for|with|by|and|or|but|so|as|that|which|who|is|are|was|were|has|have|do|does|the|a|an"
+    r"|into|about|after|before|since|until|because|when|where|while|under|over|called|named|this|these|those)\b)\w"
+)
+
+
+class Applications:
+    """The applications of a catalog by their names."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        kinds: dict[str, set[str]] = defaultdict(set)
+        for kind in catalog:
+            kinds[kind.spec.application.lower()].add(kind.name)
+        self._kinds = {name: frozenset(each) for name, each in kinds.items()}
+        names = "|".join(re.escape(name) for name in sorted(self._kinds, key=len, reverse=True))
+        #: a name with the preposition before it, if no noun follows: "in Zendesk" means the same as "Zendesk", but in
+        #: "on Zendesk ticket 7" the preposition belongs to "ticket"
+        self._pattern = re.compile(
+            rf"(?<![\w@#.])(?:(?:our|the)\s+|(?:in|from|to|on|at)\s+(?!(?:{names or '(?!)'})\s+{_NOUN}))?"
+            rf"({names or '(?!)'})(?:['’]s)?(?![\w@])",
+            re.I,
+        )
+
+        self._others = pattern_of_others(self._kinds)
+
+    def separated(self, text: str) -> tuple[str, frozenset[str]]:
+        """The text without names of applications, and the kinds of these applications."""
+        found = [self._kinds[match[1].lower()] for match in self._pattern.finditer(text)]
+        return self._pattern.sub(" ", text), frozenset().union(*found)
+
+    def other_in(self, text: str) -> str | None:
+        """The name of an application without a kind, if the text has one."""
+        found = self._others.search(text)
+        return None if found is None else found[0]
+
+    def by_stem(self) -> dict[str, frozenset[str]]:
+        """The kinds, by the stems of names of one word; for misspelt names."""
+        single = {stems(name): kinds for name, kinds in self._kinds.items()}
+        return {terms[0]: kinds for terms, kinds in single.items() if len(terms) == 1}

@@ -1,0 +1,55 @@
+"""The message for a task that no operation does."""
+
+from collections.abc import Sequence
+
+from gateway.kinds.catalog import Kind
+from gateway.kinds.find.confidence import AnalyzedQuestion, Evidence, is_named, subject, wants_write
+from gateway.kinds.find.corpus import Corpus
+from gateway.kinds.find.fitness import WRITES
+from gateway.kinds.find.questions import Question
+
+NOTHING = "No matching operations. Try different words."
+
+#: actions as verbs in the third person
+_DOES = {"create": "creates", "update": "changes", "delete": "deletes"}
+#: maximum entities in a message
+_ENTITIES = 12
+
+
+def message_for(analyzed: AnalyzedQuestion, found: Sequence[Evidence], kinds: frozenset[str], corpus: Corpus) -> str:
+    """`HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search`.
+
+    `kinds` are those that a parameter or the question names; without them the message is less specific.
+    """
+    question = analyzed.question
+    if analyzed.other_application is not None and not kinds:
+        applications = ", ".join(sorted({kind.spec.application for kind in corpus.catalog}))
+        return f"There is no kind for {analyzed.other_application}. Applications: {applications}"
+    about = subject(found) if found else None
+    if about is not None and (not kinds or about.operation.owner[0] in kinds) and is_named(question, about):
+        kind, entity_id = about.operation.entry.kind, about.operation.entry.entity_id
+        actions = [*kind.entity(entity_id).actions]
+        does = _that_does(question, actions)
+        return f"{_has_no_operation(kind)} {does} {entity_id}; {entity_id}: {', '.join(actions)}"
+    if len(kinds) == 1:
+        kind = corpus.catalog.kind(*kinds)
+        entities = [*kind.spec.entities]
+        shown = ", ".join(entities[:_ENTITIES]) + (", …" if len(entities) > _ENTITIES else "")
+        return f"{_has_no_operation(kind)} for this; it has {shown}"
+    return NOTHING
+
+
+def _has_no_operation(kind: Kind) -> str:
+    return f"{kind.spec.application}: {kind.name} has no operation"
+
+
+def _that_does(question: Question, actions: Sequence[str]) -> str:
+    """A relative clause with the wanted action, if it is certain and the entity does not have it."""
+    if not wants_write(question):
+        return "for this with"
+    certain = sorted(question.verbs.values(), key=lambda verb: -verb.weight)
+    meanings = certain[0].meanings & WRITES if certain else frozenset(["create"])
+    wanted = [does for action, does in _DOES.items() if action in meanings]
+    if not meanings.isdisjoint(actions):
+        return "for this with"
+    return f"that {wanted[0]}" if len(wanted) == 1 else "that changes"

@@ -1,0 +1,72 @@
+"""The schema of an operation's params for tools: a plain object at the top level, and only `$defs` that are used.
+
+Large model APIs refuse `oneOf`, `anyOf`, `allOf`, `not` and `enum` at the top level of a tool's schema. The spec's
+constraints there become sentences in the description; the gateway always checks them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gateway.kinds.find.entries import OperationEntry
+from gateway.kinds.placements import plain_name
+
+_TOP_LEVEL = ("type", "properties", "required", "additionalProperties")
+_PREFIX = "#/$defs/"
+
+
+def tool_schema(entry: OperationEntry) -> dict[str, Any]:
+    """JSON Schema 2020-12 of the params, without combinators at the top level and without unused `$defs`."""
+    schema = entry.schema
+    plain = {keyword: schema[keyword] for keyword in _TOP_LEVEL if keyword in schema}
+    always = [name for part in schema.get("allOf", ()) for name in part.get("required", ())]
+    plain["required"] = [*dict.fromkeys(plain_name(name) for name in [*schema.get("required", ()), *always])]
+    plain["properties"] = {plain_name(name): param for name, param in schema.get("properties", {}).items()}
+    used = definitions_used(plain, schema.get("$defs", {}))
+    return {**plain, **({"$defs": used} if used else {})}
+
+
+def constraint_sentences(entry: OperationEntry) -> list[str]:
+    """The constraints that a tool's schema leaves out, as sentences for its description."""
+    return list(_sentences(entry.schema))
+
+
+def _sentences(schema: Mapping[str, Any]) -> Iterator[str]:
+    if "oneOf" in schema:
+        yield f"Exactly one of these must be given: {_choices(schema['oneOf'])}."
+    if "anyOf" in schema:
+        yield f"At least one of these must be given: {_choices(schema['anyOf'])}."
+    if "not" in schema:
+        yield f"{' and '.join(schema['not'].get('required', ()))} exclude each other."
+    for name, dependent in schema.get("dependentSchemas", {}).items():
+        for sentence in _sentences(dependent):
+            yield f"With {name}: {sentence[0].lower()}{sentence[1:]}"
+        for other, limited in dependent.get("properties", {}).items():
+            if "maximum" in limited:
+                yield f"With {name}: {other} is at most {limited['maximum']}."
+
+
+def _choices(alternatives: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(" with ".join(each.get("required", ())) for each in alternatives)
+
+
+def definitions_used(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """The definitions that the schema refers to, directly or through other definitions."""
+    used: dict[str, Any] = {}
+    ahead = list(_references(schema))
+    while ahead:
+        name = ahead.pop()
+        if name not in used:
+            used[name] = definitions[name]
+            ahead += _references(definitions[name])
+    return {name: definitions[name] for name in definitions if name in used}
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"].removeprefix(_PREFIX)
+        for part in node.values():
+            yield from _references(part)
+    elif isinstance(node, Sequence) and not isinstance(node, str):
+        for part in node:
+            yield from _references(part)

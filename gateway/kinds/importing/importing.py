@@ -1,0 +1,39 @@
+"""The import as one call: reads the document and its overlays, and maps it to a kind."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from yarl import URL
+
+from gateway.kinds.catalog import Kind
+from gateway.kinds.importing.mapping import Imported, Options, import_document
+from gateway.kinds.importing.overlay import apply_overlay
+from gateway.kinds.importing.sources import is_url, load
+from gateway.kinds.spec import ConnectorSpec
+from gateway.upstream.egress import EgressPolicy
+
+
+async def imported_from(
+    source: str,
+    options: Options,
+    overlays: Sequence[Path] = (),
+    *,
+    policy: EgressPolicy | None = None,
+    override: URL | None = None,
+) -> Imported:
+    """The kind of the document at a path or URL, corrected by overlays in their order; raises ImportFailed.
+
+    `policy` and `override` are those of the HTTP engine: addresses that may be reached, and the operator's override.
+    """
+    document = await load(source, policy, override)
+    findings = [finding for overlay in overlays for finding in apply_overlay(document, await load(str(overlay)))]
+    based = replace(options, base_url=source) if is_url(source) else options
+    imported = import_document(document, based)
+    imported.findings[:0] = findings
+    return imported
+
+
+def kind_of(imported: Imported) -> Kind:
+    """The kind that the catalog would load from the written files."""
+    return Kind(ConnectorSpec.model_validate({**imported.connector, "entities": imported.entities}))

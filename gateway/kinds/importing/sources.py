@@ -1,0 +1,174 @@
+"""Reads documents from files and URLs, with the documents that they refer to; no other module of an import reads."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+import msgspec
+import yaml
+from yarl import URL
+
+from gateway.errors import UpstreamInvalidResponse
+from gateway.kinds.importing.model import ImportFailed
+from gateway.kinds.importing.references import references_in
+from gateway.upstream.egress import EgressConnector, EgressPolicy, checked_url
+
+#: maximum bytes of one document, and of all together
+_MAX_BYTES, _MAX_TOTAL = 64 << 20, 128 << 20
+#: seconds for one document; maximum redirects; maximum documents in one import
+_TIMEOUT, _MAX_REDIRECTS, _MAX_DOCUMENTS = 60, 5, 5_000
+#: the member of the bundle that holds the referenced documents
+_BUNDLED = "x-bundled"
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the loader in C, if PyYAML has it
+    """YAML 1.2's core schema, as OpenAPI requires: `on`, `no` and dates are strings."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in ("tag:yaml.org,2002:timestamp",)]
+    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+    if first not in "yYnNoO"
+}
+
+
+def parse(content: bytes, name: str) -> Any:
+    """Parse a document in JSON or YAML; raises ImportFailed with the place of the error."""
+    if content.lstrip()[:1] == b"{":
+        try:
+            return msgspec.json.decode(content)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ImportFailed(f"{name} is not JSON: {error}") from error
+    try:
+        return _plain(yaml.load(content, Loader=_Loader))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        at = f" line {mark.line + 1}" if mark else ""
+        raise ImportFailed(f"{name}{at} is not YAML: {getattr(error, 'problem', None) or error}") from error
+
+
+def _plain(document: Any) -> Any:
+    """The document with all names of members as strings; YAML reads `200:` as a number."""
+    pending, seen = [document], {id(document)}
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            for name in [name for name in node if not isinstance(name, str)]:
+                node[str(name)] = node.pop(name)
+        inner = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        for each in inner:
+            if isinstance(each, dict | list) and id(each) not in seen:
+                seen.add(id(each))
+                pending.append(each)
+    return document
+
+
+def is_url(source: str) -> bool:
+    return source.startswith(("https://", "http://"))
+
+
+async def load(source: str, policy: EgressPolicy | None = None, override: URL | None = None) -> dict[str, Any]:
+    """The document at a path or an https URL; the documents that it refers to are put into it.
+
+    References may lead to files below the document's folder, or to the document's host. Raises ImportFailed.
+    """
+    if not is_url(source):
+        folder, uri = _file(source)
+        return await _bundled(uri, source, _below(folder))
+    timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
+    connector = EgressConnector(policy or EgressPolicy())
+    async with aiohttp.ClientSession(
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout
+    ) as session:
+        read = partial(_fetched, session, host=urlsplit(source).hostname or "", override=override)
+        return await _bundled(source, source, read)
+
+
+def _mapping(content: bytes, name: str) -> dict[str, Any]:
+    document = parse(content, name)
+    if not isinstance(document, dict):
+        raise ImportFailed(f"{name} is not an OpenAPI document: it must be a mapping")
+    return document
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise ImportFailed(f"{path} is larger than {_MAX_BYTES >> 20} MiB")
+        return path.read_bytes()
+    except OSError as error:
+        raise ImportFailed(f"{path} cannot be read: {error.strerror}") from error
+
+
+Reader = Callable[[str], Awaitable[bytes]]
+
+
+def _below(folder: Path) -> Reader:
+    """Reads `file:` URIs below a folder."""
+
+    async def read(uri: str) -> bytes:
+        return _read_below(folder, uri)
+
+    return read
+
+
+def _read_below(folder: Path, uri: str) -> bytes:
+    path = Path(URL(uri).path).resolve()
+    if urlsplit(uri).scheme != "file" or not path.is_relative_to(folder):
+        raise ImportFailed(f"the reference to {uri} leads outside the folder {folder}; put the file below it")
+    return _read(path)
+
+
+def _file(source: str) -> tuple[Path, str]:
+    """The folder of a file, and its URI."""
+    path = Path(source).resolve()
+    return path.parent, path.as_uri()
+
+
+async def _bundled(uri: str, name: str, read: Reader) -> dict[str, Any]:
+    """The document at a URI with only local references: the documents that it refers to are put into it."""
+    root = _mapping(await read(uri), name)
+    bundled: dict[str, Any] = {}
+    total, known, pending = 0, {uri: "#"}, [(uri, root)]
+    while pending:
+        place, document = pending.pop()
+        for node in references_in(document):
+            target, _, fragment = urljoin(place, node["$ref"]).partition("#")
+            if target not in known:
+                if len(known) > _MAX_DOCUMENTS:
+                    raise ImportFailed(f"the document refers to more than {_MAX_DOCUMENTS} others")
+                content = await read(target)
+                total += len(content)
+                if total > _MAX_TOTAL:
+                    raise ImportFailed(f"the documents together are larger than {_MAX_TOTAL >> 20} MiB")
+                known[target] = f"#/{_BUNDLED}/{len(bundled)}"
+                bundled[str(len(bundled))] = parsed = parse(content, target)
+                pending.append((target, parsed))
+            node["$ref"] = known[target] + fragment
+    return {**root, _BUNDLED: bundled} if bundled else root
+
+
+async def _fetched(session: aiohttp.ClientSession, url: str, host: str, override: URL | None) -> bytes:
+    for _ in range(_MAX_REDIRECTS):
+        try:
+            checked = checked_url(url, hosts=[host], override=override)
+            async with session.get(checked, allow_redirects=False) as response:
+                if response.status in (301, 302, 303, 307, 308):
+                    url = urljoin(url, response.headers.get("Location", ""))
+                    continue
+                content = await response.content.read(_MAX_BYTES + 1)
+                while len(content) <= _MAX_BYTES and (more := await response.content.read(_MAX_BYTES)):
+                    content += more
+        except UpstreamInvalidResponse as error:
+            raise ImportFailed(f"{url}: {error}; only https URLs of {host} are allowed") from error
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise ImportFailed(f"{url} cannot be fetched: {error or type(error).__name__}") from error
+        if response.status != 200:
+            raise ImportFailed(f"{url} returned status {response.status}")
+        if len(content) > _MAX_BYTES:
+            raise ImportFailed(f"{url} is larger than {_MAX_BYTES >> 20} MiB")
+        return content
+    raise ImportFailed(f"{url} redirects more than {_MAX_REDIRECTS} times")

@@ -1,0 +1,114 @@
+"""One run of an export: stores each page with a checkpoint, then writes all pages to one file."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from gateway.contract.exports import FileFormat
+from gateway.errors import InternalError, UpstreamTooLarge
+from gateway.foundation.telemetry.metrics import EXPORT_RECORDS
+from gateway.jobs.model import StoredJob
+from gateway.jobs.results import line_of
+from gateway.jobs.run_context import JobRunContext
+from gateway.jobs.store import JobStore
+from gateway.jobs.stored_files.store import StoredFiles
+from gateway.operations.exports.formats import CONTENT_TYPES, columns_of, csv_header, csv_rows
+from gateway.operations.exports.model import ExportParams, ExportState
+from gateway.operations.exports.pages import RecordPages
+from gateway.upstream.field_selection import FieldSelection, selected_records
+from gateway.upstream.http_ranges.integrity import File
+from gateway.upstream.responses import OperationResult
+
+#: maximum columns of a CSV file without a selection; records may have any number of different fields
+_MAX_COLUMNS = 2000
+
+
+@dataclass(frozen=True)
+class ExportRun:
+    """Runs an export from where its last attempt stopped; only a page without a stored checkpoint is read again."""
+
+    pages: RecordPages
+    jobs: JobStore
+    files: StoredFiles
+    job: StoredJob
+    params: ExportParams
+    run_context: JobRunContext
+
+    async def run(self) -> OperationResult:
+        """The stored file as the job's result; raises GatewayError."""
+        state = await self._collect(ExportState.of(self.run_context.state, self.params.params))
+        file = File(200, self._headers(), None, self._chunks(state))
+        progress = _Storing(self.run_context, state.records)
+        stored = await self.files.save(self.job.organization_id, self.job.id, self.job.fence, file, progress)
+        return OperationResult(msgspec.Raw(msgspec.json.encode(stored)))
+
+    async def _collect(self, state: ExportState) -> ExportState:
+        """Store the remaining pages, each with the checkpoint of the next."""
+        selection = FieldSelection(**self.job.selection)
+        while state.following is not None:
+            records, following = await self.pages.page(state.following)
+            lines = _lines(selected_records(records, selection))
+            state = replace(
+                state,
+                following=following,
+                records=state.records + len(lines),
+                size=state.size + sum(len(bytes(line)) for line in lines),
+                parts=state.parts + bool(lines),
+                columns=self._columns(lines, state.columns),
+            )
+            self.files.require_size(state.size)
+            await self.run_context.checkpoint(state.document(), lines, state.parts if lines else None)
+            EXPORT_RECORDS.add(self.params.file, by=len(lines))
+            await self.run_context.progress(state.records, None, f"{state.records} records collected")
+        return state
+
+    def _columns(self, lines: Sequence[msgspec.Raw], known: Sequence[str]) -> Sequence[str]:
+        if self.params.file is not FileFormat.CSV or self.job.selection.get("select_fields"):
+            return known
+        columns = columns_of(lines, known)
+        if len(columns) > _MAX_COLUMNS:
+            raise UpstreamTooLarge(
+                f"the records have more than {_MAX_COLUMNS} fields; name the columns with select_fields"
+            )
+        return columns
+
+    def _headers(self) -> Mapping[str, str]:
+        name = f"{self.job.entity}.{self.params.file}"
+        return {
+            "Content-Type": CONTENT_TYPES[self.params.file],
+            "Content-Disposition": f'attachment; filename="{name}"',
+        }
+
+    async def _chunks(self, state: ExportState) -> AsyncIterator[bytes]:
+        """The bytes of the file; raises InternalError before the last byte if a record is missing."""
+        is_csv = self.params.file is FileFormat.CSV
+        columns = self.job.selection.get("select_fields") or state.columns
+        records = 0
+        if is_csv:
+            yield csv_header(columns).encode()
+        async for lines in self.jobs.lines(self.job, state.parts):
+            records += lines.count("\n")
+            yield (csv_rows(lines, columns) if is_csv else lines).encode()
+        if records != state.records:
+            raise InternalError(f"the stored pages have {records} records of {state.records}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Storing:
+    """The progress while the file is written: the job counts records, and all of them are collected."""
+
+    run_context: JobRunContext
+    records: int
+
+    async def progress(self, done: int, total: int | None, message: str) -> None:
+        """Report that all records are collected."""
+        await self.run_context.progress(self.records, self.records, f"{self.records} records; {message}")
+
+
+def _lines(records: Sequence[Any]) -> list[msgspec.Raw]:
+    """The records, each on one line."""
+    encoded = (each if isinstance(each, msgspec.Raw) else msgspec.Raw(msgspec.json.encode(each)) for each in records)
+    return [msgspec.Raw(line_of(record).rstrip("\n").encode()) for record in encoded]

@@ -1,0 +1,94 @@
+"""The use case: accept an export as a job, and run it on a worker."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from gateway.access.audit.log import Audit
+from gateway.access.identity.model import Caller, Scope
+from gateway.connectors.resolver import ConnectorResolver
+from gateway.foundation.db.pool import Database
+from gateway.jobs.model import NewJob, StoredJob
+from gateway.jobs.run_context import JobRunContext
+from gateway.jobs.store import JobStore
+from gateway.jobs.stored_files.store import StoredFiles
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.operations.accounting import recorded
+from gateway.operations.call import Accepted, OperationCall
+from gateway.operations.copy_search import CopySearch
+from gateway.operations.execution import Execution
+from gateway.operations.exports.job import new_export
+from gateway.operations.exports.model import ExportParams
+from gateway.operations.exports.pages import ListPages, RecordPages, SearchPages
+from gateway.operations.exports.run import ExportRun
+from gateway.upstream.field_selection import FieldSelection
+from gateway.upstream.responses import OperationResult
+
+# Once the file is complete, its pages are no longer needed.
+_DELETE_PAGES = """
+    WITH ended AS (
+        SELECT id FROM jobs WHERE task = 'export' AND parts > 0 AND finished_at IS NOT NULL
+        ORDER BY finished_at LIMIT 20
+    ), deleted AS (
+        DELETE FROM job_results USING ended WHERE job_id = ended.id
+    )
+    UPDATE jobs SET parts = 0 FROM ended WHERE jobs.id = ended.id RETURNING jobs.id
+"""
+
+
+@dataclass(frozen=True)
+class Exports:
+    """Collects lists and searches into files."""
+
+    audit: Audit
+    database: Database
+    connectors: ConnectorResolver
+    copy_search: CopySearch
+    execution: Execution
+    jobs: JobStore
+    files: StoredFiles
+
+    async def start(self, caller: Caller, call: OperationCall) -> Accepted:
+        """The job that collects the call's list into a file of the format `call.file`.
+
+        Raises InvalidParams, UnknownAction and InvalidQuery, and InvalidParams for other operations.
+        """
+        with recorded(self.audit, caller, call) as entry:
+            caller.require(Scope.READ)
+            new = await self._new_job(caller, call)
+            entry.kind = new.kind
+            outcome = await self.execution.submit(new, call)
+            entry.outcome = "accepted"
+        return outcome
+
+    async def _new_job(self, caller: Caller, call: OperationCall) -> NewJob:
+        resolved = await self.connectors.get_for(caller, call.connector_id)
+        new = new_export(resolved.connector.kind, call, caller.organization_id, resolved.record.workspace_name)
+        resolved.require_active()
+        return replace(new, client_id=caller.client_id, token_hash=call.token_hash)
+
+    async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+        """Collect the pages that are not stored yet, then store the file; raises GatewayError."""
+        params = msgspec.convert(job.params, ExportParams)
+        pages = await self._pages(job, params.params)
+        run = ExportRun(pages, self.jobs, self.files, job, params, run_context)
+        return await run.run()
+
+    async def _pages(self, job: StoredJob, params: Mapping[str, Any]) -> RecordPages:
+        assert job.connector_id is not None
+        entity, action = job.entity or "", job.action or ""
+        if action == SEARCH_ACTION:
+            call = OperationCall(job.connector_id, entity, action, params, FieldSelection(**job.selection))
+            return SearchPages(self.copy_search, job.organization_id, call)
+        resolved = await self.connectors.get(job.organization_id, job.connector_id)
+        resolved.require_active()
+        connector = resolved.connector.in_background() if job.is_background else resolved.connector
+        return ListPages(connector, resolved.connector.kind.operation(entity, action))
+
+    async def delete_pages(self) -> int:
+        """Delete the stored pages of ended exports; returns the number of exports."""
+        async with self.database.system() as connection:
+            return len(await connection.fetch(_DELETE_PAGES))

@@ -1,0 +1,122 @@
+"""Slots that are due: each is run once, even if several workers query or one of them dies."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gateway.access.audit.log import Audit
+from gateway.contract.events import EventType
+from gateway.contract.kinds import Effect
+from gateway.contract.members import moment
+from gateway.errors import GatewayError
+from gateway.events.recording import add_event
+from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.telemetry.metrics import SCHEDULE_LATENESS, SCHEDULE_SLOTS
+from gateway.jobs.model import NewJob
+from gateway.jobs.store import JobStore
+from gateway.jobs.wakeup import Wakeup
+from gateway.kinds.catalog import Catalog
+from gateway.operations.accounting import changed_members, target_of
+from gateway.operations.schedules import runs
+from gateway.operations.schedules.model import Schedule
+from gateway.operations.schedules.slots import DueSlot, reason_to_miss
+from gateway.operations.schedules.store import ScheduleStore, SlotOutcome
+
+log = logging.getLogger(__name__)
+
+#: slots in one transaction
+_BATCH = 200
+
+
+@dataclass(frozen=True)
+class DueRuns:
+    """Starts the runs of all organizations; every worker has one."""
+
+    audit: Audit
+    catalog: Catalog
+    database: Database
+    store: ScheduleStore
+    jobs: JobStore
+    wakeup: Wakeup
+
+    async def start(self) -> int:
+        """Accept the jobs of the slots that are due; returns how many. Without any it is one statement."""
+        if not await self.store.is_any_due():
+            return 0
+        done = 0
+        while (slots := await self._start_some()) > 0:
+            done += slots
+        return done
+
+    async def _start_some(self) -> int:
+        """One transaction: the slots move on, and their jobs are accepted."""
+        async with self.database.system() as connection, connection.transaction():
+            due_slots, now = await self.store.lock_due_within(connection, _BATCH)
+            if now is None:
+                return 0
+            decided = [self._decided(due, now) for due in due_slots]
+            moved = await self.store.move_on_within(connection, [outcome for outcome, _ in decided])
+            outcomes = [(outcome, new) for outcome, new in decided if outcome.due.schedule.id in moved]
+            accepted = await self.jobs.accept_all_within(connection, [new for _, new in outcomes if new is not None])
+            for outcome, _ in outcomes:
+                await _add_missed_event(connection, outcome)
+        self._report(outcomes, now)
+        for job in accepted:
+            await self.wakeup.notify(job.id, job.attempt)
+        return len(due_slots)
+
+    def _decided(self, due: DueSlot, now: datetime) -> tuple[SlotOutcome, NewJob | None]:
+        """The outcome of the slot, and its job if it is run."""
+        schedule = due.schedule
+        next_run_at = schedule.cron.next_after(max(now, due.slot))
+        reason = reason_to_miss(due, now)
+        if reason is not None:
+            return SlotOutcome(due, next_run_at, reason), None
+        try:
+            new = runs.job_of(schedule, self.catalog.kind(schedule.kind), schedule.job_id_of(due.slot), due.slot)
+        except GatewayError as error:  # a later version of the kind may refuse params that an earlier one accepted
+            return SlotOutcome(due, next_run_at, error.detail), None
+        return SlotOutcome(due, next_run_at, None), new
+
+    def _report(self, outcomes: Sequence[tuple[SlotOutcome, NewJob | None]], now: datetime) -> None:
+        for outcome, new in outcomes:
+            schedule = outcome.due.schedule
+            SCHEDULE_SLOTS.add("run" if new is not None else "missed")
+            SCHEDULE_LATENESS.observe((now - outcome.due.slot).total_seconds())
+            extra = {"schedule_id": str(schedule.id), "slot": moment(outcome.due.slot)}
+            if new is None:
+                log.warning("a slot is not run: %s", outcome.reason, extra=extra)
+            else:
+                self._audit_run(schedule, new)
+
+    def _audit_run(self, schedule: Schedule, new: NewJob) -> None:
+        what, intent = f"{new.entity}.{new.action}", f"schedule {schedule.definition.name}"
+        with self.audit.record(what, schedule, connector_id=new.connector_id, intent=intent) as entry:
+            entry.kind, entry.outcome = new.kind, "accepted"
+            if new.effect is not Effect.READ:
+                operation = self.catalog.kind(schedule.kind).operation(
+                    schedule.definition.entity, schedule.definition.action
+                )
+                entry.target = target_of(operation, new.params)
+                entry.changed = changed_members(operation, new.params) or None
+
+
+async def _add_missed_event(connection: Connection, outcome: SlotOutcome) -> None:
+    if outcome.reason is None:
+        return
+    schedule = outcome.due.schedule
+    data = {
+        "schedule_id": str(schedule.id),
+        "name": schedule.definition.name,
+        "slot": moment(outcome.due.slot),
+        "reason": outcome.reason,
+        "next_run_at": moment(outcome.next_run_at),
+    }
+    await add_event(
+        connection,
+        schedule.organization_id,
+        EventType.SCHEDULE_MISSED,
+        data,
+        schedule.definition.connector_id,
+    )

@@ -1,0 +1,143 @@
+"""Uploads in PostgreSQL: the params, the URL of the application's session and its answer are sealed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import msgspec
+
+from gateway.errors import Conflict, NotFound, UploadExpired
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Binding, Sealed, Vault
+
+_INSERT = """
+    INSERT INTO uploads (id, organization_id, connector_id, entity, size, key_id, wrapped_key, sealed, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
+    RETURNING expires_at
+"""
+_GET = """
+    SELECT id, organization_id, connector_id, entity, size, fence, is_complete, key_id, wrapped_key, sealed, expires_at,
+           expires_at <= now() AS is_expired
+    FROM uploads WHERE organization_id = $1 AND connector_id = $2 AND id = $3
+"""
+_IS_OPEN = "organization_id = $1 AND id = $2 AND NOT is_complete"
+# An earlier request of the upload sends no further piece, because its fence is outdated.
+_TAKE = f"UPDATE uploads SET fence = fence + 1 WHERE {_IS_OPEN} RETURNING fence"
+_IS_HELD = f"SELECT true FROM uploads WHERE {_IS_OPEN} AND fence = $3"
+# Compare-and-set: of several requests that see the end, one counts it.
+_COMPLETE = f"""
+    UPDATE uploads SET is_complete = true, key_id = $3, wrapped_key = $4, sealed = $5 WHERE {_IS_OPEN} RETURNING id
+"""
+#: for `prune`: rows stay for a day after the upload has expired, so that the error can say so
+PRUNE = """
+    WITH ended AS (
+        SELECT id FROM uploads WHERE expires_at < now() - interval '1 day'
+        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM uploads USING ended WHERE uploads.id = ended.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A stored upload."""
+
+    id: UUID
+    organization_id: UUID
+    connector_id: UUID
+    entity: str
+    #: bytes of the whole file
+    size: int
+    expires_at: datetime
+    #: the params of the operation, without the file
+    params: Mapping[str, Any]
+    #: the URL of the application's session; a secret
+    session_url: str
+    #: JSON of the application's response; None until the file is complete
+    answer: bytes | None = None
+
+
+def binding(organization_id: UUID, upload_id: UUID) -> Binding:
+    """The associated data of an upload's sealed secrets."""
+    return Binding(organization_id, upload_id, "upload")
+
+
+class UploadStore:
+    """Uploads by organization, connector and id."""
+
+    def __init__(self, database: Database, vault: Vault) -> None:
+        self._database = database
+        self._vault = vault
+
+    async def create(
+        self,
+        organization_id: UUID,
+        connector_id: UUID,
+        entity: str,
+        size: int,
+        params: Mapping[str, Any],
+        session_url: str,
+        seconds: int,
+    ) -> Upload:
+        """Store an upload with an open session at the application; it expires after `seconds`."""
+        upload_id = uuid4()
+        secrets = self._sealed(organization_id, upload_id, params, session_url=session_url)
+        async with self._database.tenant(organization_id) as connection:
+            expires_at: datetime = await connection.fetchval(
+                _INSERT, upload_id, organization_id, connector_id, entity, size, *secrets, seconds
+            )
+        return Upload(upload_id, organization_id, connector_id, entity, size, expires_at, params, session_url)
+
+    async def get(self, organization_id: UUID, connector_id: UUID, upload_id: UUID) -> Upload:
+        """The upload; raises NotFound, also for another organization's upload, and UploadExpired."""
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(_GET, organization_id, connector_id, upload_id)
+        if row is None:
+            raise NotFound("there is no such upload; start it again with POST …/upload/{entity}")
+        if row["is_expired"]:
+            raise UploadExpired("the upload was not finished in time; start it again with POST …/upload/{entity}")
+        sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
+        values = self._vault.open(sealed, binding(organization_id, upload_id))
+        return Upload(
+            row["id"],
+            organization_id,
+            connector_id,
+            row["entity"],
+            row["size"],
+            row["expires_at"],
+            msgspec.json.decode(values["params"]),
+            values["session_url"],
+            values["answer"].encode() if "answer" in values else None,
+        )
+
+    async def take(self, upload: Upload) -> int:
+        """The fence of a request that will send bytes, after which earlier requests may not. Raises Conflict."""
+        async with self._database.tenant(upload.organization_id) as connection:
+            fence: int | None = await connection.fetchval(_TAKE, upload.organization_id, upload.id)
+        if fence is None:
+            raise Conflict("the upload is complete; get it to read the answer")
+        return fence
+
+    async def ensure_held(self, upload: Upload, fence: int) -> None:
+        """Raise Conflict if a later request has taken the upload."""
+        async with self._database.tenant(upload.organization_id) as connection:
+            is_held = await connection.fetchval(_IS_HELD, upload.organization_id, upload.id, fence)
+        if not is_held:
+            raise Conflict("another request continues the upload; this one sends no more")
+
+    async def complete(self, upload: Upload, answer: bytes) -> bool:
+        """Store the application's answer; false if another request has done so."""
+        values = {"session_url": upload.session_url, "answer": answer.decode()}
+        secrets = self._sealed(upload.organization_id, upload.id, upload.params, **values)
+        async with self._database.tenant(upload.organization_id) as connection:
+            return await connection.fetchval(_COMPLETE, upload.organization_id, upload.id, *secrets) is not None
+
+    def _sealed(
+        self, organization_id: UUID, upload_id: UUID, params: Mapping[str, Any], **values: str
+    ) -> tuple[str, bytes, bytes]:
+        """The columns `key_id`, `wrapped_key` and `sealed` of an upload."""
+        values["params"] = msgspec.json.encode(params).decode()
+        sealed = self._vault.seal(values, binding(organization_id, upload_id))
+        return sealed.key_id, sealed.wrapped_key, sealed.sealed

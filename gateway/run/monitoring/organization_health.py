@@ -1,0 +1,32 @@
+"""The gateway's health for an administrator of one organization, without data of other organizations.
+
+Settings, folders, worker ids and totals are for operators: `gateway doctor` and `/metrics` have them.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from gateway.run.monitoring.health_checks import CheckResult, failed, passed, warning
+from gateway.run.monitoring.statistics import WorkInProgress
+
+#: parts that the front end needs: name in the readiness checks → name for people
+NEEDED = {"postgres": "PostgreSQL", "redis": "Redis", "worker": "workers"}
+
+
+def organization_checks(readiness: Mapping[str, bool], in_progress: WorkInProgress) -> Sequence[CheckResult]:
+    """The checks of the shared parts, from the readiness checks, and of the organization's own work. Pure."""
+    shared = [
+        passed(NEEDED[name], "answers")
+        if answers
+        else failed(NEEDED[name], "does not answer; the operator finds the cause with `gateway doctor`")
+        for name, answers in readiness.items()
+    ]
+    jobs = passed("jobs", f"{in_progress.queued} queued, {in_progress.running} running, {in_progress.waiting} waiting")
+    if in_progress.failed:
+        copies = warning(
+            "copies", f"the last synchronization of {in_progress.failed} of {in_progress.copies} entities failed"
+        )
+    else:
+        copies = passed(
+            "copies", f"{in_progress.copies} {'entity is' if in_progress.copies == 1 else 'entities are'} synchronized"
+        )
+    return [*shared, jobs, copies]

@@ -1,0 +1,142 @@
+"""Statistics from PostgreSQL, for `gateway status`, `/metrics` and the health checks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from gateway.foundation.db.pool import Database
+
+# Each state has a partial index, so that the many finished jobs are not read.
+_JOBS = """
+    SELECT 'queued' AS status, count(*) AS jobs,
+           COALESCE(extract(epoch FROM now() - min(created_at)), 0)::float8 AS oldest
+    FROM jobs WHERE status = 'queued'
+    UNION ALL
+    SELECT 'running', count(*), COALESCE(extract(epoch FROM now() - min(started_at)), 0)::float8
+    FROM jobs WHERE status = 'running'
+    UNION ALL
+    SELECT 'waiting', count(*), COALESCE(extract(epoch FROM now() - min(created_at)), 0)::float8
+    FROM jobs WHERE status = 'waiting'
+"""
+_WORKERS = """
+    SELECT id, extract(epoch FROM now() - seen_at)::float8 AS since_heartbeat,
+           extract(epoch FROM now() - started_at)::float8 AS age
+    FROM workers WHERE seen_at > now() - interval '15 minutes' ORDER BY id
+"""
+_CONNECTORS = """
+    SELECT kind, status, count(*) AS connectors FROM connectors WHERE deleted_at IS NULL GROUP BY kind, status
+    ORDER BY kind, status
+"""
+# The lag of an entity is that of its oldest copy; a copy that was never loaded counts from its connector's creation.
+_SYNC = """
+    SELECT kind, entity, count(*) AS copies, sum(records)::bigint AS records,
+           count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
+           COALESCE(max(extract(epoch FROM now() - COALESCE(last_synced_at, connectors.created_at))), 0)::float8 AS lag
+    FROM context_entities JOIN connectors ON connectors.id = connector_id
+    WHERE deleted_at IS NULL AND connectors.status = 'active'
+    GROUP BY kind, entity ORDER BY kind, entity
+"""
+
+# The statistics of one organization.
+_OWN_SYNC = _SYNC.replace("WHERE deleted_at", "WHERE context_entities.organization_id = $1 AND deleted_at")
+_OWN_JOBS = """
+    SELECT status, count(*) AS jobs FROM jobs
+    WHERE organization_id = $1 AND status IN ('queued', 'running', 'waiting') GROUP BY status
+"""
+_OWN_COPIES = """
+    SELECT count(*) AS copies, count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
+           min(COALESCE(last_synced_at, connectors.created_at)) AS oldest_synced_at
+    FROM context_entities JOIN connectors ON connectors.id = connector_id
+    WHERE context_entities.organization_id = $1 AND deleted_at IS NULL AND connectors.status = 'active'
+"""
+
+#: seconds without a heartbeat after which a worker counts as stopped
+HEARTBEAT_TIMEOUT = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatistics:
+    """Jobs in one state, and the age of the oldest in seconds."""
+
+    jobs: int
+    oldest: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatistics:
+    """A worker, and the seconds since its last heartbeat and since its start."""
+
+    id: str
+    since_heartbeat: float
+    age: float
+
+    @property
+    def is_alive(self) -> bool:
+        return self.since_heartbeat < HEARTBEAT_TIMEOUT
+
+
+@dataclass(frozen=True, slots=True)
+class SyncStatistics:
+    """The synchronized copies of one entity, of all connectors together; lag in seconds."""
+
+    kind: str
+    entity: str
+    copies: int
+    records: int
+    failed: int
+    lag: float
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """The statistics of all organizations."""
+
+    jobs: Mapping[str, JobStatistics]
+    workers: Sequence[WorkerStatistics]
+    #: by kind and status
+    connectors: Mapping[tuple[str, str], int]
+    synchronization: Sequence[SyncStatistics]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkInProgress:
+    """The jobs of one organization that have not ended, and the state of its copies."""
+
+    queued: int
+    running: int
+    waiting: int
+    #: synchronized entities of active connectors
+    copies: int
+    #: those whose last synchronization failed
+    failed: int
+    #: when the oldest copy was last synchronized, or else its connector was created; None without copies
+    oldest_synced_at: datetime | None
+
+
+async def read_work_in_progress(database: Database, organization_id: UUID) -> WorkInProgress:
+    """The statistics of one organization as of now; raises Unavailable."""
+    async with database.tenant(organization_id) as connection:
+        jobs = {row["status"]: row["jobs"] for row in await connection.fetch(_OWN_JOBS, organization_id)}
+        copies = await connection.fetchrow(_OWN_COPIES, organization_id)
+    assert copies is not None
+    return WorkInProgress(*(jobs.get(status, 0) for status in ("queued", "running", "waiting")), **copies)
+
+
+async def read_own_copies(database: Database, organization_id: UUID) -> Sequence[SyncStatistics]:
+    """The synchronized copies of one organization; raises Unavailable."""
+    async with database.tenant(organization_id) as connection:
+        return [SyncStatistics(**row) for row in await connection.fetch(_OWN_SYNC, organization_id)]
+
+
+async def read_statistics(database: Database) -> Statistics:
+    """The statistics of all organizations; raises Unavailable."""
+    async with database.system() as connection:
+        jobs, workers = await connection.fetch(_JOBS), await connection.fetch(_WORKERS)
+        connectors, synchronization = await connection.fetch(_CONNECTORS), await connection.fetch(_SYNC)
+    return Statistics(
+        {row["status"]: JobStatistics(row["jobs"], row["oldest"]) for row in jobs},
+        [WorkerStatistics(**row) for row in workers],
+        {(row["kind"], row["status"]): row["connectors"] for row in connectors},
+        [SyncStatistics(**row) for row in synchronization],
+    )

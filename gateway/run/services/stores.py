@@ -1,0 +1,120 @@
+"""The stores over PostgreSQL and files, and the keys that seal their secrets."""
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.access.audit.log import Audit
+from gateway.access.identity.store import IdentityStore
+from gateway.access.request_log.log import RequestLog
+from gateway.connectors.access import ConnectorAccess
+from gateway.connectors.store import ConnectorStore
+from gateway.context_store.sync.schedule import Intervals
+from gateway.errors import Unavailable
+from gateway.foundation.aio.loops import every, running
+from gateway.foundation.db.notifications import RESTARTING, NotificationListener, notify
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault, read_keys
+from gateway.jobs.processes import process_name
+from gateway.jobs.sealing import JobSealing
+from gateway.jobs.store import JobStore
+from gateway.jobs.stored_files.blobs import Blobs, FolderBlobs
+from gateway.jobs.stored_files.store import StoredFiles
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.loading import load_catalog
+from gateway.settings import Settings
+
+log = logging.getLogger(__name__)
+
+#: seconds between readings of PostgreSQL's time of day
+_CLOCK_INTERVAL = 10.0
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Stores in PostgreSQL and on disk, and the keys that seal their secrets."""
+
+    settings: Settings
+    #: the name of this process, which no other has, earlier or later
+    process: str
+    key_list: Sequence[tuple[str, bytes]] = field(repr=False)
+    vault: Vault
+    sealing: JobSealing
+    catalog: Catalog
+    database: Database
+    notifications: NotificationListener
+    audit: Audit
+    request_log: RequestLog
+    identity: IdentityStore
+    connector_store: ConnectorStore
+    connectors: ConnectorAccess
+    job_store: JobStore
+    files: StoredFiles
+
+
+@asynccontextmanager
+async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
+    """The pool, its clock, and the stores over it."""
+    key_list = read_keys(settings.encryption_keys, settings.encryption_keys_file)
+    vault = Vault(key_list)
+    sealing = JobSealing(vault, is_on=settings.seal_jobs)
+    catalog = load_catalog(settings.specs)
+    Intervals(settings.sync_every).require_known(catalog)
+    for name, refused in catalog.refused.items():
+        log.error("%s is not served, its spec has errors: %s", name, refused)
+    process = process_name()
+    pool = Database.open(
+        settings.database_url,
+        # One more connection runs long statements, and one listens, unless a pooler leaves no way for it.
+        size=settings.database_pool - 1 - (settings.session_url is not None),
+        is_patient=True,
+        has_pooler=settings.has_pooler,
+    )
+    async with (
+        pool as database,
+        running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")),
+        Audit(database).writing() as audit,
+        RequestLog(database).writing() as request_log,
+    ):
+        identity, connector_store = IdentityStore(database), ConnectorStore(database, vault)
+        yield Stores(
+            settings=settings,
+            process=process,
+            key_list=key_list,
+            vault=vault,
+            sealing=sealing,
+            catalog=catalog,
+            database=database,
+            notifications=NotificationListener(settings.session_url, process),
+            audit=audit,
+            request_log=request_log,
+            identity=identity,
+            connector_store=connector_store,
+            connectors=ConnectorAccess(connector_store, identity),
+            job_store=JobStore(database, settings.job_retention, sealing),
+            files=StoredFiles(open_blobs(settings), database, settings.max_file_bytes),
+        )
+
+
+def watch_restarts(services: Stores, on_restart: Callable[[], None]) -> None:
+    """Call `on_restart` when another process starts or stops."""
+    services.notifications.subscribe({RESTARTING: lambda _: on_restart()}, None)
+
+
+async def announce_restart(services: Stores) -> None:
+    """Notify front ends that this process starts or stops; without PostgreSQL they get no notification."""
+    with contextlib.suppress(Unavailable):
+        await notify(services.database, RESTARTING, services.process)
+
+
+def open_blobs(settings: Settings) -> Blobs:
+    """The store of files that the settings name."""
+    url = settings.files_url or str(settings.data_dir / "blobs")
+    if not url.startswith("s3://"):
+        return FolderBlobs(Path(url.removeprefix("file://")))
+    from gateway.jobs.stored_files.bucket import BucketBlobs  # its library is needed only here
+
+    return BucketBlobs(url)

@@ -1,0 +1,124 @@
+"""The audit log and usage, for administrators of an organization."""
+
+from dataclasses import asdict
+from datetime import timedelta
+from typing import ClassVar
+from uuid import UUID
+
+from aiohttp import web
+from pydantic import Field
+
+from gateway.access.audit.log import EntryFilter, StoredEntry
+from gateway.access.identity.model import Caller, id_of
+from gateway.contract.gateway_state import (
+    ActorView,
+    AuditEntryView,
+    AuditPage,
+    UsagePointView,
+    UsageView,
+    WorkInProgressView,
+)
+from gateway.errors import FieldError, InvalidParams
+from gateway.foundation.aio.clock import CLOCK
+from gateway.kinds.catalog import Catalog
+from gateway.run.monitoring.statistics import read_work_in_progress
+from gateway.web.bodies import Moment, QueryString, read_query
+from gateway.web.keys import CALLER, SERVICES
+
+#: maximum points of a usage response
+_MAX_POINTS = 2000
+
+
+class AuditQuery(QueryString):
+    """The filter and page of audit entries."""
+
+    EXAMPLE: ClassVar = {"limit": 20}
+
+    connector_id: UUID | None = Field(None, description="only actions on this connector")
+    actor: str | None = Field(None, max_length=200, description="only actions of this client: its id or its name")
+    operation: str | None = Field(
+        None, max_length=200, description="only this operation or action, such as `tickets.update`"
+    )
+    target: str | None = Field(None, max_length=200, description="only actions on this record, job or workspace")
+    outcome: str | None = Field(
+        None, max_length=100, description="only this outcome: `succeeded`, `accepted` or an error code"
+    )
+    request_id: str | None = Field(None, max_length=128, description="only actions of this request")
+    since: Moment | None = Field(None, description="only from this time on")
+    until: Moment | None = Field(None, description="only before this time")
+    limit: int = Field(100, ge=1, le=1000, description="maximum entries of a page")
+    cursor: int | None = Field(None, ge=1, le=2**62, description="`next_cursor` of the page before")
+
+
+class UsageQuery(QueryString):
+    """The start and the interval of usage points."""
+
+    since: Moment | None = Field(None, description="an hour ago when left out; at most 31 days")
+    step: int = Field(
+        60,
+        ge=10,
+        le=86_400,
+        description="seconds between points; rounded up to whole ten seconds, from 60 on to whole minutes, from 600 on "
+        "to whole ten minutes",
+    )
+
+
+async def show_usage(request: web.Request) -> UsageView:
+    """Calls, errors and durations over time, from the audit log, and the work in progress."""
+    query, now, services = read_query(request, UsageQuery), CLOCK.now(), request.app[SERVICES]
+    since = max(query.since or now - timedelta(hours=1), now - timedelta(days=31))
+    if (now - since).total_seconds() / query.step > _MAX_POINTS:
+        message = f"step: more than {_MAX_POINTS} points; ask for a longer step or a later since"
+        raise InvalidParams(faults=[FieldError("/step", "step", "too_many", message)])
+    organization_id = request[CALLER].organization_id
+    points = await services.audit.usage(organization_id, since, query.step)
+    in_progress = await read_work_in_progress(services.database, organization_id)
+    view = [UsagePointView(point.at, point.calls, point.errors, point.p50_ms, point.p95_ms) for point in points]
+    return UsageView(view, WorkInProgressView(**asdict(in_progress)))
+
+
+async def list_audit(request: web.Request) -> AuditPage:
+    """Who did what, when and with which outcome, the newest first. The audit log has no params and no bodies."""
+    query, caller = read_query(request, AuditQuery), request[CALLER]
+    services = request.app[SERVICES]
+    entries = await services.audit.find(
+        caller.organization_id, entry_filter(query, caller), before=query.cursor, limit=query.limit + 1
+    )
+    page = entries[: query.limit]
+    next_cursor = str(page[-1].id) if len(entries) > len(page) else None
+    return AuditPage([entry_view(entry, services.catalog) for entry in page], next_cursor)
+
+
+def entry_filter(query: AuditQuery, caller: Caller) -> EntryFilter:
+    """The filter of a query; the actor is an id or a name."""
+    actor = id_of(query.actor)
+    return EntryFilter(
+        connector_id=query.connector_id,
+        actor=actor,
+        actor_name=None if actor else query.actor,
+        operation=query.operation,
+        target=query.target,
+        outcome=query.outcome,
+        request_id=query.request_id,
+        since=query.since,
+        until=query.until,
+        workspaces=caller.client.workspaces,
+    )
+
+
+def entry_view(entry: StoredEntry, catalog: Catalog) -> AuditEntryView:
+    """The entry for the response, with the names of its client and its application."""
+    return AuditEntryView(
+        id=str(entry.id),
+        at=entry.at,
+        actor=None if entry.actor is None else ActorView(str(entry.actor), entry.actor_name),
+        connector_id=None if entry.connector_id is None else str(entry.connector_id),
+        application=None if entry.kind is None else catalog.application_of(entry.kind),
+        what=entry.what,
+        target=entry.target,
+        changed=list(entry.changed or ()),
+        outcome=entry.outcome,
+        intent=entry.intent,
+        request_id=entry.request_id,
+        took_ms=entry.took_ms,
+    )

@@ -1,0 +1,284 @@
+"""The authorization server for agents' hosts: metadata, sign-in, consent, registration."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import parse_qsl
+from uuid import UUID
+
+from aiohttp import web
+from multidict import MultiDict
+
+from gateway.access.identity.model import Caller, Client
+from gateway.access.identity.tokens import hashed, new_secret
+from gateway.agents.mcp.origins import is_origin_allowed, origins_of
+from gateway.contract.oauth import AuthorizationRequest, NewGrant
+from gateway.contract.problems import OAuthErrorView
+from gateway.errors import GatewayError, MalformedRequest, NotFound, OAuthError, RateLimited, Unauthorized, Unavailable
+from gateway.run.services.front_end import Services
+from gateway.web.bodies import json_response, read_json
+from gateway.web.console.provider_sign_in import provider_page, sign_in_methods
+from gateway.web.cookies import HostCookie
+from gateway.web.keys import PAGES, SERVICES
+from gateway.web.pages.rendering import html_response
+
+#: the purpose of a sign-in at the provider that continues an authorization request
+AUTHORIZE_PAGE = "authorize"
+
+_BROWSER = HostCookie("gateway-authorize", 600, "Strict")
+_MAX_FIELDS, _MAX_WORKSPACES = 1000, 500
+_STALE = "This page has expired, or was opened in another browser. Go back to your agent and start again."
+_MEANING = {
+    "read": "Read: see everything in the workspaces' applications",
+    "write": "Write: change data there, and connect applications",
+}
+_PUBLIC = {"Cache-Control": "max-age=300", "Access-Control-Allow-Origin": "*"}
+_NO_STORE = {"Cache-Control": "no-store"}
+
+
+async def resource_metadata(request: web.Request) -> web.Response:
+    """The metadata of the resource `/mcp` (RFC 9728 §2)."""
+    return _resource_metadata(request, "/mcp")
+
+
+async def six_tools_metadata(request: web.Request) -> web.Response:
+    """The metadata of the resource `/mcp`, at the path of RFC 9728 §3.1."""
+    return _resource_metadata(request, "/mcp")
+
+
+async def kind_metadata(request: web.Request) -> web.Response:
+    """The metadata of the resource `/mcp/{kind}` (RFC 9728 §2)."""
+    kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    return _resource_metadata(request, f"/mcp/{kind.name}")
+
+
+def _resource_metadata(request: web.Request, path: str) -> web.Response:
+    return json_response(request.app[SERVICES].authorization.resource_metadata(path), headers=_PUBLIC)
+
+
+async def server_metadata(request: web.Request) -> web.Response:
+    """The metadata of the authorization server for agents' hosts (RFC 8414 §2)."""
+    services = request.app[SERVICES]
+    view = services.authorization.server_metadata(registers=services.settings.mcp_registration)
+    return json_response(view, headers=_PUBLIC)
+
+
+async def register(request: web.Request) -> web.Response:
+    """Registers an agent's host that has no metadata document (RFC 7591), if `GATEWAY_MCP_REGISTRATION` allows it;
+    otherwise 404.
+    """
+    services = request.app[SERVICES]
+    if not services.settings.mcp_registration:
+        raise NotFound("registration of hosts is not allowed; use the https URL of a metadata document as client_id")
+    await services.attempts.require("registration of a host", request.remote or "")
+    document = await read_json(request)
+    try:
+        return json_response(await services.authorization.register(document), 201, _NO_STORE)
+    except OAuthError as error:
+        return json_response(OAuthErrorView(error.code, error.description), 400, _NO_STORE)
+
+
+async def authorize(request: web.Request) -> web.Response:
+    """For browsers: the page on which a person signs in to give an agent's host access, by the authorization code grant
+    with PKCE. The gateway redirects only after the person has acted.
+    """
+    services = request.app[SERVICES]
+    query = dict(request.query)
+    if len(query) < len(request.query):
+        return _refusal(request, "The request has a parameter twice.")
+    try:
+        authorization_request = await services.authorization.requested(query, request.remote or "")
+    except OAuthError as error:
+        return _refusal(request, error.description, error.back, error.host_name)
+    browser = _BROWSER.secret(request) or new_secret()
+    sealed = services.page_seals.sealed({"request": asdict(authorization_request)}, hashed(browser))
+    response = _sign_in_page(request, authorization_request, sealed)
+    _BROWSER.set(request, response, browser)
+    return response
+
+
+async def sign_in(request: web.Request) -> web.Response:
+    """For browsers: the form of the sign-in page, with a client's id and secret."""
+    form = await _Form.read(request)
+    if form is None:
+        return _refusal(request, _STALE)
+    if not form.services.settings.secret_sign_in:
+        raise NotFound("sign-in with a client's id and secret is turned off; sign in at the provider")
+    try:
+        client = await form.services.tokens.authenticated(
+            form.text("client_id"), form.text("client_secret"), request.remote or ""
+        )
+    except (Unauthorized, RateLimited) as error:
+        await form.services.clients.sign_in_failed("agent.sign_in", form.text("client_id"), error)
+        return _sign_in_page(request, form.authorization_request, form.sealed(), error.detail)
+    return await _signed_in(request, form, client)
+
+
+async def leave_to_sign_in(request: web.Request) -> web.Response:
+    """For browsers: redirects to the operator's OpenID Connect provider to sign in there."""
+    form = await _Form.read(request)
+    if form is None:
+        return _refusal(request, _STALE)
+    try:
+        return await provider_page(request, {"page": AUTHORIZE_PAGE, **form.carried})
+    except (RateLimited, Unavailable) as error:
+        return _sign_in_page(request, form.authorization_request, form.sealed(), error.detail)
+
+
+async def signed_in_by_provider(
+    request: web.Request, purpose: Mapping[str, Any], identified: Client | GatewayError
+) -> web.Response:
+    """Continues a request after the sign-in at the provider: with the consent page, or with the sign-in page and the
+    reason of the refusal.
+    """
+    form = _Form.of(request.app[SERVICES], purpose)
+    if isinstance(identified, GatewayError):
+        return _sign_in_page(request, form.authorization_request, form.sealed(), identified.detail)
+    return await _signed_in(request, form, identified)
+
+
+async def _signed_in(request: web.Request, form: "_Form", client: Client) -> web.Response:
+    """The consent page; first the choice of an organization if the client has several."""
+    if len(client.organization_ids) == 1:
+        return await _consent_page(request, form, client, next(iter(client.organization_ids)))
+    known = {each.id: each.name for each in await form.services.identity.organizations()}
+    names = {str(each): known[each] for each in sorted(client.organization_ids, key=known.__getitem__)}
+    sealed = form.sealed(client_id=str(client.id))
+    return _page(request, "organization", request=form.authorization_request, sealed=sealed, names=names)
+
+
+async def choose_organization(request: web.Request) -> web.Response:
+    """For browsers: the organization for which the host acts."""
+    form = await _Form.read(request)
+    client = None if form is None else await form.client()
+    if form is None or client is None:
+        return _refusal(request, _STALE)
+    chosen = next((each for each in client.organization_ids if str(each) == form.text("organization_id")), None)
+    return _refusal(request, _STALE) if chosen is None else await _consent_page(request, form, client, chosen)
+
+
+def _sign_in_page(
+    request: web.Request, authorization_request: AuthorizationRequest, sealed: str, error: str | None = None
+) -> web.Response:
+    return _page(
+        request,
+        "sign_in",
+        403 if error else 200,
+        request=authorization_request,
+        place=authorization_request.place,
+        sealed=sealed,
+        error=error,
+        **sign_in_methods(request),
+    )
+
+
+async def _consent_page(request: web.Request, form: "_Form", client: Client, organization_id: UUID) -> web.Response:
+    authorization_request = form.authorization_request
+    caller = Caller(client, organization_id)
+    workspaces = await form.services.connectors.workspaces(caller, limit=_MAX_WORKSPACES)
+    sealed = form.sealed(client_id=str(client.id), organization_id=str(organization_id))
+    return _page(
+        request,
+        "consent",
+        form_target=authorization_request.form_target,
+        request=authorization_request,
+        place=authorization_request.place,
+        sealed=sealed,
+        client=client.name,
+        scopes={scope: _MEANING[scope] for scope in authorization_request.scopes if scope in client.scopes},
+        workspaces=[workspace.name for workspace in workspaces],
+    )
+
+
+async def consent(request: web.Request) -> web.Response:
+    """For browsers: redirects to the host with a code, or with an error if the person denied access."""
+    form = await _Form.read(request)
+    client = None if form is None else await form.client()
+    if form is None or client is None or form.organization_id not in client.organization_ids:
+        return _refusal(request, _STALE)
+    server, authorization_request = form.services.authorization, form.authorization_request
+    scopes = tuple(each for each in authorization_request.scopes if each in form.all("scope") and each in client.scopes)
+    if form.text("decision") != "allow" or not scopes:
+        return _redirect(server.denied(authorization_request))
+    assert form.organization_id is not None
+    # Ticked workspaces override the box for all, which is ticked when the page opens.
+    chosen = tuple(form.all("workspace"))
+    workspaces = chosen if chosen or form.text("all_workspaces") != "yes" else None
+    caller = Caller(client, form.organization_id)
+    return _redirect(await server.granted(authorization_request, caller, NewGrant(scopes, workspaces)))
+
+
+class _Form:
+    """A form of a page, sent by the browser that the page was made for."""
+
+    def __init__(self, services: Services, fields: "MultiDict[str]", state: dict[str, Any], context: bytes) -> None:
+        self.services = services
+        self._fields = fields
+        self._state = state
+        self._context = context
+        members = state["request"]
+        self.authorization_request = AuthorizationRequest(**{**members, "scopes": tuple(members["scopes"])})
+
+    @classmethod
+    async def read(cls, request: web.Request) -> "_Form | None":
+        """The form; None if it is from another browser or site, or has expired."""
+        services = request.app[SERVICES]
+        if not is_origin_allowed(request, origins_of(services.settings.base_url)):
+            return None
+        if request.content_type != "application/x-www-form-urlencoded":
+            raise MalformedRequest("the body must be application/x-www-form-urlencoded")
+        try:
+            text = (await request.read()).decode()
+            fields = MultiDict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
+            browser = _BROWSER.secret(request)
+            if browser is None or any("\x00" in value for value in fields.values()):
+                return None
+            context = hashed(browser)
+            return cls(services, fields, services.page_seals.opened(fields.get("request", ""), context), context)
+        except (KeyError, ValueError):
+            return None
+
+    @classmethod
+    def of(cls, services: Services, carried: Mapping[str, Any]) -> "_Form":
+        """The form from the members of `carried`, after the sign-in at the provider."""
+        return cls(services, MultiDict(), {"request": carried["request"]}, bytes.fromhex(carried["context"]))
+
+    @property
+    def carried(self) -> dict[str, Any]:
+        """The members with which the request continues after the sign-in at the provider, in the same browser."""
+        return {"request": asdict(self.authorization_request), "context": self._context.hex()}
+
+    def text(self, name: str) -> str:
+        return self._fields.get(name, "")
+
+    def all(self, name: str) -> list[str]:
+        return self._fields.getall(name, [])
+
+    def sealed(self, **more: str) -> str:
+        """The sealed state for the next page."""
+        return self.services.page_seals.sealed({"request": asdict(self.authorization_request), **more}, self._context)
+
+    @property
+    def organization_id(self) -> UUID | None:
+        text = self._state.get("organization_id")
+        return None if text is None else UUID(text)
+
+    async def client(self) -> Client | None:
+        """The client that signed in, unless it was disabled since."""
+        text = self._state.get("client_id")
+        return None if text is None else await self.services.identity.enabled_client(UUID(text))
+
+
+def _page(http: web.Request, name: str, status: int = 200, form_target: str = "", **context: Any) -> web.Response:
+    pages = http.app[PAGES]
+    html = pages.render(f"authorize/{name}.html", **context)
+    return html_response(html, pages.headers(form_target=form_target), status)
+
+
+def _refusal(request: web.Request, text: str, back: str | None = None, host_name: str = "") -> web.Response:
+    """The page with the reason of the refusal, and a link back to the host instead of a redirect."""
+    return _page(request, "refusal", 400, text=text, back=back, host_name=host_name)
+
+
+def _redirect(url: str) -> web.Response:
+    return web.Response(status=303, headers={"Location": url, **_NO_STORE, "Referrer-Policy": "no-referrer"})

@@ -1,0 +1,183 @@
+"""POST …/connectors/{id}/batch: many operations as one job, sent as one JSON document or one operation per line."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from aiohttp import web
+from pydantic import Field, WithJsonSchema
+
+from gateway.contract.batches import (
+    CONCURRENCY,
+    MAX_CONCURRENCY,
+    MAX_LINES,
+    MAX_OPERATIONS,
+    BatchCall,
+    BatchOperation,
+    BatchOptions,
+    ReceivedOperation,
+    received_operations,
+)
+from gateway.errors import BodyTooLarge, InvalidParams
+from gateway.jobs.model import JobSummary
+from gateway.web.api.jobs import Text, accepted_response, chained, result_response
+from gateway.web.bodies import (
+    Body,
+    QueryString,
+    call_headers,
+    path_id,
+    read_body,
+    read_query,
+)
+from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.web.server.connection_guard import extend_body_limit
+
+#: media types of a body with one operation per line
+_LINES = ("application/x-ndjson", "application/ndjson")
+#: maximum bytes of a body of lines
+MAX_BYTES = 64 << 20
+#: maximum bytes of one line
+_MAX_LINE = 1 << 20
+#: maximum bytes of a JSON document, which is held in memory
+_MAX_JSON = 16 << 20
+#: received bytes after which the time limit of the body starts again
+_RENEWS_AFTER = 1 << 20
+_DECODER = msgspec.json.Decoder()
+_CALLBACK = "one of the client's callback URLs, which receives the job's final event"
+_OPERATION = {**msgspec.json.schema(BatchOperation)["$defs"]["BatchOperation"], "description": "one operation"}
+
+
+class BatchBody(Body):
+    """Operations of one connector, with optional ids."""
+
+    EXAMPLES: ClassVar = {
+        "updates": {
+            "operations": [
+                {"entity": "tickets", "action": "update", "params": {"ticket_id": 1, "ticket": {"status": "solved"}}},
+                {"entity": "tickets", "action": "update", "params": {"ticket_id": 2, "ticket": {"status": "solved"}}},
+            ],
+            "concurrency": 10,
+        },
+        "steps": {
+            "steps": True,
+            "operations": [
+                {"id": "a", "entity": "tickets", "action": "create", "params": {"ticket": {"subject": "Moving"}}},
+                {"entity": "tickets", "action": "get", "params": {"ticket_id": {"$from": "a.id"}}},
+            ],
+        },
+    }
+
+    concurrency: int | None = Field(
+        None, ge=1, le=MAX_CONCURRENCY, description=f"operations that run concurrently; {CONCURRENCY} by default"
+    )
+    stop_on_error: bool | None = Field(
+        None, description="whether no operation is sent after the first one that does not succeed"
+    )
+    operations: list[Annotated[dict[str, Any], WithJsonSchema(_OPERATION)]] = Field(
+        min_length=1, max_length=MAX_OPERATIONS, description="the operations; the result has them in this order"
+    )
+    steps: bool | None = Field(
+        None,
+        description='whether they run in order, and a param may be {"$from": "<id>.<path>"}: a value of the result of '
+        "an earlier one; at most 20",
+    )
+    callback_url: Text | None = Field(None, description=_CALLBACK)
+
+
+class BatchQuery(QueryString):
+    """How a batch of lines is run."""
+
+    concurrency: int | None = Field(
+        None, ge=1, le=MAX_CONCURRENCY, description="of lines: operations that run concurrently"
+    )
+    stop_on_error: bool | None = Field(
+        None, description="of lines: whether no operation is sent after the first one that does not succeed"
+    )
+    callback_url: Text | None = Field(None, description=f"of lines: {_CALLBACK}")
+
+
+async def start_batch(request: web.Request) -> web.StreamResponse:
+    """Runs up to 10,000 operations of one connector as one job, or up to 100,000 as `application/x-ndjson`, one
+    operation per line (64 MiB). Every operation is checked before anything is sent; a 422 names each faulty line.
+
+    They run concurrently, at most `concurrency` at a time and within the application's limits. The job's result is
+    `{total, succeeded, failed, unknown, skipped, results: [{index, id?, status, result?, error?}]}` in the order sent;
+    with `Accept: application/x-ndjson` it is one operation per line. Operations that fail do not fail the job. After a
+    crash a finished operation is not sent again, a write that was in flight ends `unknown`, and the others are run.
+
+    With `steps` up to 20 operations run in order, and a param may be `{"$from": "<id>.<path>"}`: the value at that
+    path in the result of an earlier step. A step whose source did not succeed is `skipped`. Reading needs the scope
+    `read`, anything else `write`.
+    """
+    services, caller, headers = request.app[SERVICES], request[CALLER], call_headers(request)
+    options, limit, received, callback_url = await _received(request)
+    callback = None if callback_url is None else await services.webhooks.callback(caller, callback_url)
+    call = BatchCall(
+        connector_id=path_id(request, "connector_id"),
+        options=options,
+        limit=limit,
+        idempotency_key=headers.idempotency_key,
+        request_id=request[REQUEST_ID],
+        token_hash=headers.token_hash,
+        callback=callback,
+    )
+    accepted = await services.batches.accept(caller, call, received)
+    preferences = headers.preferences
+    sent = {**preferences.applied, **({} if accepted.is_new else {"Idempotency-Replayed": "true"})}
+    job: JobSummary = accepted.job
+    if call.token_hash is not None:
+        return chained(job, 0)
+    if preferences.wait and not preferences.respond_async:
+        job = await services.job_waiters.done(job.organization_id, job.id, preferences.wait)
+    if not job.is_done:
+        return accepted_response(request, job, sent)
+    return await result_response(request, job, {**sent, "Location": f"/api/v1/jobs/{job.id}"})
+
+
+async def _received(request: web.Request) -> tuple[BatchOptions, int, AsyncIterator[ReceivedOperation], str | None]:
+    """The options, the maximum number of operations, the operations, and the callback URL."""
+    query = read_query(request, BatchQuery)
+    if request.content_type in _LINES:
+        return _options(query.concurrency, query.stop_on_error), MAX_LINES, _lines(request), query.callback_url
+    body = await read_body(request.clone(client_max_size=_MAX_JSON), BatchBody)
+    options = _options(body.concurrency or query.concurrency, body.stop_on_error or query.stop_on_error, body.steps)
+    operations = received_operations(body.operations, "operations")
+    return options, MAX_OPERATIONS, operations, body.callback_url or query.callback_url
+
+
+def _options(concurrency: int | None, stop_on_error: bool | None, steps: bool | None = None) -> BatchOptions:
+    return BatchOptions(concurrency or CONCURRENCY, bool(stop_on_error), bool(steps))
+
+
+async def _lines(request: web.Request) -> AsyncIterator[ReceivedOperation]:
+    """The operations of a body of lines, while it is received; empty lines are skipped."""
+    if (request.content_length or 0) > MAX_BYTES:
+        raise BodyTooLarge(f"the body is larger than {MAX_BYTES} bytes; split the batch")
+    number, received, renewed = 0, 0, 0
+    rest = b""
+    async for chunk in request.content.iter_any():
+        received += len(chunk)
+        if received > MAX_BYTES:
+            raise BodyTooLarge(f"the body is larger than {MAX_BYTES} bytes; split the batch")
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            number += 1
+            if line.strip():
+                yield _line(number, line)
+        if len(rest) > _MAX_LINE:
+            raise BodyTooLarge(f"line {number + 1} is larger than {_MAX_LINE} bytes")
+        if received - renewed >= _RENEWS_AFTER:
+            renewed = received
+            extend_body_limit(request)
+    if rest.strip():
+        yield _line(number + 1, rest)
+
+
+def _line(number: int, text: bytes) -> ReceivedOperation:
+    where = f"line {number}"
+    try:
+        return ReceivedOperation(where, _DECODER.decode(text))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return ReceivedOperation(where, InvalidParams(f"not JSON: {error}"))
+    except RecursionError:
+        return ReceivedOperation(where, InvalidParams("nested too deeply"))

@@ -1,0 +1,65 @@
+"""The organization's clients, for administrators."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from aiohttp import web
+from msgspec.structs import asdict
+from pydantic import Field
+
+from gateway.access.identity.model import Client
+from gateway.contract.gateway_state import ChangedClientView, ClientList, ClientView
+from gateway.web.bodies import Body, path_id, read_body
+from gateway.web.keys import CALLER, SERVICES
+
+
+class ChangeClient(Body):
+    """Changes of a client."""
+
+    EXAMPLES: ClassVar = {
+        "urls": {"redirect_urls": ["https://app.example.com/connected"]},
+        "callbacks": {"callback_urls": ["https://app.example.com/jobs"]},
+    }
+
+    redirect_urls: list[str] = Field([], description="https URLs, which replace the current ones")
+    callback_urls: list[str] = Field(
+        [], description="receivers that `callback_url` of its calls may name; they replace the current ones"
+    )
+
+
+def client_view(client: Client, callback_urls: Sequence[str] = ()) -> ClientView:
+    """The client for the response, without its secrets."""
+    return ClientView(
+        str(client.id),
+        client.name,
+        client.is_person,
+        sorted(client.scopes),
+        list(client.redirect_urls),
+        list(callback_urls),
+        client.created_at,
+        client.disabled_at,
+    )
+
+
+async def list_clients(request: web.Request) -> ClientList:
+    """Programs and people that may act for the organization; secrets are never returned."""
+    services, caller = request.app[SERVICES], request[CALLER]
+    callback_urls = await services.webhooks.callback_urls(caller)
+    return ClientList(
+        [client_view(each, callback_urls.get(each.id, ())) for each in await services.clients.all(caller)]
+    )
+
+
+async def change_client(request: web.Request) -> ChangedClientView:
+    """Replaces the client's redirect URLs or callback URLs. With the first callback URL the response has
+    `webhook_secret`, which signs the client's callbacks. 404 for a client that belongs to several organizations.
+    """
+    body, services, caller = await read_body(request, ChangeClient), request.app[SERVICES], request[CALLER]
+    client_id, secret = path_id(request, "client_id"), None
+    client = await services.clients.own(caller, client_id)
+    if "redirect_urls" in body.model_fields_set:
+        client = await services.clients.change_redirect_urls(caller, client_id, body.redirect_urls)
+    if "callback_urls" in body.model_fields_set:
+        secret = await services.webhooks.set_callback_urls(caller, client_id, body.callback_urls)
+    callback_urls = (await services.webhooks.callback_urls(caller)).get(client_id, ())
+    return ChangedClientView(**asdict(client_view(client, callback_urls)), webhook_secret=secret)

@@ -1,0 +1,220 @@
+"""Connectors and workspaces: create, list, read, change, check, delete."""
+
+from typing import Any, ClassVar, Literal
+
+from aiohttp import web
+from msgspec.structs import asdict
+from pydantic import Field
+
+from gateway.contract.connectors import (
+    Connector,
+    ConnectorPage,
+    ConnectorRequest,
+    ConnectorSelection,
+    ConnectorStatus,
+    Health,
+    IfExists,
+    InspectionView,
+    UnhealthyView,
+    UsableEntityView,
+    WorkspacePage,
+    WorkspaceView,
+)
+from gateway.contract.cursors import page_of, read_cursor
+from gateway.contract.jobs import DeletionView
+from gateway.errors import GatewayError
+from gateway.jobs.model import StoredJob
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.sunsets import call_sunsets, explain_refusal, sunset_headers
+from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
+from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
+
+_CREDENTIALS = {"subdomain": "acme", "email": "agent@acme.com", "api_token": "…"}
+
+
+class CreateConnector(Body):
+    """A new connector."""
+
+    EXAMPLES: ClassVar = {
+        "key": {
+            "workspace_name": "acme",
+            "connector_type": "Support-Desk",
+            "name": "Help desk",
+            "credentials": _CREDENTIALS,
+        }
+    }
+
+    workspace_name: Name = Field(description="the workspace; a new name creates it")
+    connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
+    name: Name | None = Field(None, description="display name; the kind's title when left out")
+    credentials: dict[str, Any] = Field(
+        description="the credential fields of the kind's authentication method; never returned"
+    )
+    environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
+    validate_: bool = Field(True, alias="validate", description="check the credentials at the application first")
+    if_exists: Literal["create", "fail", "update"] = Field(
+        "create",
+        description="if the workspace has a connector of this name: create another one, fail with a 409 that has its "
+        "connector_id, or update its credentials; it keeps its id (200)",
+    )
+
+
+class ChangeConnector(Body):
+    """Changes of a connector."""
+
+    EXAMPLES: ClassVar = {
+        "rename": {"name": "Help desk of Acme"},
+        "disable": {"status": "disabled"},
+        "credentials": {"credentials": _CREDENTIALS},
+    }
+
+    name: Name | None = Field(None, description="the new display name")
+    credentials: dict[str, Any] | None = Field(
+        None, description="new credentials; the old ones stay until the application has accepted these"
+    )
+    status: Literal["active", "disabled"] | None = Field(None, description="`disabled` stops all calls")
+
+
+class ConnectorQuery(QueryString):
+    """The filter and page of connectors."""
+
+    EXAMPLE: ClassVar = {"workspace_name": "acme"}
+
+    workspace_name: str | None = Field(None, description="only those of this workspace")
+    connector_type: str | None = Field(None, description="only those of this kind, such as support-desk")
+    definition_id: str | None = Field(None, description="only those of the kind with this id")
+    status: ConnectorStatus | None = Field(None, description="only those with this status")
+    limit: int | None = Field(None, ge=1, le=1000, description="maximum connectors of a page; all when left out")
+    cursor: str | None = Field(None, description="`next_cursor` of the page before")
+
+
+class WorkspaceQuery(QueryString):
+    """The filter and page of workspaces."""
+
+    EXAMPLE: ClassVar = {"name_contains": "acme"}
+
+    name_contains: str | None = Field(None, description="only those whose name contains this")
+    limit: int | None = Field(None, ge=1, le=1000, description="maximum workspaces of a page; 1000 when left out")
+    cursor: str | None = Field(None, description="`next_cursor` of the page before")
+
+
+def _sunset_headers(connector: Connector, catalog: Catalog) -> dict[str, str]:
+    return sunset_headers(call_sunsets(catalog.kind(connector.kind).spec, connector.auth_method))
+
+
+async def create_connector(request: web.Request) -> web.Response:
+    """Creates a connector in a workspace; a new workspace name creates the workspace. The kind's variables, such as
+    `subdomain`, may be in `environment` or in `credentials`. Unless `validate` is false, the gateway first checks the
+    credentials at the application; if it refuses them, the response is 422 `invalid_credentials` and names the field.
+    Credentials are sealed and never returned.
+    """
+    body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
+    connector_request = ConnectorRequest(
+        body.workspace_name,
+        body.connector_type,
+        body.name,
+        body.credentials,
+        body.environment,
+        body.validate_,
+        IfExists(body.if_exists),
+    )
+    connector, is_new = await services.connector_service.create(caller, connector_request)
+    location = {"Location": f"/api/v1/integrations/connectors/{connector.id}"}
+    return json_response(
+        connector, 201 if is_new else 200, {**location, **_sunset_headers(connector, services.catalog)}
+    )
+
+
+async def list_connectors(request: web.Request) -> ConnectorPage:
+    """All matching connectors; with `limit` in pages."""
+    query, caller, services = read_query(request, ConnectorQuery), request[CALLER], request.app[SERVICES]
+    kinds = {kind.spec.definition_id: kind.name for kind in services.catalog}
+    kind = services.catalog.kind(query.connector_type).name if query.connector_type else None
+    if query.definition_id is not None:
+        named = kinds.get(query.definition_id, "")
+        kind = named if kind in (None, named) else ""
+    selection = ConnectorSelection(query.workspace_name, kind=kind, status=query.status)
+    return await services.connector_service.find(caller, selection, query.cursor, query.limit)
+
+
+async def get_connector(request: web.Request) -> web.Response:
+    """One connector, without its credentials."""
+    services = request.app[SERVICES]
+    connector = await services.connector_service.get(request[CALLER], path_id(request, "connector_id"))
+    return json_response(connector, headers=_sunset_headers(connector, services.catalog))
+
+
+async def change_connector(request: web.Request) -> Connector:
+    """Changes the name, disables (`status: disabled`) or enables (`active`) the connector, or replaces its credentials.
+    The old credentials stay until the application has accepted the new ones.
+    """
+    body, caller, services = await read_body(request, ChangeConnector), request[CALLER], request.app[SERVICES]
+    connector_id = path_id(request, "connector_id")
+    status = None if body.status is None else ConnectorStatus(body.status)
+    return await services.connector_service.change(
+        caller, connector_id, name=body.name, credentials=body.credentials, status=status
+    )
+
+
+async def delete_connector(request: web.Request) -> web.Response:
+    """Deletes the connector at once. A job revokes its grant, if the application supports that, and deletes its
+    records, job results, stored files and secrets.
+    """
+    caller, services = request[CALLER], request.app[SERVICES]
+    job = await services.deletion.delete_connector(caller, path_id(request, "connector_id"), request[REQUEST_ID])
+    return _deletion(job)
+
+
+async def check_connector(request: web.Request) -> Health:
+    """Calls the kind's health check: `healthy`, or `unhealthy` with the reason."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    opened = await services.resolver.get_for(caller, path_id(request, "connector_id"))
+    opened.require_active()
+    try:
+        await opened.connector.check()
+    except GatewayError as error:
+        explain_refusal(error, opened.connector.kind.spec, opened.record.auth_method)
+        return Health("unhealthy", UnhealthyView(error.code, error.detail, error.retryable), error.detail)
+    return Health("healthy")
+
+
+async def inspect_connector(request: web.Request) -> InspectionView:
+    """Whether the connector is ready, its operations and the state of its copies."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    connector_id = path_id(request, "connector_id")
+    connector = await services.connector_service.get(caller, connector_id)
+    kind = services.catalog.kind(connector.kind)
+    operations = [
+        UsableEntityView(entity, kind.actions_of(entity), spec.description)
+        for entity, spec in kind.spec.entities.items()
+    ]
+    return InspectionView(
+        **asdict(connector),
+        ready=connector.status is ConnectorStatus.ACTIVE,
+        operations=operations,
+        context_store=await services.synchronization.freshness(caller.organization_id, connector_id, kind.name),
+        docs_skill_id=kind.name,
+    )
+
+
+async def list_workspaces(request: web.Request) -> WorkspacePage:
+    """The organization's workspaces by name, with the number of their connectors."""
+    query, caller, services = read_query(request, WorkspaceQuery), request[CALLER], request.app[SERVICES]
+    limit = query.limit or 1000
+    workspaces = await services.connectors.workspaces(caller, query.name_contains, read_cursor(query.cursor), limit + 1)
+    page, next_cursor = page_of(workspaces, limit, lambda each: (each.name, each.id))
+    data = [WorkspaceView(str(each.id), each.name, each.connectors, each.created_at) for each in page]
+    return WorkspacePage(data, next_cursor)
+
+
+async def delete_workspace(request: web.Request) -> web.Response:
+    """Starts a job that deletes the workspace and its connectors: it revokes their grants and deletes records, results,
+    stored files and secrets.
+    """
+    caller, services = request[CALLER], request.app[SERVICES]
+    job = await services.deletion.delete_workspace(caller, path_id(request, "workspace_id"), request[REQUEST_ID])
+    return _deletion(job)
+
+
+def _deletion(job: StoredJob) -> web.Response:
+    return json_response(DeletionView(str(job.id)), 202, {"Location": f"/api/v1/jobs/{job.id}"})

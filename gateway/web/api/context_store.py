@@ -1,0 +1,42 @@
+"""The synchronized copies of a connector: their state, and a synchronization on request."""
+
+from typing import Annotated, ClassVar
+
+from aiohttp import web
+from pydantic import Field, StringConstraints
+
+from gateway.contract.connectors import ContextStoreView
+from gateway.web.api.jobs import accepted_response
+from gateway.web.bodies import Body, path_id, read_body
+from gateway.web.keys import CALLER, SERVICES
+
+EntityName = Annotated[str, StringConstraints(max_length=100)]
+
+
+class SynchronizeBody(Body):
+    """The entities to synchronize."""
+
+    EXAMPLES: ClassVar = {"tickets": {"entities": ["tickets"]}, "everything": {"full": True}}
+
+    entities: list[EntityName] | None = Field(None, min_length=1, max_length=100, description="all when left out")
+    full: bool = Field(False, description="read all records, not only changed ones; detects deleted records")
+
+
+async def context_store_status(request: web.Request) -> ContextStoreView:
+    """The state of each entity's copy: number of records, last and next synchronization, last error."""
+    caller, services = request[CALLER], request.app[SERVICES]
+    record = await services.connectors.get(caller, path_id(request, "connector_id"))
+    copies = await services.synchronization.freshness(caller.organization_id, record.id, record.kind)
+    return ContextStoreView(copies)
+
+
+async def synchronize(request: web.Request) -> web.Response:
+    """Starts a job that synchronizes all copies, or those of `entities`. With `full` the job reads every record and so
+    also finds deleted ones.
+    """
+    caller, services = request[CALLER], request.app[SERVICES]
+    body = await read_body(request, SynchronizeBody) if request.can_read_body else SynchronizeBody()
+    opened = await services.resolver.get_for(caller, path_id(request, "connector_id"))
+    opened.require_active()
+    job = await services.synchronization.request(opened.record, body.entities, caller, is_full=body.full)
+    return accepted_response(request, job)

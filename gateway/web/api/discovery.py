@@ -1,0 +1,43 @@
+"""Discovery: kinds, their operations and the skill docs, all generated from the specs."""
+
+from typing import ClassVar
+
+import msgspec
+from aiohttp import web
+from pydantic import Field
+
+from gateway.contract.kinds import KindPage, KindSummaryView, KindView, SkillDocsView
+from gateway.kinds.agent_docs import skill_docs
+from gateway.kinds.describe import kind_summary, kind_view
+from gateway.web.bodies import QueryString, read_query
+from gateway.web.keys import SERVICES
+
+
+class DocsQuery(QueryString):
+    """A document, and a section of it."""
+
+    EXAMPLE: ClassVar = {"id": "support-desk", "section": "tickets"}
+
+    id: str = Field(description="the kind, such as support-desk")
+    section: str | None = Field(None, description="an entity, or `overview`; the whole document when left out")
+
+
+async def list_connector_types(request: web.Request) -> KindPage:
+    """A summary of all kinds: authentication methods, entities and actions."""
+    catalog = request.app[SERVICES].catalog
+    return KindPage([msgspec.convert(kind_summary(kind), KindSummaryView) for kind in catalog])
+
+
+async def get_connector_type(request: web.Request) -> KindView:
+    """One kind: for each action the JSON Schema of its params, its effect (`read`, `idempotent`, `write`), its paging,
+    and an example.
+    """
+    kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    return msgspec.convert(kind_view(kind), KindView)
+
+
+async def read_skill_docs(request: web.Request) -> SkillDocsView:
+    """A kind's document for agents, or one section of it: params with their meanings, and examples."""
+    query = read_query(request, DocsQuery)
+    document = skill_docs(request.app[SERVICES].catalog.kind(query.id), query.section)
+    return msgspec.convert(document, SkillDocsView)

@@ -1,0 +1,295 @@
+"""Jobs: list, read, wait, cancel, retry, and read the result."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+import msgspec
+from aiohttp import web
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from gateway.access.identity.model import Caller
+from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.jobs import AcceptedJobView, JobPage, JobStatus, JobView
+from gateway.contract.problems import JobErrorView
+from gateway.jobs import results
+from gateway.jobs.access import JobResult
+from gateway.jobs.model import JobFilter, JobSummary, url_of
+from gateway.jobs.tasks import has_file
+from gateway.upstream.http_ranges.headers import is_not_modified
+from gateway.upstream.responses import NO_HEADERS, NULL
+from gateway.web.api.downloads import stored_file
+from gateway.web.bodies import (
+    MAX_WAIT,
+    NDJSON,
+    Body,
+    Moment,
+    QueryString,
+    accepts_lines,
+    answer_of,
+    is_sdk,
+    json_response,
+    path_id,
+    preferences_of,
+    read_body,
+    read_query,
+    split_at_commas,
+    whole_number,
+)
+from gateway.web.errors import PROBLEM, problem, status_of
+from gateway.web.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
+
+#: seconds after which a caller should ask again
+_RETRY_AFTER = 1
+#: maximum redirects for the public SDK, which cannot follow a job
+_HOPS = 20
+#: seconds that the gateway waits before each redirect
+_HOP_WAIT = 240
+#: maximum seconds of all redirects, with the time between them
+CHAIN_SECONDS = _HOPS * (_HOP_WAIT + 15)
+RESULT_PATH = "/api/v1/jobs/{job_id}/result"
+#: the beginning of an encoded answer without its result
+_NULL_RESULT = b'{"status":"success","result":null'
+
+
+Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
+
+
+class JobQuery(QueryString):
+    """The filter and page of jobs."""
+
+    EXAMPLE: ClassVar = {"limit": 20}
+
+    status: Annotated[list[JobStatus] | None, BeforeValidator(split_at_commas)] = Field(
+        None, description="only those with one of these statuses, separated by commas"
+    )
+    connector_id: UUID | None = Field(None, description="only those of this connector")
+    workspace_name: Text | None = Field(None, description="only those of this workspace's connectors")
+    entity: Text | None = Field(None, description="only those of this entity")
+    created_after: Moment | None = Field(None, description="only those accepted after this time")
+    created_before: Moment | None = Field(None, description="only those accepted before this time")
+    limit: int = Field(100, ge=1, le=1000, description="maximum jobs of a page")
+    cursor: str | None = Field(None, description="`next_cursor` of the page before")
+
+
+class WaitQuery(QueryString):
+    """The time to wait, and the number of redirects so far."""
+
+    EXAMPLE: ClassVar = {"wait": 30}
+
+    wait: int | None = Field(None, ge=0, le=MAX_WAIT, description="maximum seconds to wait")
+    hop: int = Field(
+        0, ge=0, le=_HOPS, description="for callers that only follow redirects: the number of redirects so far"
+    )
+
+
+class RetryBody(Body):
+    """The confirmation that a write which may have happened is sent again."""
+
+    EXAMPLES: ClassVar = {"unknown": {"confirm": True}}
+
+    confirm: bool = Field(False, description="of an `unknown` job: send the write again though it may have happened")
+
+
+#: members with the same name and value in a job and in its view
+_SAME = tuple(name for name in JobView.__struct_fields__ if name in JobSummary.__struct_fields__)
+
+
+def job_view(request: web.Request, job: JobSummary) -> JobView:
+    """The job for the response."""
+    url, error = url_of(job, request.app[LINK_BASE]), job.error or {}
+    members = {name: getattr(job, name) for name in _SAME} | {
+        "id": str(job.id),
+        "url": url,
+        "done": job.is_done,
+        "connector_id": None if job.connector_id is None else str(job.connector_id),
+        "action": job.action or job.task,
+        "result_url": f"{url}/result" if job.has_result else None,
+        "error": job.error and msgspec.convert(job.error, JobErrorView),
+        "known": error.get("known"),
+        "safe_to_retry": error.get("safe_to_retry"),
+    }
+    return JobView(**members)
+
+
+def accepted_response(request: web.Request, job: JobSummary, headers: Mapping[str, str] | None = None) -> web.Response:
+    """The 202 for a job that has not ended, with its `Location`."""
+    document = job_view(request, job)
+    return json_response(
+        AcceptedJobView("accepted", document, document),
+        202,
+        {"Location": f"/api/v1/jobs/{job.id}", "Retry-After": str(_RETRY_AFTER), **(headers or {})},
+    )
+
+
+def chained(job: JobSummary, hop: int) -> web.Response:
+    """The next redirect to the job's result; its URL is relative, so that clients send their token with it."""
+    return web.Response(
+        status=303, headers={"Location": f"/api/v1/jobs/{job.id}/result?wait={_HOP_WAIT}&hop={hop + 1}"}
+    )
+
+
+async def follower(request: web.Request, token: str) -> Caller | None:
+    """The caller that follows redirects to a job's result, if its token has expired meanwhile; else None.
+
+    Such callers cannot get a new token between redirects. The expired one opens this result only, for at most
+    CHAIN_SECONDS.
+    """
+    resource = request.match_info.route.resource
+    if not is_sdk(request) or request.method != "GET" or resource is None or resource.canonical != RESULT_PATH:
+        return None
+    jobs = request.app[SERVICES].jobs
+    found = await jobs.follower(path_id(request, "job_id"), token, CHAIN_SECONDS)
+    if found is None:
+        return None
+    client, organization_id = found
+    return client.caller(request.headers.get("X-Organization-Id") or str(organization_id))
+
+
+def _wait_of(request: web.Request, query: WaitQuery) -> tuple[int, Mapping[str, str]]:
+    """The seconds to wait, and the header that says so if `Prefer: wait` decides them; raises MalformedRequest."""
+    preferred = preferences_of(request).wait
+    if query.wait is not None or preferred is None:
+        return query.wait or 0, NO_HEADERS
+    return preferred, {"Preference-Applied": f"wait={preferred}"}
+
+
+def _known_version(if_none_match: str | None) -> int | None:
+    """The newest version among the tags of `If-None-Match`, 0 if none is a version; None if every version is known."""
+    if if_none_match is None or if_none_match.strip() == "*":
+        return None
+    versions = (whole_number(tag.strip().removeprefix("W/").strip('"')) for tag in if_none_match.split(","))
+    return max((version for version in versions if version is not None), default=0)
+
+
+async def list_jobs(request: web.Request) -> JobPage:
+    """The organization's jobs, the newest first. `status` takes several values, separated by commas."""
+    query, caller = read_query(request, JobQuery), request[CALLER]
+    job_filter = JobFilter(
+        query.status,
+        query.connector_id,
+        query.workspace_name,
+        entity=query.entity,
+        created_after=query.created_after,
+        created_before=query.created_before,
+    )
+    before = read_time_cursor(query.cursor)
+    jobs = await request.app[SERVICES].jobs.find(caller, job_filter, before, query.limit + 1)
+    page, next_cursor = page_of(jobs, query.limit)
+    return JobPage([job_view(request, job) for job in page], next_cursor)
+
+
+async def get_job(request: web.Request) -> web.Response:
+    """One job. With `Prefer: wait=N` or `?wait=N` the gateway answers as soon as the job changes, at the latest after N
+    seconds; with `If-None-Match` as soon as its ETag differs.
+    """
+    query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
+    known, job_id = request.headers.get("If-None-Match"), path_id(request, "job_id")
+    wait, applied = _wait_of(request, query)
+    job = await services.jobs.changed(caller, job_id, _known_version(known), wait)
+    view, etag = job_view(request, job), f'"{job.version}"'
+    headers = {"ETag": etag, **applied}
+    if not view.done:
+        headers["Retry-After"] = str(_RETRY_AFTER)
+    if known and is_not_modified(known, etag):
+        return web.Response(status=304, headers=headers)
+    return json_response(view, headers=headers)
+
+
+async def cancel_job(request: web.Request) -> web.Response:
+    """A queued job ends as `canceled`, a read is stopped, and a write that was sent is allowed to finish. 409
+    `job_not_cancelable` if the job has ended, and for a deletion.
+    """
+    caller, services = request[CALLER], request.app[SERVICES]
+    job = await services.jobs.get(caller, path_id(request, "job_id"))
+    return json_response(job_view(request, await services.job_control.cancel(caller, job)), 202)
+
+
+async def retry_job(request: web.Request) -> web.Response:
+    """Runs a failed or canceled job again, as a new job. An `unknown` job, whose write may have happened, needs
+    `confirm: true`.
+    """
+    caller, services = request[CALLER], request.app[SERVICES]
+    confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
+    job = await services.jobs.get(caller, path_id(request, "job_id"))
+    return accepted_response(
+        request, await services.job_control.retry(caller, job, confirm=confirm, request_id=request[REQUEST_ID])
+    )
+
+
+async def job_result(request: web.Request) -> web.StreamResponse:
+    """The answer or the error of the inline call; 202 with the job while it has not ended, 410 after the result has
+    expired. `Accept: application/x-ndjson` gives one record per line. The result of a download is the file, with
+    ranges. If the job ended early, the error's `result` has what was done before.
+    """
+    query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
+    wait, applied = _wait_of(request, query)
+    job = await services.jobs.done(caller, path_id(request, "job_id"), wait)
+    if not job.is_done:
+        if is_sdk(request) and query.hop < _HOPS:
+            return chained(job, query.hop)
+        return accepted_response(request, job, applied)
+    return await result_response(request, job, applied)
+
+
+async def result_response(
+    request: web.Request, job: JobSummary, headers: Mapping[str, str] = NO_HEADERS
+) -> web.StreamResponse:
+    """The result of a job that has ended, as a stream; raises the error that it ended with."""
+    result = await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
+    if result.is_partial:
+        return await _partial(request, job, result)
+    if has_file(job):
+        return await stored_file(request, job, result.head["result"])
+    as_lines = accepts_lines(request)
+    chunks = results.records(result.head, result.lines) if as_lines else _document(request, job, result)
+    content_type = NDJSON if as_lines else "application/json"
+    return await _streamed(request, chunks, content_type, headers=headers)
+
+
+async def head_job_result(request: web.Request) -> web.StreamResponse:
+    """The headers of the result; for a stored file its size and ETag."""
+    return await job_result(request)
+
+
+async def _document(request: web.Request, job: JobSummary, result: JobResult) -> AsyncIterator[bytes]:
+    """The envelope of an inline answer around the stored result."""
+    yield _NULL_RESULT.removesuffix(b"null")
+    async for chunk in results.document(result.head, result.lines):
+        yield chunk
+    took = (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else 0.0
+    answer = results.answer_of(result.head, NULL)
+    connector_id = None if job.connector_id is None else str(job.connector_id)
+    document = msgspec.json.encode(answer_of(request, connector_id, answer, round(took * 1000)))
+    yield document.removeprefix(_NULL_RESULT)
+
+
+async def _partial(request: web.Request, job: JobSummary, result: JobResult) -> web.StreamResponse:
+    """The problem document of a job that ended early, with the stored part of the result as `result`."""
+    error = results.error_of(job)
+    members = msgspec.json.encode(problem(error, request[REQUEST_ID]))[:-1]
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield members + b',"result":'
+        async for chunk in results.document(result.head, result.lines):
+            yield chunk
+        yield b"}"
+
+    return await _streamed(request, chunks(), PROBLEM, status_of(error))
+
+
+async def _streamed(
+    request: web.Request,
+    chunks: AsyncIterator[bytes],
+    content_type: str,
+    status: int = 200,
+    headers: Mapping[str, str] = NO_HEADERS,
+) -> web.StreamResponse:
+    response = web.StreamResponse(status=status, headers={"Content-Type": content_type, **headers})
+    await response.prepare(request)
+    if request.method == "HEAD":
+        return response
+    async for chunk in chunks:
+        await response.write(chunk)
+    await response.write_eof()
+    return response

@@ -1,0 +1,79 @@
+"""POST /mcp: the Model Context Protocol, with tools for every operation of the caller's organization."""
+
+import asyncio
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+from pydantic import Field
+
+from gateway.agents.mcp.origins import is_origin_allowed, origins_of
+from gateway.errors import Forbidden
+from gateway.foundation.aio.remembered import Remembered
+from gateway.run.services.front_end import Services
+from gateway.web.bodies import QueryString, read_query
+from gateway.web.keys import CALLER, SERVICES
+
+if TYPE_CHECKING:
+    from gateway.web.api.mcp_endpoint import McpEndpoint
+
+#: created at the first request, because the protocol's models are a quarter of a front end's memory
+ENDPOINT: web.AppKey[Remembered["McpEndpoint"]] = web.AppKey("mcp_endpoint")
+ORIGINS = web.AppKey("mcp_origins", frozenset[str])
+
+
+class KindQuery(QueryString):
+    """The connectors that the tools use."""
+
+    workspace: str | None = Field(None, max_length=200, description="only connectors of this workspace")
+
+
+class McpQuery(KindQuery):
+    """The tools, and the connectors that they use."""
+
+    tools: str | None = Field(
+        None, max_length=2000, description="patterns such as team-chat.*.list, separated by commas; `*` is any text"
+    )
+
+
+def set_up_mcp(app: web.Application, services: Services) -> None:
+    """Set up the endpoint /mcp and its allowed origins."""
+    app[ENDPOINT] = Remembered(partial(_endpoint, services), inf)
+    app[ORIGINS] = origins_of(services.settings.base_url, *services.settings.mcp_origins)
+
+
+async def _endpoint(services: Services) -> "McpEndpoint":
+    endpoint = await asyncio.to_thread(_loaded)
+    return endpoint(services, await services.operations())
+
+
+def _loaded() -> "type[McpEndpoint]":
+    from gateway.web.api.mcp_endpoint import McpEndpoint  # takes a third of a second
+
+    return McpEndpoint
+
+
+async def mcp(request: web.Request) -> web.StreamResponse:
+    """The Model Context Protocol over Streamable HTTP, without sessions: six tools that reach every operation, or with
+    `?tools=` a tool for each operation that matches one of the patterns, separated by commas.
+    """
+    query = read_query(request, McpQuery)
+    return await _answer(request, query, None if query.tools is None else tuple(query.tools.split(",")))
+
+
+async def mcp_of_kind(request: web.Request) -> web.StreamResponse:
+    """The Model Context Protocol with one tool for each operation of a kind."""
+    kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    return await _answer(request, read_query(request, KindQuery), (f"{kind.name}.*",))
+
+
+async def _answer(request: web.Request, query: KindQuery, patterns: tuple[str, ...] | None) -> web.StreamResponse:
+    if not is_origin_allowed(request, request.app[ORIGINS]):
+        raise Forbidden(
+            f"the origin {request.headers['Origin']} is not allowed; the operator can add it to GATEWAY_MCP_ORIGINS"
+        )
+    if query.workspace is not None:
+        request[CALLER] = request[CALLER].limited_to(query.workspace)
+    endpoint = await request.app[ENDPOINT]()
+    return await endpoint.answer(request, patterns)

@@ -1,0 +1,48 @@
+"""The responses of POST /mcp."""
+
+import msgspec
+from aiohttp import web
+
+from gateway.agents.mcp import http
+from gateway.agents.mcp.request_state import RequestStates
+from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedEvents, HostedJobs
+from gateway.agents.tools.server import Servers
+from gateway.foundation.telemetry import tracing
+from gateway.kinds.find.index import OperationIndex
+from gateway.run.services.front_end import Services
+from gateway.web.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID
+
+
+class McpEndpoint:
+    """The MCP servers with the tools of this process."""
+
+    def __init__(self, services: Services, operations: OperationIndex) -> None:
+        states = RequestStates(services.request_seals)
+        self._servers = Servers(
+            HostedBackend(services, operations), HostedJobs(services), states, HostedEvents(services)
+        )
+
+    async def answer(self, request: web.Request, patterns: tuple[str, ...] | None) -> web.StreamResponse:
+        """The response to one POST: with the six tools, or with a tool for each operation that matches a pattern."""
+        server = self._servers.general if patterns is None else self._servers.of_operations(patterns)
+        try:
+            document = msgspec.json.decode(await request.read())
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return http.parse_error()
+        _continue_trace(document)
+        return await http.handle(request, server, document, caller=_caller(request))
+
+
+def _caller(request: web.Request) -> HostedCaller:
+    request[AUDIT].what = None  # a message that runs no use case, such as tools/list, is not recorded
+    return HostedCaller(request[CALLER], request[REQUEST_ID], request.app[LINK_BASE], request.app[LIMITS].suspended)
+
+
+def _continue_trace(document: object) -> None:
+    """Continue the trace in `_meta` of the message, instead of that of its HTTP request."""
+    params = document.get("params") if isinstance(document, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if isinstance(meta, dict) and isinstance(meta.get("traceparent"), str):
+        tracing.continue_trace(
+            {name: meta[name] for name in ("traceparent", "tracestate") if isinstance(meta.get(name), str)}
+        )

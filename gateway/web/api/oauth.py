@@ -1,0 +1,168 @@
+"""OAuth: consents that callers start and browsers finish, and the organizations' own apps."""
+
+from typing import Annotated, Any, ClassVar
+from uuid import UUID
+
+from aiohttp import web
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+
+from gateway.access.identity.tokens import new_secret
+from gateway.contract.oauth import CONSENT_SECONDS, AppList, AppView, ConsentRequest, FlowView
+from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body
+from gateway.web.cookies import HostCookie
+from gateway.web.keys import CALLER, SERVICES
+
+#: the characters of a client id (RFC 6749 appendix A.1)
+Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]
+# The URL of a callback contains a code: no cache may store it, and no other site may receive it.
+_PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+_NOT_USABLE = (
+    "This consent is unknown, was used already, has expired, or was begun in another browser. Nothing was connected.\n"
+    "Go back to where you came from and begin again.\n"
+)
+_WAS_COMPLETED = "This consent was given already, and the application is connected.\nYou may close this page.\n"
+#: binds a consent to the browser that begins it
+_BROWSER = HostCookie("gateway-consent", CONSENT_SECONDS)
+
+
+def _visible(secret: SecretStr) -> SecretStr:
+    value = secret.get_secret_value()
+    if not (value.isascii() and value.isprintable()):
+        raise ValueError("it must be printable ASCII")
+    return secret
+
+
+class InitiateOAuth(Body):
+    """A connector to create or reauthorize by a user's consent."""
+
+    EXAMPLES: ClassVar = {
+        "consent": {
+            "workspace_name": "acme",
+            "connector_type": "Team-Chat",
+            "redirect_url": "https://app.example.com/connected",
+        }
+    }
+
+    workspace_name: Name = Field(description="the workspace that the connector will belong to")
+    connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
+    redirect_url: str = Field(
+        max_length=2000, description="where the browser returns to: one of the client's redirect URLs"
+    )
+    name: Name | None = Field(None, description="display name; the kind's title when left out")
+    environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
+    scopes: list[str] | None = Field(None, max_length=100, description="the kind's default scopes when left out")
+    connector_id: Annotated[UUID, Field(strict=False)] | None = Field(
+        None, description="the existing connector to authorize again"
+    )
+    state: str | None = Field(None, max_length=1000, description="returned unchanged on redirect_url")
+
+
+class AppConfiguration(Body):
+    """An OAuth app as the application has registered it."""
+
+    client_id: Visible = Field(description="the app's id")
+    client_secret: Annotated[
+        SecretStr,
+        Field(min_length=1, max_length=1000, description="the app's secret; never returned"),
+        AfterValidator(_visible),
+    ]
+
+
+class PutOAuthApp(Body):
+    """An organization's own OAuth app for a kind."""
+
+    EXAMPLES: ClassVar = {
+        "app": {"connector_type": "team-chat", "configuration": {"client_id": "acme-agents", "client_secret": "…"}}
+    }
+
+    connector_type: str = Field(max_length=100, description="the kind, such as support-desk")
+    configuration: AppConfiguration = Field(description="the app")
+
+
+class ConsentQuery(QueryString):
+    """The query of `consent_url`; the use case validates it."""
+
+    state: str | None = Field(None, description="identifies the consent")
+
+
+class CallbackQuery(BaseModel):
+    """The query that the application adds to the callback; the use case validates it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    code: str | None = Field(None, description="the authorization code (RFC 6749 §4.1.2)")
+    state: str | None = Field(None, description="identifies the consent")
+    iss: str | None = Field(None, description="the authorization server (RFC 9207)")
+    error: str | None = Field(None, description="the reason why there is no code")
+    error_description: str | None = Field(None, description="the reason in the application's words")
+
+
+async def initiate_oauth(request: web.Request) -> web.Response:
+    """Starts a user's consent. Send the browser to `consent_url`. It returns to `redirect_url`, which must be exactly
+    one of the client's redirect URLs, with your `state` and `connector_id`, or `error` and `error_description`, in
+    the query. With `connector_id` in the body, an existing connector is authorized again.
+    """
+    body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
+    started = await services.oauth.flows.initiate(caller, ConsentRequest(**dict(body)))
+    return json_response(started.view, headers=_PRIVATE)
+
+
+async def begin_consent(request: web.Request) -> web.Response:
+    """For browsers: binds the consent to this browser by a cookie and redirects to the application's page. 400 with a
+    plain page for an unknown, used or expired consent.
+    """
+    browser = _BROWSER.secret(request) or new_secret()
+    address = await request.app[SERVICES].oauth.flows.bind_browser(list(request.query.items()), browser)
+    if address is None:
+        return await _not_usable(request)
+    response = web.Response(status=303, headers={"Location": address, **_PRIVATE})
+    _BROWSER.set(request, response, browser)
+    return response
+
+
+async def _not_usable(request: web.Request) -> web.Response:
+    """The page for a state that is unknown, used or expired."""
+    is_done = await request.app[SERVICES].oauth.flows.was_completed(
+        list(request.query.items()), _BROWSER.secret(request)
+    )
+    return web.Response(status=400, text=_WAS_COMPLETED if is_done else _NOT_USABLE, headers=_PRIVATE)
+
+
+async def finish_oauth(request: web.Request) -> web.Response:
+    """For browsers: the application redirects here with `code` and `state`. The gateway creates the connector and
+    redirects to `redirect_url`. 400 with a plain page for an unknown, used or expired `state`.
+    """
+    services = request.app[SERVICES]
+    redirected = await services.oauth.flows.finish(list(request.query.items()), _BROWSER.secret(request))
+    if redirected is None:
+        return await _not_usable(request)
+    if redirected.connector is not None:
+        await services.synchronization.begin(redirected.connector, redirected.client_id)
+    return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
+
+
+async def get_oauth_flow(request: web.Request) -> FlowView:
+    """The state of a consent, for callers that cannot see the browser."""
+    state = await request.app[SERVICES].oauth.flows.state(request[CALLER], path_id(request, "flow_id"))
+    return state.view
+
+
+async def put_oauth_app(request: web.Request) -> AppView:
+    """Sets the organization's own OAuth app for a kind; later consents use it. The secret is sealed and never
+    returned.
+    """
+    body, apps = await read_body(request, PutOAuthApp), request.app[SERVICES].oauth.apps
+    app = body.configuration
+    return await apps.put(request[CALLER], body.connector_type, app.client_id, app.client_secret)
+
+
+async def list_oauth_apps(request: web.Request) -> AppList:
+    """The organization's own OAuth apps, without their secrets."""
+    apps = await request.app[SERVICES].oauth.apps.find(request[CALLER].organization_id)
+    return AppList(apps)
+
+
+async def delete_oauth_app(request: web.Request) -> web.Response:
+    """Deletes the organization's own OAuth app; later consents use the platform's app."""
+    await request.app[SERVICES].oauth.apps.delete(request[CALLER], request.match_info["connector_type"])
+    return web.Response(status=204)

@@ -1,0 +1,149 @@
+"""Operations: search by plain words, and definitions as tools of agent frameworks."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from uuid import UUID
+
+from aiohttp import web
+from pydantic import Field
+
+from gateway.contract.connectors import Connector
+from gateway.contract.kinds import Effect, MatchedConnectorView, OperationMatch, OperationMatches, ToolsView
+from gateway.kinds.find.descriptions import summary
+from gateway.kinds.find.entries import DEFAULT_LIMIT, OperationEntry, entry_of, passes
+from gateway.kinds.find.findings import Findings, Match
+from gateway.kinds.find.formats import FORMATS
+from gateway.kinds.find.tools import tool_of
+from gateway.run.services.front_end import Services
+from gateway.web.bodies import QueryString, read_query
+from gateway.web.keys import CALLER, SERVICES
+
+if TYPE_CHECKING:
+    from gateway.kinds.find.index import OperationIndex
+
+#: maximum connectors of an operation in a response
+_CONNECTORS_SHOWN = 20
+
+
+class OperationQuery(QueryString):
+    """The task, and the filter of operations."""
+
+    EXAMPLE: ClassVar = {"query": "close a ticket"}
+
+    query: str | None = Field(
+        None, max_length=1000, description="the task in plain words; all operations when left out"
+    )
+    kind: str | None = Field(
+        None, max_length=100, description="only operations of this kind or application, such as support-desk or Zendesk"
+    )
+    effect: Effect | None = Field(None, description="only operations of this effect")
+    connector_id: UUID | None = Field(None, description="only operations of this connector")
+    limit: int | None = Field(
+        None, ge=1, le=1000, description="maximum operations; by default 6 with a query, else all"
+    )
+
+
+class ToolQuery(QueryString):
+    """The filter of operations, and the format of the tools."""
+
+    EXAMPLE: ClassVar = {"format": "openai", "kind": "support-desk", "effect": "read"}
+
+    format: Literal["mcp", "openai", "anthropic"] = Field("mcp", description="the format of the definitions")
+    kind: str | None = Field(
+        None, max_length=100, description="only operations of this kind or application, such as support-desk or Zendesk"
+    )
+    effect: Effect | None = Field(None, description="only operations of this effect")
+    connector_id: UUID | None = Field(None, description="only operations of this connector")
+    operations: str | None = Field(
+        None, max_length=10_000, description="only these: kind.entity.action, separated by commas"
+    )
+
+
+async def search_operations(request: web.Request) -> OperationMatches:
+    """The operations for a task in plain words, the best first, with the connectors that can run them; without `query`
+    all operations in a fixed order. If no operation does the task, `data` is empty, `closest` has the operations that
+    come closest, and `message` says what is missing.
+    """
+    query, services = read_query(request, OperationQuery), request.app[SERVICES]
+    connectors = await _connectors(request, query.connector_id)
+    kind = _kind(services, query.kind)
+    index = await services.operations()
+    started = time.perf_counter()
+    found = _found(index, query, kind, connectors)
+    took_ms = round((time.perf_counter() - started) * 1000)
+    return OperationMatches(
+        data=[_view(match, connectors) for match in found.data],
+        closest=[_view(match, connectors) for match in found.closest],
+        message=found.message,
+        took_ms=took_ms,
+    )
+
+
+async def list_tools(request: web.Request) -> ToolsView:
+    """Operations as tool definitions in the format of `format`. `operations` in the response maps each tool's name to
+    its operation.
+    """
+    query, services = read_query(request, ToolQuery), request.app[SERVICES]
+    among = await _connectors(request, query.connector_id) if query.connector_id else None
+    entries = _only(await _named(services, query.operations), _kind(services, query.kind), query.effect, among)
+    tools = [tool_of(entry) for entry in entries]
+    data = [FORMATS[query.format](tool) for tool in tools]
+    return ToolsView(data, {tool.name: tool.operation for tool in tools})
+
+
+def _kind(services: Services, name: str | None) -> str | None:
+    """The name of a kind from any of its spellings; raises UnknownConnectorType."""
+    return None if name is None else services.catalog.kind(name).name
+
+
+async def _connectors(request: web.Request, connector_id: UUID | None) -> Mapping[str, Sequence[Connector]]:
+    """The caller's connectors by kind, or the requested one; raises NotFound."""
+    caller, known = request[CALLER], request.app[SERVICES].connector_service
+    if connector_id is not None:
+        record = await known.get(caller, connector_id)
+        return {record.kind: [record]}
+    by_kind: dict[str, list[Connector]] = defaultdict(list)
+    for record in await known.latest_of_each_kind(caller, _CONNECTORS_SHOWN):
+        by_kind[record.kind].append(record)
+    return by_kind
+
+
+def _found(
+    index: "OperationIndex",
+    query: OperationQuery,
+    kind: str | None,
+    connectors: Mapping[str, Sequence[Connector]],
+) -> Findings:
+    among = None if query.connector_id is None else connectors
+    if query.query is None:
+        entries = _only(index.entries, kind, query.effect, among)
+        return Findings([Match(entry, None) for entry in entries[: query.limit]])
+    limit = query.limit or DEFAULT_LIMIT
+    return index.search(query.query, kind, query.effect, limit, connected=connectors, among=among)
+
+
+async def _named(services: Services, names: str | None) -> Sequence[OperationEntry]:
+    """The operations with these names, in their order and without repetitions; all if None. Raises InvalidParams."""
+    if names is None:
+        return (await services.operations()).entries
+    unique_names = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
+    return [entry_of(services.catalog, name) for name in unique_names]
+
+
+def _only(
+    entries: Iterable[OperationEntry], kind: str | None, effect: Effect | None, among: Mapping[str, Any] | None
+) -> list[OperationEntry]:
+    return [entry for entry in entries if passes(entry, kind, effect, among)]
+
+
+def _view(match: Match, connectors: Mapping[str, Sequence[Connector]]) -> OperationMatch:
+    return OperationMatch(
+        **summary(match.entry),
+        score=match.score,
+        connectors=[
+            MatchedConnectorView(record.id, record.name, record.workspace_name, record.status)
+            for record in connectors.get(match.entry.kind.name, ())
+        ],
+    )

@@ -1,0 +1,164 @@
+"""Connectors in the console: list, state and actions."""
+
+from urllib.parse import urlencode
+from uuid import UUID
+
+from aiohttp import web
+
+from gateway.access.audit.activity import MAX_ERRORS
+from gateway.access.audit.log import EntryFilter
+from gateway.access.identity.model import Scope
+from gateway.contract.connectors import MAX_LINK_SECONDS, Connector, ConnectorSelection, ConnectorStatus
+from gateway.contract.gateway_state import RequestSelection
+from gateway.errors import GatewayError, MalformedRequest
+from gateway.jobs.model import JobFilter
+from gateway.web.api.audit import entry_view
+from gateway.web.api.jobs import job_view
+from gateway.web.bodies import path_id
+from gateway.web.console.page import console_page, see_other
+from gateway.web.console.session import chosen_in, name_in, read_console_form
+from gateway.web.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
+
+_PAGE = "/console/connectors"
+#: maximum connectors of a page, and maximum suggested workspaces
+_LIMIT = 100
+#: maximum calls, requests and jobs on the page of a connector
+_RECENT = 10
+
+
+async def list_connectors(request: web.Request) -> web.Response:
+    """GET /console/connectors: the connectors that match the filters, with their last use and errors."""
+    services, caller = request.app[SERVICES], request[CALLER]
+    chosen = {name: request.query.get(name, "").strip() for name in ("query", "kind", "status", "workspace")}
+    selection = ConnectorSelection(
+        chosen["workspace"] or None,
+        kind=chosen["kind"] or None,
+        status=chosen["status"] or None,
+        containing=chosen["query"] or None,
+    )
+    found = await services.connector_service.find(caller, selection, request.query.get("cursor"), _LIMIT)
+    sent = {name: value for name, value in chosen.items() if value}
+    workspaces = await services.connectors.workspaces(caller, limit=_LIMIT)
+    activity = await services.audit.activity(caller.organization_id, [UUID(each.id) for each in found.data])
+    return console_page(
+        request,
+        "connectors.html",
+        active="connectors",
+        connectors=[(each, activity[UUID(each.id)]) for each in found.data],
+        max_errors=MAX_ERRORS,
+        kinds=sorted((kind.spec.application, kind.name) for kind in services.catalog),
+        statuses=[status.value for status in ConnectorStatus],
+        workspaces=[workspace.name for workspace in workspaces],
+        chosen=chosen,
+        is_filtered=bool(sent),
+        more=found.next_cursor and urlencode({"cursor": found.next_cursor, **sent}),
+    )
+
+
+async def show_connector(request: web.Request) -> web.Response:
+    """GET /console/connectors/{connector_id}."""
+    return await _shown(request, await _record(request))
+
+
+async def connect(request: web.Request) -> web.Response:
+    """POST /console/connectors/connect: create a connect link and redirect to it."""
+    fields, services = await read_console_form(request), request.app[SERVICES]
+    workspace = name_in(fields, "workspace_name")
+    if not workspace:
+        raise MalformedRequest("enter the workspace of the new connector")
+    link = await services.connect_links.create(request[CALLER], workspace, None, None, None, MAX_LINK_SECONDS)
+    return see_other(link.url)
+
+
+async def change_connector(request: web.Request) -> web.Response:
+    """POST /console/connectors/{connector_id}: rename, enable or disable it."""
+    fields, connector_id = await read_console_form(request), path_id(request, "connector_id")
+    status = fields.get("status")
+    await request.app[SERVICES].connector_service.change(
+        request[CALLER],
+        connector_id,
+        name=name_in(fields, "name"),
+        credentials=None,
+        status=ConnectorStatus(status) if status in (ConnectorStatus.ACTIVE, ConnectorStatus.DISABLED) else None,
+    )
+    return see_other(f"{_PAGE}/{connector_id}")
+
+
+async def renew_connector(request: web.Request) -> web.Response:
+    """POST …/{connector_id}/renew: create a connect link that authorizes this connector again, and redirect to it."""
+    await read_console_form(request)
+    record = await _record(request)
+    link = await request.app[SERVICES].connect_links.create(
+        request[CALLER], record.workspace_name, None, UUID(record.id), None, MAX_LINK_SECONDS
+    )
+    return see_other(link.url)
+
+
+async def check_connector(request: web.Request) -> web.Response:
+    """POST …/{connector_id}/check: check the credentials at the application."""
+    await read_console_form(request)
+    record = await _record(request)
+    try:
+        opened = await request.app[SERVICES].resolver.get_for(request[CALLER], UUID(record.id))
+        opened.require_active()
+        await opened.connector.check()
+    except GatewayError as error:
+        return await _shown(request, await _record(request), problem=error.detail)
+    return await _shown(request, await _record(request), notice="The application answers and accepts the credentials.")
+
+
+async def synchronize(request: web.Request) -> web.Response:
+    """POST …/{connector_id}/synchronize: synchronize the chosen copies now; all if none is chosen."""
+    fields, services = await read_console_form(request), request.app[SERVICES]
+    record = await services.connectors.get(request[CALLER], path_id(request, "connector_id"))
+    names = chosen_in(fields, "entity:") or None
+    job = await services.synchronization.request(record, names, request[CALLER], is_full=False)
+    return see_other(f"/console/jobs/{job.id}")
+
+
+async def delete_connector(request: web.Request) -> web.Response:
+    """POST …/{connector_id}/delete: delete it with its records, results and secrets."""
+    fields, record = await read_console_form(request), await _record(request)
+    if fields.get("name") != record.name:
+        return await _shown(request, record, problem=f"Enter its name, {record.name}, to delete it.")
+    job = await request.app[SERVICES].deletion.delete_connector(request[CALLER], UUID(record.id), request[REQUEST_ID])
+    return see_other(f"/console/jobs/{job.id}")
+
+
+async def _record(request: web.Request) -> Connector:
+    connector_id = path_id(request, "connector_id")
+    if AUDIT in request:
+        request[AUDIT].connector_id = connector_id
+    return await request.app[SERVICES].connector_service.get(request[CALLER], connector_id)
+
+
+async def _shown(
+    request: web.Request, connector: Connector, *, notice: str | None = None, problem: str | None = None
+) -> web.Response:
+    services, organization_id = request.app[SERVICES], request[CALLER].organization_id
+    kind, connector_id = services.catalog.kind(connector.kind), UUID(connector.id)
+    activity = await services.audit.activity(organization_id, [connector_id])
+    entries = await services.audit.find(organization_id, EntryFilter(connector_id=connector_id), limit=_RECENT)
+    requests = await services.request_log.find(
+        organization_id, RequestSelection(connector_id=connector_id), limit=_RECENT
+    )
+    jobs = await services.jobs.find(request[CALLER], JobFilter(connector_id=connector_id), None, _RECENT)
+    freshness = await services.synchronization.freshness(organization_id, connector_id, kind.name)
+    return console_page(
+        request,
+        "connector.html",
+        active="connectors",
+        status=422 if problem else 200,
+        connector=connector,
+        activity=activity[connector_id],
+        max_errors=MAX_ERRORS,
+        entities={name: kind.actions_of(name) for name in kind.spec.entities},
+        freshness=freshness,
+        records=sum(each.records for each in freshness.values()),
+        entries=[entry_view(entry, services.catalog) for entry in entries],
+        may_audit=Scope.ADMIN in request[CALLER].client.scopes,
+        requests=requests.data,
+        jobs=[job_view(request, job) for job in jobs],
+        notice=notice,
+        problem=problem,
+    )

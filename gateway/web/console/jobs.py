@@ -1,0 +1,223 @@
+"""Jobs in the console: list, live progress, errors, cancelling and running again."""
+
+import contextlib
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from aiohttp import web
+
+from gateway.access.audit.log import EntryFilter
+from gateway.access.identity.model import Scope, id_of
+from gateway.contract.connectors import Connector
+from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.gateway_state import RequestSelection
+from gateway.contract.jobs import JobStatus
+from gateway.errors import GatewayError, NotFound
+from gateway.foundation.telemetry.logs import without_secrets
+from gateway.jobs import results
+from gateway.jobs.access import JobResult
+from gateway.jobs.model import JobFilter, JobSummary
+from gateway.jobs.tasks import BATCH, has_file, retry_refusal
+from gateway.web.api.jobs import job_view
+from gateway.web.bodies import path_id, query_id
+from gateway.web.console.page import connectors_by_id, connectors_to_choose, console_page, see_other
+from gateway.web.console.schema_form import table_of
+from gateway.web.console.session import chosen_in, read_console_form
+from gateway.web.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
+
+_PAGE = "/console/jobs"
+#: maximum jobs of a page, and maximum records of a result on its page
+_LIMIT, _RECORDS = 50, 50
+#: maximum changes of state in a job's history
+_STEPS = 100
+#: maximum bytes of a batch's result that are searched for operations that did not succeed
+_SCANNED = 32 << 20
+
+
+async def list_jobs(request: web.Request) -> web.Response:
+    """GET /console/jobs."""
+    chosen = {name: request.query.get(name, "").strip() for name in ("status", "connector", "workspace", "entity")}
+    job_filter = JobFilter(
+        [chosen["status"]] if chosen["status"] in set(JobStatus) else None,
+        connector_id=query_id(request, "connector"),
+        workspace_name=chosen["workspace"] or None,
+        entity=chosen["entity"] or None,
+    )
+    before = read_time_cursor(request.query.get("cursor"))
+    jobs = await request.app[SERVICES].jobs.find(request[CALLER], job_filter, before, _LIMIT + 1)
+    page, cursor = page_of(jobs, _LIMIT)
+    records = await connectors_to_choose(request, job_filter.connector_id)
+    return console_page(
+        request,
+        "jobs.html",
+        active="jobs",
+        jobs=[(job_view(request, job), _may_retry(job)) for job in page],
+        choices=records,
+        connectors=await connectors_by_id(request, (job.connector_id for job in page)),
+        filters=_status_filters(chosen),
+        chosen=chosen,
+        is_filtered=any(chosen.values()),
+        older=cursor and urlencode({**chosen, "cursor": cursor}),
+    )
+
+
+def _status_filters(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
+    """A link for each status, which keeps the other filters."""
+    others = {name: value for name, value in chosen.items() if name != "status" and value}
+    return [
+        ("all", f"?{urlencode(others)}"),
+        *((each.value, f"?{urlencode({**others, 'status': each.value})}") for each in JobStatus),
+    ]
+
+
+def _may_retry(job: JobSummary) -> bool:
+    """Whether a job can be run again without a person's confirmation."""
+    return job.status in (JobStatus.FAILED, JobStatus.CANCELED) and retry_refusal(job) is None
+
+
+async def show_job(request: web.Request) -> web.Response:
+    """GET /console/jobs/{job_id}: the page, or for htmx only the part that changes."""
+    job = await _job(request)
+    template = "job_part.html" if "HX-Request" in request.headers else "job.html"
+    return console_page(request, template, active="jobs", **await _context(request, job))
+
+
+async def cancel_job(request: web.Request) -> web.Response:
+    """POST /console/jobs/{job_id}/cancel."""
+    await read_console_form(request)
+    job = await _job(request)
+    await request.app[SERVICES].job_control.cancel(request[CALLER], job)
+    return see_other(f"{_PAGE}/{job.id}")
+
+
+async def retry_job(request: web.Request) -> web.Response:
+    """POST /console/jobs/{job_id}/retry: run it again as a new job; an `unknown` job needs the confirmation."""
+    fields, job = await read_console_form(request), await _job(request)
+    again = await request.app[SERVICES].job_control.retry(
+        request[CALLER], job, confirm=fields.get("confirm") == "yes", request_id=request[REQUEST_ID]
+    )
+    return see_other(f"{_PAGE}/{again.id}")
+
+
+async def retry_jobs(request: web.Request) -> web.Response:
+    """POST /console/jobs/retry: run the chosen failed or canceled jobs again, each as a new job."""
+    fields, caller = await read_console_form(request), request[CALLER]
+    services = request.app[SERVICES]
+    for job_id in filter(None, map(id_of, chosen_in(fields, "job:"))):
+        job = await services.jobs.get(caller, job_id)
+        await services.job_control.retry(caller, job, confirm=False, request_id=request[REQUEST_ID])
+    return see_other(_PAGE)
+
+
+async def _job(request: web.Request) -> JobSummary:
+    return await request.app[SERVICES].jobs.get(request[CALLER], path_id(request, "job_id"))
+
+
+async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
+    result = await _result(request, job)
+    columns, rows, more = await _first_records(job, result)
+    services, caller, organization_id = request.app[SERVICES], request[CALLER], job.organization_id
+    requests = await services.request_log.find(organization_id, RequestSelection(job_id=job.id), limit=_RECORDS)
+    entries = (
+        await services.audit.find(
+            organization_id, EntryFilter(request_id=job.request_id, workspaces=caller.client.workspaces), limit=5
+        )
+        if job.request_id and Scope.ADMIN in caller.client.scopes
+        else []
+    )
+    return {
+        "job": job_view(request, job),
+        "is_partial": _is_partial(job, result),
+        "connector": await _connector(request, job),
+        "params": _shown_params(await services.jobs.params(job)),
+        "steps": await services.jobs.steps(job, _STEPS),
+        "requests": requests.data,
+        "entries": entries,
+        "took": (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None,
+        "is_job_done": job.is_done,
+        "is_cancelable": not job.is_done and not job.cancel_requested,
+        "is_retryable": retry_refusal(job) is None,
+        "needs_confirmation": job.status is JobStatus.UNKNOWN,
+        "error": json.dumps(job.error, indent=2, ensure_ascii=False) if job.error else None,
+        "result_title": "Operations that did not succeed" if job.task == BATCH.name else "Result",
+        "columns": columns,
+        "rows": rows,
+        "has_more_rows": more,
+    }
+
+
+async def _connector(request: web.Request, job: JobSummary) -> Connector | None:
+    """The job's connector; None for a deleted one."""
+    services = request.app[SERVICES]
+    with contextlib.suppress(NotFound):
+        if job.connector_id is not None:
+            return await services.connector_service.get(request[CALLER], job.connector_id)
+    return None
+
+
+def _shown_params(params: Mapping[str, Any]) -> str:
+    """The params as JSON, with likely credentials masked."""
+    return without_secrets(json.dumps(params, indent=2, ensure_ascii=False)) if params else ""
+
+
+class _BatchLine(msgspec.Struct):
+    """A line of a batch's result, without the record."""
+
+    index: int
+    status: str
+    id: str | None = None
+    error: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+async def _not_succeeded(result: JobResult) -> tuple[list[str], list[list[str]], bool]:
+    """The first operations of a batch that did not succeed: columns, rows, and whether there are more."""
+    found: list[_BatchLine] = []
+    counts, size = result.head["result"], 0
+    number = counts["total"] - counts["succeeded"]
+    decoder = msgspec.json.Decoder(_BatchLine)
+    async for part in results.records(result.head, result.lines):
+        if len(found) >= min(number, _RECORDS) or size > _SCANNED:
+            break
+        size += len(part)
+        found += [line for line in decoder.decode_lines(part) if line.status != "succeeded"]
+    columns, rows = table_of(
+        [
+            {"index": line.index, "id": line.id, "status": line.status, "error": line.error.get("detail")}
+            for line in found[:_RECORDS]
+        ]
+    )
+    return columns, rows, number > _RECORDS or len(found) < number
+
+
+async def _result(request: web.Request, job: JobSummary) -> JobResult | None:
+    """The result of a job; None without one, or if it cannot be read."""
+    with contextlib.suppress(GatewayError):
+        if job.has_result:
+            return await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
+    return None
+
+
+def _is_partial(job: JobSummary, result: JobResult | None) -> bool:
+    """Whether a job succeeded, but some of its items failed."""
+    document = None if result is None else result.head["result"]
+    return job.status is JobStatus.SUCCEEDED and isinstance(document, dict) and bool(document.get("failed"))
+
+
+async def _first_records(job: JobSummary, result: JobResult | None) -> tuple[list[str], list[list[str]], bool]:
+    """The first records of a result: columns, rows, and whether there are more. A stored file has no records."""
+    if result is None or has_file(job):
+        return [], [], False
+    if job.task == BATCH.name:
+        return await _not_succeeded(result)
+    records: list[Any] = []
+    async for line in results.records(result.head, result.lines):
+        records += [msgspec.json.decode(each) for each in line.splitlines() if each.strip()]
+        if len(records) > _RECORDS:
+            break
+    if len(records) == 1 and isinstance(records[0], dict) and isinstance(records[0].get("results"), list):
+        records = records[0]["results"]
+    columns, rows = table_of(records[:_RECORDS])
+    return columns, rows, len(records) > _RECORDS

@@ -1,0 +1,40 @@
+"""The page that leads a browser to the sign-in provider; it works without scripts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from gateway.access.identity.tokens import new_secret
+from gateway.contract.oauth import SIGN_IN_SECONDS
+from gateway.web.cookies import HostCookie
+from gateway.web.keys import PAGES, SERVICES
+from gateway.web.pages.rendering import html_response
+
+#: binds a sign-in to one browser; Lax, because the browser returns by a navigation from the provider's site
+SIGN_IN_BROWSER = HostCookie("gateway-sign-in", SIGN_IN_SECONDS)
+
+
+def sign_in_methods(request: web.Request) -> dict[str, Any]:
+    """The ways to sign in: the provider's name, and whether a client's secret is accepted."""
+    services = request.app[SERVICES]
+    provider = services.settings.oidc_name if services.provider_sign_in else None
+    return {"provider": provider, "takes_secret": services.settings.secret_sign_in}
+
+
+async def provider_page(request: web.Request, purpose: Mapping[str, Any]) -> web.Response:
+    """The page that leads to the provider; only this browser can finish the sign-in.
+
+    Pending sign-ins are stored, so their number per IP address is limited. Raises RateLimited and ProviderUnavailable.
+
+    It is a page instead of a redirect: browsers apply the form's policy to redirects, and the provider may redirect to
+    further origins.
+    """
+    await request.app[SERVICES].attempts.require("sign-in at the provider", request.remote or "")
+    browser = SIGN_IN_BROWSER.secret(request) or new_secret()
+    address = await request.app[SERVICES].sign_in_provider.begin(browser, purpose)
+    pages = request.app[PAGES]
+    html = pages.render("leave.html", title=request.app[SERVICES].settings.oidc_name, address=address)
+    response = html_response(html, pages.headers())
+    SIGN_IN_BROWSER.set(request, response, browser)
+    return response

@@ -1,0 +1,120 @@
+"""The routes of the console's pages and forms."""
+
+from gateway.access.identity.model import Scope
+from gateway.web.api import jobs as api_jobs
+from gateway.web.console import (
+    connectors,
+    grants,
+    jobs,
+    overview,
+    playground,
+    records,
+    schedules,
+    settings,
+    sign_in,
+    webhooks,
+)
+from gateway.web.route import Route, RouteHandler
+
+READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
+_TAG = "Console"
+_CONNECTOR = "/console/connectors/{connector_id}"
+_JOB = "/console/jobs/{job_id}"
+_SCHEDULE = "/console/schedules/{schedule_id}"
+_WEBHOOK = "/console/webhooks/{webhook_id}"
+
+
+def _page(path: str, handler: RouteHandler, summary: str, scope: Scope = READ) -> Route:
+    return Route("GET", path, handler, summary, _TAG, scope=scope, is_page=True, is_console=True)
+
+
+def _form(path: str, handler: RouteHandler, summary: str, audit: str | None, scope: Scope = WRITE) -> Route:
+    return Route("POST", path, handler, summary, _TAG, scope=scope, audit=audit, is_page=True, is_console=True)
+
+
+CONSOLE_ROUTES: tuple[Route, ...] = (
+    Route("GET", "/console/sign-in", sign_in.show_sign_in, "The sign-in page", _TAG, is_open=True, is_page=True),
+    Route(
+        "POST",
+        "/console/sign-in",
+        sign_in.sign_in,
+        "Sign in",
+        _TAG,
+        is_open=True,
+        is_page=True,
+        audit="console.sign_in",
+    ),
+    Route(
+        "POST",
+        "/console/sign-in/provider",
+        sign_in.leave_to_sign_in,
+        "Sign in at the operator's OpenID Connect provider",
+        _TAG,
+        is_open=True,
+        is_page=True,
+    ),
+    _form("/console/sign-out", sign_in.sign_out, "Sign out", "console.sign_out", READ),
+    _page("/console", overview.overview, "The overview"),
+    _page("/console/health", overview.health, "The health of the gateway", ADMIN),
+    _page("/console/connectors", connectors.list_connectors, "All connectors"),
+    _form("/console/connectors/connect", connectors.connect, "Connect an application", "connect_session.create"),
+    _page(_CONNECTOR, connectors.show_connector, "One connector"),
+    _form(_CONNECTOR, connectors.change_connector, "Rename, enable or disable", "connector.update"),
+    _form(_CONNECTOR + "/check", connectors.check_connector, "Check the credentials", "connector.check", READ),
+    _form(_CONNECTOR + "/renew", connectors.renew_connector, "Renew its credentials", "connect_session.create"),
+    _form(_CONNECTOR + "/synchronize", connectors.synchronize, "Synchronize", "context_store.synchronize", READ),
+    _form(_CONNECTOR + "/delete", connectors.delete_connector, "Delete", "connector.delete"),
+    _page("/console/playground", playground.show_playground, "Find and try an operation"),
+    # The use case checks the scope that the operation needs.
+    _form("/console/playground", playground.run_operation, "Run an operation", "execute", READ),
+    _page("/console/jobs", jobs.list_jobs, "All jobs"),
+    _form("/console/jobs/retry", jobs.retry_jobs, "Run several again", "job.retry"),
+    _page(_JOB, jobs.show_job, "One job"),
+    _page(_JOB + "/result", api_jobs.job_result, "A job's result"),
+    _form(_JOB + "/cancel", jobs.cancel_job, "Cancel", "job.cancel"),
+    _form(_JOB + "/retry", jobs.retry_job, "Run again", "job.retry"),
+    _page("/console/schedules", schedules.list_schedules, "All schedules"),
+    _page(_SCHEDULE, schedules.show_schedule, "One schedule"),
+    _form(_SCHEDULE, schedules.enable_schedule, "Enable or disable", "schedule.update"),
+    _form(_SCHEDULE + "/run", schedules.run_schedule, "Run now", "schedule.run"),
+    _form(_SCHEDULE + "/delete", schedules.delete_schedule, "Delete", "schedule.delete"),
+    _page("/console/webhooks", webhooks.list_webhooks, "All webhooks"),
+    _page(_WEBHOOK, webhooks.show_webhook, "One webhook"),
+    _form(_WEBHOOK, webhooks.change_webhook, "Pause or enable", "webhook.update"),
+    _form(_WEBHOOK + "/test", webhooks.test_webhook, "Send a test event", "webhook.test"),
+    _form(_WEBHOOK + "/rotate", webhooks.rotate_secret, "Create a new secret", "webhook.rotate"),
+    _form(_WEBHOOK + "/deliveries/{event_id}/resend", webhooks.resend, "Deliver an event again", "webhook.resend"),
+    _form(_WEBHOOK + "/delete", webhooks.delete_webhook, "Delete", "webhook.delete"),
+    _page("/console/search", records.search_copy, "Search the copy"),
+    _page("/console/search.csv", records.export_search, "The matching records as CSV"),
+    _page("/console/audit", records.list_audit, "The audit log", ADMIN),
+    _page("/console/audit.csv", records.export_audit, "The audit log as CSV", ADMIN),
+    _page("/console/grants", grants.list_grants, "The access of agents' hosts", ADMIN),
+    _form("/console/grants/{grant_id}/revoke", grants.revoke_grant, "Revoke", "agent.revoke", ADMIN),
+    _page("/console/settings", settings.show_settings, "Clients and OAuth apps", ADMIN),
+    _form("/console/settings/clients", settings.create_client, "Create a client", "client.create", ADMIN),
+    _form(
+        "/console/settings/clients/{client_id}/secret",
+        settings.rotate_secret,
+        "Create a new secret",
+        "client.rotate_secret",
+        ADMIN,
+    ),
+    _form(
+        "/console/settings/clients/{client_id}/disable",
+        settings.disable_client,
+        "Disable a client",
+        "client.disable",
+        ADMIN,
+    ),
+    _form(
+        "/console/settings/clients/{client_id}/redirect-urls",
+        settings.change_redirect_urls,
+        "Change the redirect URLs",
+        "client.update",
+        ADMIN,
+    ),
+    _form("/console/settings/apps", settings.put_app, "Set an own OAuth app", "oauth_app.put", ADMIN),
+    _form("/console/settings/apps/delete", settings.delete_app, "Use the platform's app", "oauth_app.delete", ADMIN),
+    _page("/console/{page:.*}", overview.show_missing, "An unknown page"),
+)

@@ -1,0 +1,82 @@
+"""Console sessions: their cookie, and the protection of their forms against other sites."""
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from aiohttp import web
+from pydantic import TypeAdapter, ValidationError
+
+from gateway.access.identity.console_sessions import LIFETIME
+from gateway.access.identity.model import Caller
+from gateway.agents.mcp.origins import is_origin_allowed, origins_of
+from gateway.errors import FieldError, Forbidden, GatewayError, InvalidParams
+from gateway.web.bodies import Name, read_form_fields
+from gateway.web.cookies import HostCookie
+from gateway.web.keys import SERVICES, SESSION
+
+SESSION_COOKIE = HostCookie("gateway-console", LIFETIME)
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+SIGN_IN = "/console/sign-in"
+#: schemes of this host's origin in the browser; a proxy may have terminated TLS
+_SCHEMES = ("http", "https")
+
+
+class SignInRequired(GatewayError):
+    """The browser has no session; it is redirected to the sign-in page."""
+
+
+class ForeignForm(Forbidden):
+    """The form was not sent by a page of the gateway."""
+
+    code, title = "foreign_form", "This form cannot be accepted"
+
+
+async def signed_in(request: web.Request) -> Caller:
+    """The signed-in caller; raises SignInRequired."""
+    token = SESSION_COOKIE.secret(request)
+    caller = await request.app[SERVICES].console_sessions.caller(token) if token else None
+    if token is None or caller is None:
+        raise SignInRequired("sign in first")
+    request[SESSION] = token
+    return caller
+
+
+def sign_in_response(request: web.Request) -> web.Response:
+    """A redirect to the sign-in page, which returns to this page; for a request of htmx it loads the whole page."""
+    location = f"{SIGN_IN}?next={quote(request.path_qs if request.method == 'GET' else '/console')}"
+    if "HX-Request" in request.headers:
+        return web.Response(headers={"HX-Redirect": location})
+    return web.Response(status=303, headers={"Location": location, "Cache-Control": "no-store"})
+
+
+async def read_console_form(request: web.Request) -> dict[str, str]:
+    """The fields of a form of the console; raises ForeignForm for a form that is not of this session."""
+    fields = await read_form_fields(request)
+    if not request.app[SERVICES].console_sessions.is_csrf_token(request[SESSION], fields.pop("csrf", "")):
+        raise ForeignForm("the form is not of this session; go back, reload the page and send it again")
+    return fields
+
+
+def name_in(fields: Mapping[str, str], field: str) -> str | None:
+    """The name in a field; None if it is empty. Raises InvalidParams, like the API, for an invalid name."""
+    text = fields.get(field, "").strip()
+    if not text:
+        return None
+    try:
+        return _NAME.validate_python(text)
+    except ValidationError as error:
+        message = f"{field} must be at most 200 characters without control characters"
+        raise InvalidParams(message, faults=[FieldError(f"/{field}", field, "invalid", message)]) from error
+
+
+def chosen_in(fields: Mapping[str, str], prefix: str) -> list[str]:
+    """The names of the checked boxes with a prefix, without it: `tickets` of `entity:tickets`."""
+    return [name.removeprefix(prefix) for name in fields if name.startswith(prefix)]
+
+
+async def read_sign_in_form(request: web.Request) -> dict[str, str]:
+    """The fields of a sign-in form; raises ForeignForm for a form of another site."""
+    own = origins_of(request.app[SERVICES].settings.base_url) | {f"{scheme}://{request.host}" for scheme in _SCHEMES}
+    if not is_origin_allowed(request, own):
+        raise ForeignForm("the form was sent by another site; sign in on the gateway's own page")
+    return await read_form_fields(request)

@@ -1,0 +1,194 @@
+"""Counts the requests in progress, of each holder and all of them, and refuses the excess with 503."""
+
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator
+from contextlib import contextmanager
+from math import inf
+from random import getrandbits
+from uuid import UUID
+
+from aiohttp import web
+from aiohttp.web_request import BaseRequest
+from msgspec import Struct
+
+from gateway.errors import Unavailable
+from gateway.foundation.telemetry.load import ThreadLoad
+from gateway.foundation.telemetry.loop_lag import LoopLag
+from gateway.foundation.telemetry.metrics import REFUSED, REQUESTS
+from gateway.settings import Settings
+from gateway.web.errors import PROBLEM, problem_response
+from gateway.web.server.admission.gradient import GradientLimit
+from gateway.web.server.admission.refusals import Refusals
+from gateway.web.server.admission.token_buckets import Rates
+
+Handler = Callable[[BaseRequest], Awaitable[web.StreamResponse]]
+#: stops reading from the sender's connection for so many seconds
+PauseSender = Callable[[BaseRequest, float], None]
+
+#: requests without a token get this fraction of the slots: 1/20
+_SLOTS_PER_TOKENLESS_SLOT = 20
+#: samples, 20 a second, for which a new process refuses nothing: in a rolling restart it takes over the requests of the
+#: process that stops
+_WARM_UP = 60
+#: seconds for which nothing is read from a sender that ignores refusals; short, because it may be a proxy
+_PAUSE = 1.0
+_REQUEST_ID = "0" * 32
+
+
+class Slot(Struct, frozen=True):
+    """A slot that a holder has taken."""
+
+    slots: "FairSlots"
+    holder: Hashable
+
+    def release(self) -> None:
+        self.slots.release(self.holder)
+
+
+class FairSlots:
+    """Slots: a holder gets at most half of those that the others leave, so that some are free for a new holder."""
+
+    def __init__(self, total: int, name: str, what: str, *, retry_after: int = 1) -> None:
+        self._total = total
+        self._name = name
+        #: the purpose of the slots for the error, such as `requests in progress`
+        self._what = what
+        #: seconds
+        self._retry_after = retry_after
+        self._held: dict[Hashable, int] = {}
+        self.in_use = 0
+
+    def acquire(self, holder: Hashable) -> Slot:
+        """Take a slot for the holder until its `release`; raises Unavailable."""
+        held = self._held.get(holder, 0)
+        free = self._total - (self.in_use - held)
+        if self.in_use >= self._total or held >= max(1, free // 2):
+            REFUSED.add(self._name)
+            who = f"all {self._total} slots" if self.in_use >= self._total else f"{held} of {self._total} slots"
+            raise Unavailable(f"{who} for {self._what} are taken; try again in a moment", retry_after=self._retry_after)
+        self._held[holder] = held + 1
+        self.in_use += 1
+        return Slot(self, holder)
+
+    def release(self, holder: Hashable) -> None:
+        self.in_use -= 1
+        held = self._held.pop(holder) - 1
+        if held:
+            self._held[holder] = held
+
+
+class Limits:
+    """All limits of one front end."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.rates = Rates(settings.client_rate, settings.organization_rate)
+        self.load = GradientLimit(settings.max_load, warm_up=_WARM_UP)
+        self.refusals = Refusals()
+        #: by organization
+        self.requests = FairSlots(settings.max_requests, "requests", "requests in progress")
+        tokenless = max(1, settings.max_requests // _SLOTS_PER_TOKENLESS_SLOT)
+        #: by IP address
+        self.tokenless = FairSlots(tokenless, "tokenless", "requests without a token")
+        #: by organization
+        self.downloads = FairSlots(settings.max_downloads, "downloads", "streamed files", retry_after=5)
+        self.in_progress = 0
+        self._admitted = 0
+        #: requests in progress that use no processor, without those that wait for jobs
+        self._suspended = 0
+        self._waiting_for_jobs: Callable[[], int] = lambda: 0
+
+    @contextmanager
+    def watching(self, lag: LoopLag, waiting_for_jobs: Callable[[], int], calling: Callable[[], int]) -> Iterator[None]:
+        """Sample the load of the process within the block, at the interval of the event loop's lag."""
+        self._waiting_for_jobs = waiting_for_jobs
+        thread_load = ThreadLoad()
+
+        def sample(_lag: float) -> None:
+            admitted, self._admitted = self._admitted, 0
+            self.refusals.observe(admitted)
+            is_rush = self.refusals.is_rush
+            self.load.observe(thread_load.measure(), lag.cycle, self.at_work, admitted, calling(), is_rush=is_rush)
+
+        lag.subscribe(sample)
+        try:
+            yield
+        finally:
+            lag.unsubscribe_all()
+            thread_load.close()
+
+    @property
+    def at_work(self) -> int:
+        """Requests that compete for the processor."""
+        return self.in_progress - self._suspended - self._waiting_for_jobs()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Mark a request as suspended within the block: it waits, perhaps for minutes, without using the processor."""
+        self._suspended += 1
+        try:
+            yield
+        finally:
+            self._suspended -= 1
+
+    def admits(self) -> bool:
+        """Whether to admit a request, which already counts as in progress."""
+        if self.load.max_in_progress < inf and self.at_work - 1 >= self.load.max_in_progress:
+            REFUSED.add("overload")
+            self.refusals.add()
+            return False
+        self._admitted += 1
+        return True
+
+    @contextmanager
+    def one_download(self, organization_id: UUID) -> Iterator[None]:
+        """Hold a slot for a streamed file within the block; raises Unavailable."""
+        slot = self.downloads.acquire(organization_id)
+        self._suspended += 1
+        try:
+            yield
+        finally:
+            self._suspended -= 1
+            slot.release()
+
+
+class LoadShedding:
+    """Counts the requests in progress and refuses the excess."""
+
+    def __init__(self, limits: Limits, probes: Collection[str]) -> None:
+        self._limits = limits
+        #: paths that are always admitted
+        self._probes = probes
+        refusal = Unavailable("the gateway is overloaded; try again in a moment")
+        body = problem_response(refusal, _REQUEST_ID).body
+        assert isinstance(body, bytes)
+        self._before_id, _, self._after_id = body.partition(_REQUEST_ID.encode())
+
+    def wrapped(self, handler: Handler, pause_sender: PauseSender) -> Handler:
+        """Wrap the handler: it handles admitted requests; `pause_sender` slows senders that ignore refusals."""
+        limits = self._limits
+
+        async def handle(request: BaseRequest) -> web.StreamResponse:
+            limits.in_progress += 1
+            try:
+                if request.path in self._probes or limits.admits():
+                    return await handler(request)
+                if limits.refusals.are_too_many:
+                    pause_sender(request, _PAUSE)
+                return self._refused()
+            finally:
+                limits.in_progress -= 1
+
+        return handle
+
+    def _refused(self) -> web.Response:
+        """The refusal, with the headers of every response; built in few steps, because it must be cheap."""
+        request_id = f"{getrandbits(128):032x}"
+        REQUESTS.add("none", "none", "503")
+        headers = {
+            "Content-Type": PROBLEM,
+            "Retry-After": str(self._limits.refusals.retry_after),
+            "X-Request-Id": request_id,
+            "X-Content-Type-Options": "nosniff",
+            "Server": "gateway",
+        }
+        body = self._before_id + request_id.encode() + self._after_id
+        return web.Response(status=503, body=body, headers=headers)

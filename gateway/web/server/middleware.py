@@ -1,0 +1,292 @@
+"""The only middleware: request id, limits, token, scope, audit, errors, metrics and access log."""
+
+import logging
+import re
+import time
+from contextlib import AbstractContextManager
+from functools import cache
+from random import getrandbits
+
+from aiohttp import web
+from aiohttp.hdrs import AUTHORIZATION, CONTENT_ENCODING, SERVER
+from aiohttp.typedefs import Handler
+from msgspec import Struct
+from multidict import istr
+
+from gateway.access.audit.log import Audit, Entry, begin_request
+from gateway.access.identity.model import Caller, id_of, id_text
+from gateway.access.identity.tokens import bearer_token
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    MalformedRequest,
+    Unauthorized,
+    UnsupportedEncoding,
+)
+from gateway.foundation.telemetry import tracing
+from gateway.foundation.telemetry.metrics import REQUEST_SECONDS, REQUESTS
+from gateway.run.services.front_end import Services
+from gateway.web.api.jobs import follower
+from gateway.web.bodies import UnknownId, json_response
+from gateway.web.console.session import SignInRequired, sign_in_response, signed_in
+from gateway.web.errors import code_of, from_http, problem_response
+from gateway.web.keys import (
+    AUDIT,
+    CALLER,
+    IS_DRAINING,
+    LIMITS,
+    PAGES,
+    RATE_HEADERS,
+    REQUEST_ID,
+    ROUTE_OF,
+    SERVICES,
+    STREAM,
+)
+from gateway.web.pages.rendering import html_response
+from gateway.web.route import Route
+from gateway.web.server.admission.load_shedding import Limits, Slot
+from gateway.web.streaming import abort
+from gateway.web.unknown_ids import explained
+
+log = logging.getLogger("gateway.access")
+bugs = logging.getLogger(__name__)
+
+#: headers of every request and response, as `istr`, because multidict lowercases a plain text at each look-up
+_REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organization-Id"), istr("X-Content-Type-Options")
+_SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
+#: path variables that name the target of a change, beside the connector
+_TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
+
+
+@web.middleware
+async def request_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Handle every request. An error becomes a problem document, or aborts the connection if a stream has begun.
+
+    A Struct that a handler returns is sent as the JSON of a 200.
+    """
+    started = time.perf_counter()
+    app = request.app
+    services, limits, route = app[SERVICES], app[LIMITS], app[ROUTE_OF].get(request.match_info.route)
+    entry, span = _begin(request, route)
+    slot: Slot | None = None
+    response: web.StreamResponse | None = None
+    outcome: str | None = None
+    try:
+        caller, slot = await _admit(request, route, services, limits)
+        if route is not None:
+            _permit(request, route, entry, caller)
+        with span:
+            try:
+                answered: web.StreamResponse | Struct = await handler(request)
+            except UnknownId as error:
+                raise await explained(request, error) from error
+        response = json_response(answered) if isinstance(answered, Struct) else answered
+    except SignInRequired:
+        outcome = "sign_in_required"
+        response = sign_in_response(request)
+    except GatewayError as error:
+        outcome = error.code
+        response = _failed(request, route, error)
+    except web.HTTPException as error:
+        refusal = from_http(error)
+        outcome = refusal.code
+        response = _failed(request, route, refusal)
+    except ConnectionError:
+        raise
+    except Exception:
+        outcome = InternalError.code
+        bugs.exception("a request failed because of a bug")
+        response = _failed(request, route, InternalError())
+    finally:
+        if slot is not None:
+            slot.release()
+        _record(request, services.audit, entry, response, outcome, time.perf_counter() - started)
+    if not response.prepared:
+        if limits.rates.is_limiting and RATE_HEADERS in request:
+            response.headers.update(request[RATE_HEADERS])
+        if app[IS_DRAINING].is_set():
+            # Close the connection, so that the next request goes to a process that is not stopping.
+            response.force_close()
+    return response
+
+
+async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """Set the headers of every response, streams included; no header names the software."""
+    headers = response.headers
+    # aiohttp refuses an unknown expectation at an unknown path before the request has its id.
+    headers[_REQUEST_ID] = request.get(REQUEST_ID) or _new_id()
+    headers[_NO_SNIFF] = "nosniff"
+    headers.pop(SERVER, None)
+    if not isinstance(response, web.Response):
+        request[STREAM] = response
+
+
+def _new_id() -> str:
+    return getrandbits(128).to_bytes(16).hex()
+
+
+def _begin(request: web.Request, route: Route | None) -> tuple[Entry | None, AbstractContextManager[None]]:
+    """Set the id of the request, for its log events, audit entry and trace.
+
+    Returns its audit entry, if it has one, and the span of its handler.
+    """
+    given = request.headers.get(_REQUEST_ID, "")
+    request_id = given if given and _SAFE_ID.fullmatch(given) else _new_id()
+    request[REQUEST_ID] = request_id
+    entry = begin_request(request_id, None if route is None else route.audit)
+    if entry is not None:
+        request[AUDIT] = entry
+    return entry, tracing.begin_request(request_id, request.method, request.headers)
+
+
+async def _admit(
+    request: web.Request, route: Route | None, services: Services, limits: Limits
+) -> tuple[Caller | None, Slot | None]:
+    """Authenticate the caller, and take a slot of its organization, or of the address of a request without a token.
+
+    Raises Unauthorized, RateLimited and Unavailable, among others.
+    """
+    if CONTENT_ENCODING in request.headers:
+        raise UnsupportedEncoding("encoded request bodies are not supported; send the request without Content-Encoding")
+    # Only the matched route decides: another route may match the decoded path. A 405 needs no token, because the
+    # contract is public.
+    is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
+    if is_open:
+        return None, None if route is None or route.is_probe else limits.tokenless.acquire(request.remote)
+    caller = await (signed_in(request) if route and route.is_console else _caller(request, services))
+    request[CALLER] = caller
+    if limits.rates.is_limiting:
+        rates = limits.rates.try_acquire(caller)
+        request[RATE_HEADERS] = rates.headers
+        if rates.refusal is not None:
+            raise rates.refusal
+    return caller, limits.requests.acquire(caller.organization_id)
+
+
+def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Caller | None) -> None:
+    """Complete the audit entry, so that a refusal is recorded too, and check the scope; raises InsufficientScope."""
+    if entry is not None:
+        entry.connector_id = id_of(request.match_info.get("connector_id"))
+        entry.target = request.match_info.get(_target_of(route.path))
+        if caller is not None:
+            entry.organization_id, entry.actor = caller.organization_id, caller.client.id
+    if route.scope is not None and caller is not None:
+        caller.require(route.scope)
+    if route.is_page and "\x00" in request.query_string:
+        raise MalformedRequest("the query contains NUL; remove it")
+
+
+@cache
+def _target_of(path: str) -> str:
+    """The variable of a route's path that names the target beside the connector; an empty string if there is none."""
+    return next((name for name in _TARGETS if f"{{{name}}}" in path), "")
+
+
+def _failed(request: web.Request, route: Route | None, error: GatewayError) -> web.StreamResponse:
+    """The error as a response; if a stream has begun, its connection is aborted instead."""
+    stream: web.StreamResponse | None = request.get(STREAM)
+    if stream is None:
+        return _error_response(request, route, error)
+    log.warning("a stream was aborted: %s", error.detail, extra={"code": error.code})
+    abort(request, stream)
+    return stream
+
+
+def _error_response(request: web.Request, route: Route | None, error: GatewayError) -> web.Response:
+    """The error as a problem document, or as a page if the route is a page."""
+    response = problem_response(error, request[REQUEST_ID])
+    if response.status == 500 and not isinstance(error, InternalError):
+        bugs.error("a request failed: %s", error.detail, exc_info=error)
+    if route is None:
+        return response
+    if response.status == 401 and route.is_resource:
+        # The challenge names the authorization server (RFC 9728 §5.1).
+        response.headers["WWW-Authenticate"] = request.app[SERVICES].authorization.challenge(request.path)
+    if not route.is_page:
+        return response
+    pages = request.app[PAGES]
+    text = InternalError().detail if response.status == 500 else error.detail
+    html = pages.render(
+        "message.html",
+        heading=error.title if response.status < 500 else "Something went wrong",
+        text=text,
+        home="/console" if route.is_console else None,
+    )
+    passed_on = {name: value for name, value in response.headers.items() if name in ("Retry-After", "Allow")}
+    return html_response(html, {**pages.headers(), **passed_on}, response.status)
+
+
+async def _caller(request: web.Request, services: Services) -> Caller:
+    """The caller and the organization; every invalid token gets the same error."""
+    token = bearer_token(request.headers.get(AUTHORIZATION))
+    if request.query_string and "access_token" in request.query:
+        raise MalformedRequest("a token must not be in the query string; send it in the Authorization header")
+    try:
+        client = await services.tokens.verify(token)
+    except Unauthorized:
+        caller = await follower(request, token)
+        if caller is None:
+            raise
+        return caller
+    if client.resource is not None and not _is_within(request.path, client.resource, services.settings.base_url):
+        raise Unauthorized("the token is for another resource (RFC 8707)")
+    return client.caller(request.headers.get(_ORGANIZATION))
+
+
+def _is_within(path: str, resource: str, base_url: str) -> bool:
+    within = resource.removeprefix(base_url)
+    return path == within or path.startswith(f"{within}/")
+
+
+def _record(
+    request: web.Request,
+    audit: Audit,
+    entry: Entry | None,
+    response: web.StreamResponse | None,
+    outcome: str | None,
+    seconds: float,
+) -> None:
+    """Write the audit entry; count and log a request that was answered. `outcome` is the code of its error."""
+    if outcome is None:
+        outcome = "interrupted" if response is None else _outcome_of(response.status)
+    if entry is not None and entry.end(outcome, request[REQUEST_ID], round(seconds * 1000)):
+        audit.note(entry)
+    if response is None:
+        return
+    status, resource = response.status, request.match_info.route.resource
+    path = "none" if resource is None else resource.canonical
+    REQUESTS.add("none" if resource is None else request.method, path, str(status))
+    REQUEST_SECONDS.observe(seconds, path)
+    if log.isEnabledFor(logging.INFO):
+        fields = {
+            "method": request.method,
+            "route": path,
+            "status": status,
+            "took_ms": round(seconds * 1000, 1),
+            **_subject(request, entry),
+        }
+        if status >= 400:
+            fields["error"] = outcome
+        log.info("request", extra=fields)
+
+
+def _outcome_of(status: int) -> str:
+    """The outcome in the access log and the audit log if the use case has set none."""
+    if status == 202:
+        return "accepted"
+    return "succeeded" if status < 400 else code_of(status)
+
+
+def _subject(request: web.Request, entry: Entry | None) -> dict[str, str]:
+    """The client, connector, operation and kind of a request, as far as they are known; never params."""
+    caller = request.get(CALLER)
+    context = {} if caller is None else {"client_id": str(caller.client_id)}
+    if entry is None or entry.connector_id is None:
+        return context
+    context["connector_id"] = id_text(entry.connector_id)
+    if entry.what is not None:
+        context["operation"] = entry.what
+    if caller is not None:
+        kind = request.app[SERVICES].resolver.kind_of(caller.organization_id, entry.connector_id)
+        context |= {} if kind is None else {"kind": kind}
+    return context

@@ -1,0 +1,124 @@
+"""Usage: calls counted as their audit entries are written, and percentiles from buckets of durations."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from statistics import quantiles
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from gateway.access.audit.log import Audit, Entry
+from gateway.access.audit.usage import PRUNE, UsagePoint, percentile, whole_step
+from gateway.foundation.db.pool import Database
+from gateway.foundation.db.pruning import prune
+
+_FIND_BUCKET = "SELECT usage_bucket($1)"
+_INSERT = """
+    INSERT INTO audit (organization_id, at, what, outcome, took_ms)
+    SELECT $1, now() - number * interval '1 minute', 'tickets.list', 'succeeded', 40
+    FROM generate_series(1, $2) AS number
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "span", "seconds"),
+    [(10, 10, 10), (11, 10, 20), (59, 10, 60), (60, 60, 60), (90, 60, 120), (599, 60, 600), (600, 600, 600),
+     (1200, 600, 1200), (1400, 600, 1800), (86_400, 600, 86_400)],
+)  # fmt: skip
+def test_a_step_is_rounded_up_to_whole_rows(step: int, span: int, seconds: int):
+    assert whole_step(step) == (span, seconds)
+
+
+@pytest.mark.parametrize(
+    ("took", "share", "milliseconds"),
+    [([], 0.5, None), ([0, 0], 0.5, None), ([0, 0, 0, 4], 0.5, 1.3), ([0, 0, 0, 1, 0, 0, 1], 0.95, 3.9)],
+)
+def test_a_percentile_lies_within_its_bucket(took: list[int], share: float, milliseconds: float | None):
+    assert percentile(list(accumulate(took)), share) == milliseconds
+
+
+@pytest.mark.parametrize("milliseconds", [0, 1, 7, 41, 950, 20_000, 200_000])
+async def test_postgresql_and_the_gateway_have_the_same_buckets(database: Database, milliseconds: int):
+    async with database.system() as connection:
+        bucket = await connection.fetchval(_FIND_BUCKET, milliseconds)
+
+    sums = [int(number >= bucket) for number in range(55)]
+    lowest, highest = percentile(sums, 0.0001), percentile(sums, 1)
+
+    assert lowest is not None
+    assert highest is not None
+    assert lowest - 0.05 <= milliseconds <= highest + 0.05
+
+
+async def noted(database: Database, organization_id: UUID, entries: list[tuple[str, int]]) -> None:
+    """Each entry with its outcome and milliseconds; each is a batch of its own, several at once."""
+
+    async def write(outcome: str, took_ms: int) -> None:
+        entry = Entry("tickets.list", organization_id)
+        entry.end(outcome, "request-1", took_ms)
+        async with Audit(database).writing() as audit:
+            audit.note(entry)
+
+    await asyncio.gather(*(write(*entry) for entry in entries))
+
+
+async def called(database: Database, organization_id: UUID, step: int) -> list[UsagePoint]:
+    points = await Audit(database).usage(organization_id, datetime.now(UTC) - timedelta(hours=1), step)
+    return [point for point in points if point.calls]
+
+
+@pytest.mark.parametrize("step", [10, 60, 3600])
+async def test_every_call_is_counted_once_with_its_outcome_and_duration(database: Database, step: int):
+    organization_id, durations = uuid4(), [5 * number for number in range(1, 41)]
+    outcomes = ["succeeded"] * 30 + ["accepted"] * 5 + ["upstream_error"] * 5
+
+    await noted(database, organization_id, list(zip(outcomes, durations, strict=True)))
+
+    points = await called(database, organization_id, step)
+    assert sum(point.calls for point in points) == 40
+    assert sum(point.errors for point in points) == 5
+    if len(points) == 1:  # the clock may pass a border between two entries
+        exact = quantiles(durations, n=20, method="inclusive")
+        assert points[0].p50_ms == pytest.approx(exact[9], rel=0.12)
+        assert points[0].p95_ms == pytest.approx(exact[18], rel=0.12)
+
+
+async def test_another_organizations_calls_are_not_counted(database: Database):
+    ours, theirs = uuid4(), uuid4()
+
+    await noted(database, theirs, [("succeeded", 1)])
+
+    assert await called(database, ours, 60) == []
+
+
+async def test_entries_without_a_duration_are_counted_too(database: Database, database_url: str):
+    organization_id = uuid4()
+    owner = await asyncpg.connect(database_url)
+    await owner.execute(
+        "INSERT INTO audit (organization_id, at, what, outcome) VALUES ($1, now(), 'x', 'succeeded')", organization_id
+    )
+    await owner.close()
+
+    (point,) = await called(database, organization_id, 60)
+
+    assert (point.calls, point.p50_ms, point.p95_ms) == (1, None, None)
+
+
+async def test_counts_are_kept_as_long_as_an_answer_can_ask_for_them(database: Database, database_url: str):
+    organization_id, minutes = uuid4(), 40 * 24 * 60
+    owner = await asyncpg.connect(database_url)
+    await owner.execute(_INSERT, organization_id, minutes)
+
+    await prune(database, PRUNE)
+
+    oldest = await owner.fetch(
+        "SELECT seconds, round(extract(epoch FROM now() - min(at)) / 86400) AS days FROM usage_counts"
+        " WHERE organization_id = $1 GROUP BY seconds ORDER BY seconds",
+        organization_id,
+    )
+    await owner.close()
+    month = await Audit(database).usage(organization_id, datetime.now(UTC) - timedelta(days=31), 86_400)
+    assert [tuple(row) for row in oldest] == [(10, 3), (60, 15), (600, 32)]
+    assert sum(point.calls for point in month) == pytest.approx(31.5 * 24 * 60, abs=12 * 60)

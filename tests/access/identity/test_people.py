@@ -1,0 +1,89 @@
+"""People who sign in by a provider: clients of their own, without a secret."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import pytest
+
+from gateway.access.identity.people import People
+from gateway.access.identity.store import IdentityStore
+from gateway.access.identity.tokens import hashed
+from gateway.errors import Conflict, NotFound
+from gateway.foundation.db.pool import Database
+
+ISSUER = "https://login.example"
+
+
+@pytest.fixture
+def people(database: Database, store: IdentityStore) -> People:
+    return People(database, store)
+
+
+@pytest.fixture
+async def organization_id(store: IdentityStore) -> UUID:
+    return (await store.create_organization(f"o-{uuid4().hex}")).id
+
+
+@pytest.fixture
+async def login(people: People, organization_id: UUID) -> str:
+    login = f"{uuid4().hex}@example.com"
+    await people.add(login, [organization_id], ["read"])
+    return login
+
+
+async def test_a_person_is_a_client_of_that_name_without_a_secret(people: People, store: IdentityStore, login: str):
+    client = await people.signed_in(ISSUER, "u-1", login)
+
+    assert client is not None
+    stored = await store.client(client.id)
+    assert stored is not None
+    assert (client.name, client.is_person, stored.secret_hashes) == (login, True, ())
+
+
+async def test_nobody_gives_a_person_a_secret(people: People, store: IdentityStore, login: str):
+    client = await people.signed_in(ISSUER, "u-2", login)
+    assert client is not None
+
+    with pytest.raises(NotFound):
+        await store.rotate_secret(client.id, hashed("s"))
+
+
+async def test_a_login_is_added_once(people: People, organization_id: UUID, login: str):
+    with pytest.raises(Conflict):
+        await people.add(login, [organization_id], ["read"])
+
+
+async def test_a_person_of_an_organization_that_is_not_there_is_not_added(people: People):
+    login = f"{uuid4().hex}@example.com"
+
+    with pytest.raises(NotFound):
+        await people.add(login, [uuid4()], ["read"])
+    assert login not in {each.login for each in await people.all()}
+
+
+async def test_of_two_who_sign_in_with_one_login_at_once_one_has_it(people: People, login: str):
+    subjects = [f"{login}-{number}" for number in range(5)]
+
+    clients = await asyncio.gather(*(people.signed_in(ISSUER, each, login) for each in subjects))
+
+    assert sum(client is not None for client in clients) == 1
+
+
+async def test_one_subject_of_another_issuer_is_somebody_else(people: People, login: str):
+    assert await people.signed_in(ISSUER, login, login) is not None
+
+    assert await people.signed_in("https://other.example", login, login) is None
+
+
+async def test_who_is_removed_may_be_added_again_and_is_another_client(
+    people: People, organization_id: UUID, login: str
+):
+    former = await people.signed_in(ISSUER, login, login)
+
+    await people.remove(login)
+    await people.add(login, [organization_id], ["read"])
+
+    client = await people.signed_in(ISSUER, login, login)
+    assert former is not None
+    assert client is not None
+    assert client.id != former.id

@@ -1,0 +1,158 @@
+"""A page reads a few rows, however many there are: PostgreSQL's plans, as the role and tenant of a caller."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from gateway.access.audit.log import Audit, EntryFilter
+from gateway.access.identity.store import IdentityStore
+from gateway.connectors.store import ConnectorStore
+from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.vault.vault import Vault
+from gateway.jobs.model import JobFilter
+from gateway.jobs.store import JobStore
+from gateway.run.monitoring.statistics import read_work_in_progress
+from tests.jobs.conftest import UNSEALED
+
+#: rows of the organization, of each table, and those that one statement may read
+ROWS, MAX_READ = 20_000, 2_100
+DATA = (
+    "INSERT INTO organizations (id, name) VALUES ($1::uuid, $1::uuid::text)",
+    "INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $1, 'w')",
+    f"""
+    INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status)
+    SELECT gen_random_uuid(), $1, $1, 'kind ' || n % 4, 'c', 'active' FROM generate_series(1, {ROWS} / 10) AS n
+    """,
+    f"""
+    INSERT INTO audit (organization_id, at, what, outcome, took_ms)
+    SELECT $1, now() - n * interval '1 minute', 'tickets.list', 'succeeded', 40 FROM generate_series(1, {ROWS}) AS n
+    """,
+    f"""
+    INSERT INTO jobs (id, organization_id, workspace_name, entity, status, created_at)
+    SELECT gen_random_uuid(), $1, 'w', 'tickets', 'succeeded', now() - n * interval '1 minute'
+    FROM generate_series(1, {ROWS}) AS n
+    """,
+)
+
+
+class Plans(Database):
+    """A database that notes how many rows each statement reads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.rows_read: list[int] = []
+
+    @asynccontextmanager
+    async def tenant(self, organization_id: UUID | str) -> AsyncIterator[Connection]:
+        async with self._database.tenant(organization_id) as connection:
+            yield _Explained(connection, self.rows_read)  # type: ignore[misc]
+
+
+class _Explained:
+    def __init__(self, connection: Connection, rows_read: list[int]) -> None:
+        self._connection, self._rows_read = connection, rows_read
+
+    async def fetch(self, query: str, *args: Any) -> Any:
+        plan = await self._connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) {query}", *args)
+        self._rows_read.append(sum(_read(json.loads(plan)[0]["Plan"])))
+        return await self._connection.fetch(query, *args)
+
+    async def fetchrow(self, query: str, *args: Any) -> Any:
+        return (await self.fetch(query, *args))[0]
+
+
+def _read(node: dict[str, Any]) -> Iterator[float]:
+    """Rows that the scans of a plan look at, whether or not they are in the answer."""
+    if "Relation Name" in node:
+        yield (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+    for inner in node.get("Plans", ()):
+        yield from _read(inner)
+
+
+@pytest.fixture(scope="module")
+async def organization_id(database_url: str) -> UUID:
+    """An organization with many rows."""
+    created = uuid4()
+    owner = await asyncpg.connect(database_url)
+    for statement in DATA:
+        await owner.execute(statement, created)
+    await owner.execute("ANALYZE")
+    await owner.close()
+    return created
+
+
+@pytest.fixture
+def plans(database: Database) -> Plans:
+    return Plans(database)
+
+
+NOTHING = uuid4()
+MIDDLE = datetime.now(UTC) - timedelta(minutes=ROWS / 2)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [{}, {"connector_id": NOTHING}, {"actor": NOTHING}, {"since": MIDDLE}, {"until": MIDDLE},
+     {"actor": NOTHING, "until": MIDDLE}, {"actor_name": "x"}, {"operation": "x"}, {"target": "x"}, {"outcome": "x"},
+     {"request_id": "x"}],
+)  # fmt: skip
+async def test_a_page_of_the_audit_log(plans: Plans, organization_id: UUID, filters: dict[str, Any]):
+    await Audit(plans).find(organization_id, EntryFilter(**filters))
+
+    assert max(plans.rows_read) <= MAX_READ
+
+
+async def test_a_later_page_of_the_audit_log(plans: Plans, organization_id: UUID):
+    await Audit(plans).find(organization_id, before=ROWS // 2)
+
+    assert max(plans.rows_read) <= MAX_READ
+
+
+@pytest.mark.parametrize(
+    "job_filter",
+    [JobFilter(), JobFilter(["failed"]), JobFilter(["failed", "unknown"]), JobFilter(connector_id=NOTHING),
+     JobFilter(workspace_name="x"), JobFilter(entity="x"), JobFilter(created_before=MIDDLE)],
+)  # fmt: skip
+async def test_a_page_of_jobs(plans: Plans, organization_id: UUID, job_filter: JobFilter):
+    await JobStore(plans, 60, UNSEALED).find(organization_id, job_filter, None, 100)
+
+    assert max(plans.rows_read) <= MAX_READ
+
+
+@pytest.mark.parametrize(("days", "step"), [(13, 1400), (13, 86_400), (1 / 24, 10)])
+async def test_usage(plans: Plans, organization_id: UUID, days: float, step: int):
+    points = await Audit(plans).usage(organization_id, datetime.now(UTC) - timedelta(days=days), step)
+
+    assert sum(point.calls for point in points) > 50
+    assert max(plans.rows_read) <= MAX_READ
+
+
+async def test_what_an_organization_has_in_progress(plans: Plans, organization_id: UUID):
+    await read_work_in_progress(plans, organization_id)
+
+    assert max(plans.rows_read) <= MAX_READ
+
+
+async def test_a_page_of_workspaces(plans: Plans, organization_id: UUID):
+    await IdentityStore(plans).workspaces(organization_id, "w", None, 100)
+
+    assert max(plans.rows_read) <= 2 * MAX_READ  # and their connectors, which are counted
+
+
+async def test_the_connectors_of_each_kind(plans: Plans, organization_id: UUID):
+    store = ConnectorStore(plans, Vault([("k1", bytes(32))]))
+
+    found = await store.latest_of_each_kind(organization_id, 3)
+
+    assert len(found) == 12
+    assert max(plans.rows_read) <= 2 * MAX_READ  # each connector once, with its workspace
+    created = "SELECT max(created_at) FROM connectors WHERE organization_id = $1"
+    async with plans.tenant(organization_id) as connection:
+        (latest,) = await connection.fetch(created, organization_id)
+        assert max(record.created_at for record in found) == latest["max"]

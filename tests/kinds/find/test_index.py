@@ -1,0 +1,286 @@
+"""The search for operations by plain words, with the questions beside this file."""
+
+import time
+
+import pytest
+from tests.operation_search.evaluation import (
+    CHARACTERS_OF_A_TOKEN,
+    FRESH,
+    NOTHING,
+    OWN,
+    UNSEEN,
+    evaluated,
+    questions_in,
+    searching,
+    shipped_index,
+)
+
+from gateway.contract.kinds import Effect
+from gateway.kinds.find.entries import entries_of
+from gateway.kinds.find.signatures import signature_of
+from tests.harness.catalog import shipped_catalog
+
+CATALOG = shipped_catalog()
+NO_DEALS = "HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search"
+QUESTIONS = [*questions_in(OWN), *questions_in(UNSEEN)]
+NOT_TUNED_ON = [each for each in questions_in(FRESH) if each["split"] == "b"]
+
+
+def names(text, **options):
+    return [match.entry.name for match in shipped_index().search(text, **options).data]
+
+
+def test_the_questions_name_existing_operations():
+    questions, known = [*QUESTIONS, *questions_in(FRESH)], {entry.name for entry in entries_of(CATALOG)}
+
+    assert [each for each in questions if not {*each["gold"]} <= known] == []
+    assert [each for each in questions if each["gold"] and each["best"] not in each["gold"]] == []
+
+
+def test_most_questions_find_their_operation_first_and_nearly_all_among_five():
+    found = evaluated(searching(shipped_index()), QUESTIONS)
+
+    assert found.hits(1) >= 0.89, found.misses
+    assert found.hits(5) >= 0.97, found.misses
+
+
+def test_questions_that_were_not_tuned_on_are_found_as_well():
+    found = evaluated(searching(shipped_index()), NOT_TUNED_ON)
+
+    assert found.hits(1) >= 0.7, found
+    assert found.hits(5) >= 0.91, found
+    assert found.nothing >= 0.6, found
+
+
+def test_most_tasks_that_no_operation_does_are_recognised_and_few_others_refused():
+    found = evaluated(searching(shipped_index()), [*QUESTIONS, *questions_in(NOTHING)])
+
+    assert found.nothing >= 0.67, found.misses
+    assert found.refused <= 0.015, found.misses
+
+
+def test_results_have_at_most_five_hundred_tokens():
+    longest = max(
+        sum(
+            len(f"{match.entry.name} {signature_of(match.entry)}")
+            for match in shipped_index().search(each["question"]).data
+        )
+        for each in QUESTIONS
+    )
+
+    assert longest / CHARACTERS_OF_A_TOKEN <= 500
+
+
+@pytest.mark.parametrize(
+    ("text", "operation"),
+    [
+        ("list all incidents", "incident-management.incidents.list"),
+        ("incidents", "incident-management.incidents.list"),
+        ("tasks assigned to me", "work-management.tasks.list"),
+        ("who is on call", "incident-management.schedules.list"),
+        ("show channels", "team-chat.channels.list"),
+        ("show channel C024BE91L", "team-chat.channels.get"),
+        ("files on task 4410", "work-management.attachments.list"),
+    ],
+)
+def test_an_entity_ranks_before_entities_that_belong_to_it(text, operation):
+    assert names(text)[0] == operation
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("list Zendesk users", "support-desk"),
+        ("list HubSpot contacts", "crm-records"),
+        ("list salesforce contacts", "crm-query"),
+        ("list notion users", "workspace-notes"),
+        ("slack users", "team-chat"),
+        ("Asana users", "work-management"),
+        ("incident.io users", "incident-management"),
+    ],
+)
+def test_the_name_of_an_application_selects_its_kind(text, kind):
+    assert names(text)[0].startswith(f"{kind}.")
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        ("close ticket 12", "update"),
+        ("file a ticket", "create"),
+        ("delete the task", "delete"),
+        ("download the article attachment", "download"),
+        ("find a deal called Initech", "api_search"),
+    ],
+)
+def test_verbs_choose_the_action(text, action):
+    assert shipped_index().search(text).data[0].entry.action_id == action
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "right"),
+    [("salck chanels", "slack channels"), ("lsit tikcets", "list tickets"), ("serverity levles", "severity levels")],
+)
+def test_typing_errors_are_corrected(misspelt, right):
+    assert names(misspelt)[0] == names(right)[0]
+
+
+def test_of_equal_matches_connected_kinds_come_first():
+    by_default = names("find a contact by name")[0].split(".")[0]
+    other = {"crm-query": "crm-records", "crm-records": "crm-query"}[by_default]
+
+    assert names("find a contact by name", connected={other})[0].split(".")[0] == other
+    assert names("find a hubspot contact by name", connected={"crm-query"})[0].split(".")[0] == "crm-records"
+
+
+@pytest.mark.parametrize(
+    ("text", "connected", "operation"),
+    [
+        ("close the ticket", {"freshdesk"}, "freshdesk.tickets.update"),
+        ("list issues", {"linear"}, "linear.issues.list"),
+        ("list orders of the shop", {"support-desk"}, "shopify.orders.list"),
+    ],
+)
+def test_a_connected_kind_comes_first_if_it_has_an_operation_for_the_task(text, connected, operation):
+    assert names(text, connected=connected)[0] == operation
+
+
+@pytest.mark.parametrize(
+    ("text", "operation"),
+    [
+        (
+            "Our lawyer insists that everything is in order by Friday, so please show me the open tickets of Initech "
+            "before the cleaning crew arrives",
+            "support-desk.tickets.list",
+        ),
+        (
+            "Hi! Hope your weekend was good. Who is on call tonight? Thanks a lot, and tell me when you are done",
+            "incident-management.schedules.list",
+        ),
+    ],
+)
+def test_a_long_request_with_courtesies_is_found(text, operation):
+    assert names(text)[0] == operation
+
+
+def test_an_application_without_a_kind_is_named_with_those_that_have_one():
+    found = shipped_index().search("files in our Dropbox folder")
+
+    assert list(found.data) == []
+    assert found.message.startswith("There is no kind for Dropbox. Applications: ")
+
+
+@pytest.mark.parametrize("text", ["Duplicate a page in Notion", "Lock the Asana task", "Translate the Zendesk ticket"])
+def test_a_rare_verb_without_an_operation_finds_nothing(text):
+    assert names(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("create a deal", {"kind": "crm-records"}, NO_DEALS),
+        ("Create a deal in HubSpot", {}, NO_DEALS),
+        ("delete a macro", {}, "Zendesk: support-desk has no operation that deletes macros; macros: get, list"),
+        ("delete a brand", {}, "Zendesk: support-desk has no operation that deletes brands; brands: list, get"),
+        ("What is the weather in Oslo?", {}, "No matching operations. Try different words."),
+    ],
+)  # fmt: skip
+def test_the_message_for_a_task_without_an_operation_says_what_is_missing(text, options, message):
+    found = shipped_index().search(text, **options)
+
+    assert (list(found.data), found.message) == ([], message)
+
+
+def test_the_closest_operations_are_returned_for_a_task_without_an_operation():
+    closest = shipped_index().search("create a deal", kind="crm-records").closest
+
+    assert {match.entry.entity_id for match in closest[:4]} == {"deals", "objects"}
+
+
+@pytest.mark.parametrize(
+    ("text", "operation"),
+    [
+        ("zendesk tickets older than 30 days", "support-desk.tickets.context_store_search"),
+        ("zendesk tickets created today", "support-desk.tickets.context_store_search"),
+        ("unresolved zendesk tickets of customer 551", "support-desk.tickets.context_store_search"),
+        ("incidents with severity major opened since June", "incident-management.incidents.context_store_search"),
+        ("hubspot deals that close before July", "crm-records.deals.context_store_search"),
+    ],
+)
+def test_conditions_find_the_operation_that_can_filter(text, operation):
+    assert names(text)[0] == operation
+
+
+@pytest.mark.parametrize(
+    ("text", "operation"),
+    [
+        ("members of team 88012 in asana", "work-management.team_users.list"),
+        ("teams of user 551 in asana", "work-management.user_teams.list"),
+        ("comments on zendesk ticket 4410", "support-desk.ticket_comments.list"),
+        ("the subject and priority of zendesk ticket 4410", "support-desk.tickets.get"),
+        ("topic and purpose of slack channel C0331", "team-chat.channels.get"),
+    ],
+)
+def test_an_id_selects_operations_that_take_it(text, operation):
+    assert names(text)[0] == operation
+
+
+@pytest.mark.parametrize(
+    ("text", "operation"),
+    [
+        (
+            "The office in Hamburg moved last week, and because nobody told them, the customer wrote twice; "
+            "please close zendesk ticket 61200 before Lena is back on Monday.",
+            "support-desk.tickets.update",
+        ),
+        (
+            "For the review with the auditors on 14 March, Ravi needs all incidents, so that nobody has to ask again.",
+            "incident-management.incidents.list",
+        ),
+    ],
+)
+def test_a_long_request_is_found_by_the_clause_that_asks(text, operation):
+    assert names(text)[0] == operation
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["who deleted a ticket", "tasks that were closed last week in asana", "messages that Tom removed from the channel"],
+)
+def test_a_write_is_not_first_if_no_verb_requests_it(text):
+    assert shipped_index().search(text).data[0].entry.effect is Effect.READ
+
+
+def test_results_are_restricted_to_the_kind_and_the_effect():
+    found = shipped_index().search("ticket", kind="support-desk", effect=Effect.WRITE, limit=50).data
+
+    assert {(match.entry.kind.name, match.entry.effect) for match in found} == {("support-desk", Effect.WRITE)}
+
+
+@pytest.mark.parametrize("text", ["", "the of and", "…", "zzzzqqq xkcdx"])
+def test_a_text_without_known_words_finds_nothing(text):
+    assert names(text) == []
+
+
+def test_results_are_sorted_by_score():
+    scores = [match.score for match in shipped_index().search("reply to a customer", limit=20).data]
+
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == 20
+
+
+@pytest.mark.parametrize(
+    "text", ["@" * 10_000, "a@" * 5_000, "'" * 10_000, "q1w2 " * 2_000, "with " * 2_000, "\x00é" * 5_000]
+)
+def test_every_text_is_searched_fast(text):
+    started = time.process_time()
+
+    shipped_index().search(text)
+
+    assert time.process_time() - started < 0.1
+
+
+def test_the_message_for_restricted_kinds_names_the_kind():
+    found = shipped_index().search("water the plants", among={"team-chat"})
+
+    assert (list(found.data), found.message.split(" for this")[0]) == ([], "Slack: team-chat has no operation")

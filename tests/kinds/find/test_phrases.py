@@ -1,0 +1,27 @@
+"""Every phrase of a spec finds its operation, if the search is limited to the kind."""
+
+import pytest
+from tests.operation_search.evaluation import shipped_index
+
+from gateway.kinds.find.entries import entries_of
+from tests.harness.catalog import shipped_catalog
+
+CATALOG = shipped_catalog()
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in CATALOG])
+def test_a_phrase_finds_its_operation_among_five(kind):
+    not_found = [
+        (entry.name, phrase)
+        for entry in entries_of(CATALOG)
+        if entry.kind.name == kind and entry.action
+        for phrase in entry.action.phrases
+        if entry.name not in _found(phrase, kind)
+    ]
+
+    assert not_found == []
+
+
+def _found(phrase, kind):
+    found = shipped_index().search(phrase, kind=kind, limit=5)
+    return [match.entry.name for match in (found.data or found.closest)]

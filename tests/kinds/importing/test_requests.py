@@ -1,0 +1,179 @@
+"""Parameters and bodies become params that make the same request."""
+
+import pytest
+from tests.spec_import.documents import RECORD, action, answer, imported, query, reasons
+
+FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+
+COOKIE = {"name": "session", "in": "cookie", "required": True}
+
+
+def body(schema, content_type="application/json", **media):
+    return {"content": {content_type: {"schema": schema, **media}}, "required": True}
+
+
+def members(**properties):
+    return {"type": "object", "properties": properties}
+
+
+QUERIES = [
+    (query("state", type="string", enum=["open", "closed"]), "state", {"type": "string", "enum": ["open", "closed"]}),
+    (query("n", type="integer", minimum=1, exclusiveMinimum=True), "n", {"type": "integer", "exclusiveMinimum": 1}),
+    (query("ids[]", type="array", items={"type": "string"}), "ids", {"as": "ids[]"}),
+    ({**query("ids", type="array", items={}), "explode": False}, "ids", {"explode": False}),
+    ({**query("ids", type="array", items={}), "style": "pipeDelimited"}, "ids", {"style": "pipeDelimited"}),
+    ({**query("filter", **members(a={"type": "string"})), "style": "deepObject"}, "filter", {"style": "deepObject"}),
+    (query("page[size]", type="integer"), "page_size", {"as": "page[size]"}),
+    (query("when", type="string", nullable=True), "when", {"type": ["string", "null"]}),
+    (
+        query("sort", default="name", type="string", description="Order."),
+        "sort",
+        {"description": "Order; default: name"},
+    ),
+    (query("due-date", type="string", format="date"), "due_date", {"as": "due-date", "description": "due date"}),
+]
+
+
+@pytest.mark.parametrize(("parameter", "name", "expected"), QUERIES, ids=lambda value: str(value)[:30])
+def test_a_parameter_of_the_query(parameter, name, expected):
+    param = action("get", "/things", parameters=[parameter])["params"][name]
+
+    assert {key: param.get(key) for key in expected} == expected
+    assert param["description"]
+
+
+def test_the_members_of_an_object_in_the_query_become_params():
+    parameter = query("range", **members(since={"type": "string"}, until={"type": "string"}))
+
+    assert set(action("get", "/things", parameters=[parameter])["params"]) == {"since", "until"}
+
+
+def test_a_default_is_described_and_not_sent_unless_it_is_the_page_size():
+    parameters = [query("sort", type="string", default="name"), query("page", type="integer", default=1)]
+    listing = action(
+        "get",
+        "/things",
+        parameters=[*parameters, query("per_page", type="integer", default=30)],
+        responses=answer({"type": "array", "items": RECORD}),
+    )
+
+    assert {name: param.get("default") for name, param in listing["params"].items()} == {
+        "sort": None, "page": None, "per_page": 30,
+    }  # fmt: skip
+
+
+def test_members_of_a_json_body_become_params_and_a_taken_name_gets_a_prefix():
+    made = action(
+        "put", "/things/{id}", parameters=[{"name": "id", "in": "path", "required": True}],
+        requestBody=body({**members(id={"type": "string"}, name={"type": "string"}), "required": ["name"]}),
+    )  # fmt: skip
+
+    assert made["required"] == ["id", "name"]
+    assert made["params"]["body_id"]["as"] == "id"
+    assert made["example"] == {"id": "example", "name": "example"}
+
+
+def test_read_only_members_are_not_sent():
+    made = action("post", "/things", requestBody=body(members(id={"type": "string", "readOnly": True}, name={})))
+
+    assert set(made["params"]) == {"name"}
+
+
+@pytest.mark.parametrize("schema", [{"type": "array", "items": RECORD}, members(**{"a.b": {}}), {"type": "object"}])
+def test_a_body_without_plain_members_is_one_param(schema):
+    assert action("post", "/things", requestBody=body(schema))["request_body"] == "body"
+
+
+def test_lists_in_a_form_have_the_style_of_its_encoding():
+    schema = members(to={"type": "array", "items": {}}, expand={"type": "array", "items": {}})
+    encoding = {"expand": {"style": "deepObject"}}
+    made = action("post", "/things", requestBody=body(schema, FORM, encoding=encoding))
+
+    assert made["content_type"] == FORM
+    assert [made["params"][name]["style"] for name in ("to", "expand")] == ["form", "deepObject"]
+
+
+def test_binary_members_of_a_multipart_body_become_files():
+    schema = members(file={"type": "string", "format": "binary"}, title={"type": "string"})
+    made = action("post", "/things", requestBody=body(schema, MULTIPART))
+
+    assert made["params"]["file"]["required"] == ["content"]
+    assert made["params"]["title"]["type"] == "string"
+
+
+def test_a_binary_body_becomes_a_param_in_base64():
+    made = action("post", "/things", requestBody=body({"type": "string", "format": "binary"}, "image/png"))
+
+    assert (made["request_body"], made["content_type"]) == ("content", "image/png")
+    assert made["params"]["content"]["contentEncoding"] == "base64"
+
+
+def test_params_from_the_body_of_a_delete_are_sent_in_the_body():
+    made = action("delete", "/things", requestBody=body(members(ids={"type": "array", "items": {}})))
+
+    assert made["params"]["ids"]["in"] == "body"
+
+
+def test_an_undeclared_path_param_is_a_string_and_is_reported():
+    made = imported({"/things/{thing-id}": {"get": {"responses": answer(RECORD)}}})
+
+    assert made.entities["things"]["actions"]["get"]["request"] == "GET /things/{thing_id}"
+    assert "an undeclared param of the path is mapped as a string" in reasons(made)
+
+
+def test_a_version_header_of_most_operations_becomes_a_header_of_the_kind():
+    header = {"name": "X-Version", "in": "header", "schema": {"type": "string", "default": "2026-01"}}
+    operation = {"parameters": [header], "responses": answer(RECORD)}
+    made = imported({f"/things{number}": {"get": operation} for number in range(3)})
+
+    assert made.connector["headers"] == {"X-Version": "2026-01"}
+
+
+def test_cyclic_references_are_cut():
+    node = {"type": "object", "properties": {"name": {}, "children": {"type": "array", "items": {"$ref": "#/N"}}}}
+    loop = {"$ref": "#/L"}
+    things = {"post": {"requestBody": body({"$ref": "#/N"}), "responses": answer({"$ref": "#/N"})}}
+    made = imported(
+        {"/things": things, "/loops": {"post": {"requestBody": body(loop), "responses": {}}}}, N=node, L=loop
+    )
+
+    assert set(made.entities["things"]["actions"]["create"]["params"]) == {"name", "children"}
+    assert made.mapped == made.total
+
+
+def test_one_of_accepts_the_members_of_each_schema():
+    choices = {"oneOf": [members(a={"type": "string"}, k={"type": "string", "enum": ["x"]}),
+                         members(b={"type": "integer"}, k={"type": "string", "enum": ["y"]})]}  # fmt: skip
+    params = action("post", "/things", requestBody=body(choices))["params"]
+
+    assert set(params) == {"a", "b", "k"}
+    assert params["k"]["enum"] == ["x", "y"]
+
+
+def test_all_of_is_merged():
+    both = {"allOf": [members(a={}), {**members(b={}), "required": ["b"]}]}
+    made = action("post", "/things", requestBody=body(both))
+
+    assert (set(made["params"]), made["required"]) == ({"a", "b"}, ["b"])
+
+
+@pytest.mark.parametrize(
+    ("method", "operation", "reason"),
+    [
+        ("head", {}, "the spec language has no HEAD"),
+        ("get", {"requestBody": body(RECORD)}, "a GET with a required body"),
+        ("get", {"parameters": [COOKIE]}, "the spec language has no params in cookies"),
+        ("post", {"responses": {"200": {"content": {"text/html": {}}}}}, "a write whose response is not JSON"),
+    ],
+)  # fmt: skip
+def test_an_operation_that_the_spec_language_cannot_express_needs_a_person(method, operation, reason):
+    made = imported({"/odd": {method: {"responses": answer(RECORD), **operation}}})
+
+    assert (made.mapped, made.total) == (1, 2)
+    assert reason in reasons(made)
+
+
+def test_a_query_in_the_path_is_constant_and_a_fragment_is_not_sent():
+    made = action("get", "/things?view=all#all_things")
+
+    assert (made["request"], made["constant_query"]) == ("GET /things", {"view": "all"})

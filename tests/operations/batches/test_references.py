@@ -1,0 +1,98 @@
+"""References between steps: what is wrong with them before anything is sent, and the values that take their place."""
+
+import pytest
+
+from gateway.errors import FieldError
+from gateway.operations.batches.references import (
+    MissingValue,
+    faults_of,
+    filled,
+    filled_params,
+    references,
+    without_references,
+)
+
+RESULTS = {"a": {"id": 7, "tags": ["x", {"name": "y"}], "owner": {"id": 3}}, "list": [{"id": 1}], "r": {"result": 5}}
+
+
+@pytest.mark.parametrize(
+    ("reference", "value"),
+    [
+        ("a.id", 7),
+        ("a.result.id", 7),
+        ("a.owner.id", 3),
+        ("a.tags.1.name", "y"),
+        ("a.owner", {"id": 3}),
+        ("list.0.id", 1),
+        ("list.result.0.id", 1),
+        ("r.result", 5),
+    ],
+)
+def test_a_reference_is_a_path_into_the_result_of_its_step(reference, value):
+    assert filled({"ids": [{"$from": reference}], "n": 1}, RESULTS) == {"ids": [value], "n": 1}
+
+
+def test_params_may_be_a_reference_to_an_object():
+    assert filled_params({"$from": "a.owner"}, RESULTS) == {"id": 3}
+    assert filled_params({"id": {"$from": "a.id"}}, RESULTS) == {"id": 7}
+
+
+@pytest.mark.parametrize("reference", ["a.id", "a.tags", "list.result"])
+def test_params_that_are_a_reference_to_something_else_are_refused(reference):
+    with pytest.raises(MissingValue, match="not an object"):
+        filled_params({"$from": reference}, RESULTS)
+
+
+@pytest.mark.parametrize(
+    "reference", ["a.missing", "a.tags.2", f"a.tags.{'1' * 5000}", "a.tags.-1", "a.id.x", "list.id", "a.owner.id.y"]
+)
+def test_a_path_that_is_not_there_is_named(reference):
+    with pytest.raises(MissingValue, match=reference.replace(".", r"\.")):
+        filled({"$from": reference}, RESULTS)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("b.id", "refers to 'b', which is not the id of an earlier step; known: a"),
+        ("a", "is not a reference"),
+        ("a.", "is not a reference"),
+        (7, "is not a reference"),
+    ],
+)
+def test_a_reference_to_nothing_is_a_fault(value, text):
+    (fault,) = faults_of({"ticket": {"id": {"$from": value}}}, ["a"])
+
+    assert fault.pointer == "/params/ticket/id"
+    assert text in fault.message
+
+
+@pytest.mark.parametrize("path", ["a.text", "a.result.text"])
+def test_many_references_to_a_large_value_are_refused(path: str):
+    results = {"a": {"text": "x" * 1_000_000}}
+
+    assert filled_params({"texts": [{"$from": path}] * 30}, results)["texts"][-1] == results["a"]["text"]
+    with pytest.raises(MissingValue, match="exceed 32 MiB"):
+        filled_params({"texts": [{"$from": path}] * 40}, results)
+
+
+def test_an_object_with_more_members_is_no_reference():
+    assert list(references({"x": {"$from": "a.id", "other": 1}})) == []
+
+
+@pytest.mark.parametrize(
+    ("pointer", "code", "is_left"),
+    [
+        ("/params/id", "type", False),
+        ("/params/id/$from", "unknown", False),
+        ("/params/ids", "type", False),
+        ("/params/ids", "maxItems", True),
+        ("/params/other", "type", True),
+        ("/params/idx", "type", True),
+    ],
+)
+def test_faults_that_references_explain_are_left_out(pointer, code, is_left):
+    params = {"id": {"$from": "a.id"}, "ids": [{"$from": "a.id"}]}
+    fault = FieldError(pointer, "", code, "")
+
+    assert without_references([fault], params) == ([fault] if is_left else [])

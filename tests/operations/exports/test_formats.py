@@ -1,0 +1,63 @@
+"""Records as lines of a file: columns, cells, and what a spreadsheet must not take for a formula."""
+
+import csv
+import io
+
+import msgspec
+import pytest
+
+from gateway.operations.exports.formats import cell, columns_of, csv_header, csv_rows
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", "plain"),
+        (None, ""),
+        (True, "true"),
+        (-5, "-5"),
+        ({"a": [1, "=x"]}, '{"a":[1,"=x"]}'),
+        ([], "[]"),
+        ("=1+1", "'=1+1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\tx", "'\tx"),
+        ("\rx", "'\rx"),
+        (" =1", " =1"),
+    ],
+)
+def test_a_cell_is_the_value_and_never_a_formula(value, text):
+    assert cell(value) == text
+
+
+def test_columns_are_the_members_in_the_order_in_which_they_come():
+    records = [msgspec.Raw(b'{"id":1,"b":2}'), msgspec.Raw(b'{"a":3,"id":2}')]
+
+    assert columns_of(records, ["z"]) == ["z", "id", "b", "a"]
+
+
+def test_rows_have_the_selected_columns_in_their_order():
+    lines = '{"id":1,"user":{"name":"Ada"},"tags":[{"t":"a"},{"t":"b"}],"n":1.10}\n{"id":2}\n'
+
+    rows = csv_rows(lines, ["user.name", "id", "tags.t", "n"])
+
+    assert rows == 'Ada,1,"[""a"",""b""]",1.10\r\n,2,,\r\n'
+
+
+def test_texts_with_commas_quotes_and_line_breaks_come_back_as_they_were():
+    said = 'a, "b"\nc\r\nd'
+
+    rows = csv_rows(msgspec.json.encode({"said": said}).decode() + "\n", ["said"])
+
+    assert next(csv.reader(io.StringIO(rows, newline=""))) == [said]
+
+
+def test_a_text_with_a_unicode_line_separator_is_one_row():
+    rows = csv_rows('{"said":"a\u2028b"}\n', ["said"])
+
+    assert rows == "a\u2028b\r\n"
+
+
+def test_a_column_that_begins_like_a_formula_is_guarded():
+    assert csv_header(["id", "=x"]) == "id,'=x\r\n"

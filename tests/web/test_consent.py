@@ -1,0 +1,66 @@
+"""The URL at which a browser begins a consent, for a gateway that is reached by https."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import aiohttp
+import pytest
+from pydantic import SecretStr
+
+from gateway.access.identity.attempts import MAX_BY_ADDRESS
+from gateway.access.identity.model import Client
+from gateway.contract.oauth import ConsentRequest
+from tests.harness.in_process import FrontEnd, front_end
+
+REDIRECT = "https://app.example/redirected"
+CONSENT = "/api/v1/integrations/connectors/oauth/consent"
+
+
+@pytest.fixture
+async def public(tmp_path: Path, database_url: str, redis_url: str) -> AsyncIterator[FrontEnd]:
+    """A front end whose public URL is https."""
+    async with front_end(tmp_path, database_url, redis_url, public_url="https://gateway.example") as running:
+        yield running
+
+
+async def test_the_cookie_of_a_public_gateway_is_bound_to_its_host_and_to_https(public: FrontEnd) -> None:
+    organization_id = await public.organization()
+    client_id, _ = await public.client(organization_id)
+    caller = Client(UUID(client_id), "c", frozenset({organization_id}), frozenset({"write"}), (REDIRECT,)).caller(None)
+    await public.services.oauth.apps.put(caller, "work-management", "app", SecretStr("secret"))
+    started = await public.services.oauth.flows.initiate(caller, ConsentRequest("w", "work-management", REDIRECT))
+
+    async with public.api(organization_id) as api:
+        answer = await api.call("GET", f"{CONSENT}?{urlsplit(started.consent_url).query}", allow_redirects=False)
+
+    name, _, attributes = answer.headers["Set-Cookie"].partition("=")
+    assert started.consent_url.startswith(f"https://gateway.example{CONSENT}?state=")
+    assert name == "__Host-gateway-consent"
+    assert set(attributes.split("; ")[1:]) == {"HttpOnly", "Max-Age=600", "Path=/", "SameSite=Lax", "Secure"}
+
+
+async def test_the_cookie_of_a_hosts_request_is_bound_to_its_host_and_to_https(public: FrontEnd) -> None:
+    query = await public.authorization_query(REDIRECT)
+
+    async with aiohttp.ClientSession(public.base_url) as session, session.get("/oauth/authorize", params=query) as page:
+        name, _, attributes = page.headers["Set-Cookie"].partition("=")
+
+    assert name == "__Host-gateway-authorize"
+    assert set(attributes.split("; ")[1:]) == {"HttpOnly", "Max-Age=600", "Path=/", "SameSite=Strict", "Secure"}
+
+
+async def test_the_number_of_hosts_that_an_address_can_register_is_limited(
+    tmp_path: Path, database_url: str, redis_url: str
+) -> None:
+    metadata, statuses = {"client_name": "A host", "redirect_uris": [REDIRECT]}, []
+    async with (
+        front_end(tmp_path, database_url, redis_url, mcp_registration=True) as front,
+        aiohttp.ClientSession(front.base_url) as session,
+    ):
+        for _ in range(MAX_BY_ADDRESS + 1):
+            async with session.post("/oauth/register", json=metadata) as answer:
+                statuses.append(answer.status)
+
+    assert statuses == [201] * MAX_BY_ADDRESS + [429]

@@ -1,0 +1,148 @@
+"""Signed links: a person opens one stored file without a token."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import aiohttp
+import msgspec
+import pytest
+from tests.http.test_routes import noted
+
+from gateway.access.identity.model import Caller
+from gateway.jobs.model import JobSummary, NewJob
+from gateway.jobs.pruning import prune_jobs
+from gateway.upstream.http_ranges.integrity import File
+from gateway.upstream.responses import OperationResult
+from tests.harness.caller import Answer, Api
+from tests.harness.in_process import FrontEnd
+
+BYTES = b"0123456789"
+
+
+class Unread:
+    """Progress that no test reads."""
+
+    async def progress(self, done: int, total: int | None, message: str) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file that a client of an organization has stored."""
+
+    front: FrontEnd
+    caller: Caller
+    job: JobSummary
+
+    @property
+    def link(self) -> str:
+        return self.front.services.file_links.link(self.caller, self.job).path
+
+
+async def file_of(front: FrontEnd, caller: Caller, action: str = "download") -> Stored:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield BYTES
+
+    job_id, services = uuid4(), front.services
+    file = File(200, {"Content-Type": "text/plain"}, len(BYTES), pieces())
+    stored = await services.files.save(caller.organization_id, job_id, 1, file, Unread())
+    answer = OperationResult(msgspec.Raw(msgspec.json.encode(stored)))
+    new = NewJob(job_id, caller.organization_id, caller.client_id, entity="attachments", action=action)
+    await services.execution.keep(new, answer)
+    return Stored(front, caller, await services.jobs.done(caller, job_id, 10))
+
+
+@pytest.fixture
+async def stored(front: FrontEnd) -> Stored:
+    client_id, _ = await front.client()
+    client = await front.services.identity.client(UUID(client_id))
+    assert client is not None
+    return await file_of(front, client.client.caller(None))
+
+
+async def opened(stored: Stored, path: str, **headers: str) -> Answer:
+    """The response to a browser without a token."""
+    async with aiohttp.ClientSession(stored.front.base_url) as session, session.get(path, headers=headers) as answer:
+        return Answer(answer.status, answer.headers, await answer.read())
+
+
+async def test_a_link_opens_the_file_without_a_token_whole_and_in_ranges(stored: Stored) -> None:
+    whole = await opened(stored, stored.link)
+    part = await opened(stored, stored.link, Range="bytes=2-4")
+
+    assert (whole.status, whole.body) == (200, BYTES)
+    assert "sandbox" in whole.headers["Content-Security-Policy"]
+    assert (part.status, part.body, part.headers["Content-Range"]) == (206, b"234", "bytes 2-4/10")
+
+
+async def test_the_link_is_for_one_file_of_one_organization(front: FrontEnd, stored: Stored) -> None:
+    other = await file_of(front, stored.caller)
+    stranger = replace(stored, caller=Caller(stored.caller.client, await front.organization()))
+
+    signature = stored.link.partition("?")[2]
+    assert (await opened(stored, f"/files/{other.job.id}?{signature}")).status == 403
+    assert (await opened(stored, stranger.link)).status == 403
+
+
+@pytest.mark.parametrize("place", range(0, 72, 9))
+async def test_a_link_that_was_altered_opens_nothing(stored: Stored, place: int) -> None:
+    path, _, text = stored.link.partition("?signature=")
+    signed = bytearray(base64.urlsafe_b64decode(text))
+    signed[place] ^= 1
+
+    altered = await opened(stored, f"{path}?signature={base64.urlsafe_b64encode(signed).decode()}")
+
+    assert altered.status == 403
+    assert b"request another one" in altered.body
+
+
+@pytest.mark.parametrize("text", ["", "x", "A" * 96, "é"])
+async def test_an_invalid_signature_opens_nothing(stored: Stored, text: str) -> None:
+    assert (await opened(stored, f"/files/{stored.job.id}?signature={text}")).status == 403
+
+
+async def test_a_link_expires(stored: Stored) -> None:
+    assert stored.job.expires_at is not None
+    past = msgspec.structs.replace(stored.job, expires_at=stored.job.expires_at - timedelta(days=365))
+
+    assert (await opened(stored, replace(stored, job=past).link)).status == 403
+
+
+async def test_a_link_ends_when_its_client_is_disabled(front: FrontEnd, stored: Stored) -> None:
+    await front.services.identity.disable_client(stored.caller.client_id)
+
+    assert (await opened(stored, stored.link)).status == 403
+
+
+async def test_a_link_ends_with_the_result(front: FrontEnd, stored: Stored) -> None:
+    async with front.services.database.system() as connection:
+        await connection.execute("UPDATE jobs SET expires_at = now() WHERE id = $1", stored.job.id)
+    await prune_jobs(front.services.database)
+
+    assert (await opened(stored, stored.link)).status == 410
+
+
+async def test_a_result_that_is_no_file_has_no_link(front: FrontEnd, stored: Stored) -> None:
+    listed = await file_of(front, stored.caller, action="list")
+
+    assert (await opened(stored, listed.link)).status == 404
+
+
+async def test_the_use_of_a_link_is_recorded(front: FrontEnd, stored: Stored) -> None:
+    client_id, secret = await front.client(stored.caller.organization_id)
+    await opened(stored, stored.link)
+    await front.services.identity.disable_client(stored.caller.client_id)
+
+    async with Api.of(front.base_url, client_id, secret) as api:
+        entry = await noted(api, "file_link.open")
+        await opened(stored, stored.link)
+        async with asyncio.timeout(10):
+            while (refused := await noted(api, "file_link.open"))["outcome"] == "succeeded":
+                pass
+
+    assert (entry["target"], entry["actor"]["id"]) == (str(stored.job.id), str(stored.caller.client_id))
+    assert (entry["outcome"], refused["outcome"]) == ("succeeded", "forbidden")

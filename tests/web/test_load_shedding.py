@@ -1,0 +1,79 @@
+"""Load shedding: the refusals of an overloaded front end, its probes, and senders that ignore refusals."""
+
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.web_request import BaseRequest
+
+from gateway.settings import Settings
+from gateway.web.keys import LOAD_SHEDDING
+from gateway.web.server.admission.load_shedding import Limits, LoadShedding
+from gateway.web.server.admission.refusals import NEGLIGIBLE_REFUSALS
+from gateway.web.server.connection_guard import ConnectionLimits, GuardedRunner
+
+PROBE = "/healthz"
+
+
+async def alive(_request: web.Request) -> web.Response:
+    return web.Response(text="alive")
+
+
+@pytest.fixture
+def limits() -> Limits:
+    """The limits of a front end that admits no request."""
+    limits = Limits(Settings())
+    limits.load.max_in_progress = 0
+    return limits
+
+
+@pytest.fixture
+async def base_url(limits: Limits) -> AsyncIterator[str]:
+    app = web.Application()
+    app[LOAD_SHEDDING] = LoadShedding(limits, frozenset({PROBE}))
+    app.router.add_route("*", "/{path:.*}", alive)
+    runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+async def test_a_refusal_in_an_overload_is_a_problem_document(base_url: str):
+    async with aiohttp.ClientSession(base_url) as session:
+        answers = [await session.get("/api/v1/jobs") for _ in range(2)]
+        problems = [await answer.json(content_type="application/problem+json") for answer in answers]
+
+    assert [answer.status for answer in answers] == [503, 503]
+    assert {(problem["code"], problem["retryable"]) for problem in problems} == {("unavailable", True)}
+    assert [answer.headers["X-Request-Id"] for answer in answers] == [problem["request_id"] for problem in problems]
+    assert problems[0]["request_id"] != problems[1]["request_id"]
+    assert {answer.headers["Retry-After"] for answer in answers} == {"1"}
+    assert {answer.headers["X-Content-Type-Options"] for answer in answers} == {"nosniff"}
+
+
+async def test_probes_are_answered_in_an_overload_and_all_requests_afterwards(base_url: str, limits: Limits):
+    async with aiohttp.ClientSession(base_url) as session:
+        probed = await session.get(PROBE)
+        limits.load.max_in_progress = 1
+        let_in = await session.get("/api/v1/jobs")
+
+    assert (probed.status, let_in.status, limits.in_progress) == (200, 200, 0)
+
+
+async def test_senders_are_paused_only_if_refusals_are_too_many(limits: Limits):
+    rested: list[float] = []
+    handle = LoadShedding(limits, frozenset()).wrapped(
+        cast(Any, alive), lambda _request, seconds: rested.append(seconds)
+    )
+    request = cast(BaseRequest, SimpleNamespace(path="/api/v1/jobs"))
+
+    few = [await handle(request) for _ in range(NEGLIGIBLE_REFUSALS)]
+    assert rested == []
+    await handle(request)
+
+    assert {answer.status for answer in few} == {503}
+    assert rested == [1]

@@ -1,0 +1,104 @@
+"""Slots of a front end: no holder takes all of them."""
+
+import asyncio
+
+import pytest
+
+from gateway.errors import Unavailable
+from gateway.web.server.admission.load_shedding import FairSlots
+from tests.harness.in_process import front_end
+
+PER_CALLER = 50
+
+
+def taken(slots: FairSlots, holder: str) -> int:
+    """The number of slots that a holder gets if it takes all it can."""
+    for number in range(10_000):
+        try:
+            slots.acquire(holder)
+        except Unavailable:
+            return number
+    raise AssertionError("there is no end")
+
+
+@pytest.mark.parametrize(
+    ("total", "shares"),
+    [(100, [50, 25, 12, 6, 3, 2, 1, 1, 0]), (10, [5, 2, 1, 1, 1, 0]), (1, [1, 0]), (2, [1, 1, 0])],
+)
+def test_each_holder_gets_half_of_what_the_others_leave(total: int, shares: list[int]):
+    slots = FairSlots(total, "test", "tests")
+
+    assert [taken(slots, f"holder {number}") for number in range(len(shares))] == shares
+
+
+def test_a_released_slot_is_free_again():
+    slots = FairSlots(2, "test", "tests", retry_after=7)
+    slot = slots.acquire("a")
+    with pytest.raises(Unavailable) as refused:
+        slots.acquire("a")
+
+    slot.release()
+
+    assert refused.value.retry_after == 7
+    assert (slots.in_use, slots._held) == (0, {})
+
+
+@pytest.fixture(scope="module")
+async def small(tmp_path_factory, database_url, redis_url):
+    """A front end with few slots."""
+    folder = tmp_path_factory.mktemp("small")
+    async with front_end(folder, database_url, redis_url, max_requests=100, max_downloads=4) as opened:
+        yield opened
+
+
+async def half_bodies(front, path: bytes, headers: bytes, count: int) -> list[asyncio.StreamWriter]:
+    """Open requests whose bodies are not sent."""
+    writers = []
+    for _ in range(count):
+        _, writer = await asyncio.open_connection("127.0.0.1", int(front.base_url.rpartition(":")[2]))
+        writer.write(b"POST " + path + b" HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n" + headers + b"\r\n{")
+        writers.append(writer)
+    return writers
+
+
+async def until_refused(call) -> int:
+    """The status once it is no longer 200, 401 or 422, because requests are counted only when they arrive."""
+    async with asyncio.timeout(10):
+        while (status := (await call()).status) < 500:
+            pass
+    return status
+
+
+async def test_incomplete_requests_without_a_token_leave_slots_for_callers(small):
+    form = b"Content-Type: application/x-www-form-urlencoded\r\n"
+    async with small.api() as api:
+        writers = await half_bodies(small, b"/oauth/token", form, 20)
+        stranger = await until_refused(lambda: api.call("POST", "/oauth/token", data=b"grant_type=x", headers={}))
+        caller = await api.get("/api/v1/jobs")
+        for writer in writers:
+            writer.close()
+
+    assert (stranger, caller.status) == (503, 200)
+
+
+async def test_the_requests_of_one_organization_leave_slots_for_others(small):
+    async with small.api() as greedy, small.api() as other:
+        token = f"Authorization: {greedy.headers['Authorization']}\r\n".encode()
+        writers = await half_bodies(small, b"/api/v1/integrations/connectors", token, 60)
+        refused = await until_refused(lambda: greedy.get("/api/v1/jobs"))
+        served = [await other.get("/api/v1/jobs") for _ in range(5)]
+        for writer in writers:
+            writer.close()
+
+    assert refused == 503
+    assert {response.status for response in served} == {200}
+
+
+async def test_probes_are_answered_from_memory(small):
+    async with small.api() as api:
+        first = await api.get("/metrics")
+        again = await asyncio.gather(*(api.get("/metrics") for _ in range(20)))
+        ready = await asyncio.gather(*(api.get("/readyz") for _ in range(20)))
+
+    assert {response.body for response in again} <= {first.body, again[-1].body}
+    assert len({response.body for response in ready}) == 1
