@@ -20,7 +20,7 @@ TEST_PROCESSES ?= 4
 # Two halves that take equally long, each in a process of its own. With pytest-xdist each process would collect all tests and
 # report each one to a third process, which takes longer than the tests.
 FAST_ENGINE = tests/upstream
-FAST_OTHERS = $(addprefix tests/,test_layout.py test_settings.py agents aio client http/console http/pages kinds telemetry)
+FAST_OTHERS = $(addprefix tests/,test_layout.py test_settings.py agents client foundation kinds web/console web/pages)
 
 # Tests start hundreds of processes. Without cached bytecode each of them would compile every module again, so a
 # PYTHONDONTWRITEBYTECODE of the environment is cleared here.

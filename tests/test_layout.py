@@ -1,4 +1,4 @@
-"""Imports point downwards: packages import lower layers only, modules form no cycle, light imports stay light."""
+"""Imports point upwards in the list of rooms: rooms and parts form no cycle, and light imports stay light."""
 
 import ast
 import subprocess
@@ -16,39 +16,29 @@ MODULES = {
     for folder in ("gateway", "workers")
     for path in (ROOT / folder).rglob("*.py")
 }
-#: packages from the ground up: each may import those of the rows above its own, and no others of its row
-LAYERS = (
-    {"errors", "telemetry"},
-    {"aio", "contract", "saving"},
-    {"db", "kinds", "vault"},
-    {"audit", "key_rotation", "operation_search", "sandbox", "upstream"},
-    {"identity", "request_log", "spec_import"},
-    {"connectors", "events", "in_process", "jobs", "limits", "oauth_server", "settings"},
-    {"context_store", "embedded", "gateway", "oauth_client"},
-    {"connect_links", "inbound_webhooks", "operations", "sign_in"},
-    {"batches", "exports", "uploads"},
-    {"schedules"},
-    {"services"},
-    {"monitoring"},
-    {"agents", "workers"},
-    {"client", "http"},
-    {"cli"},
-    {"__main__"},
+#: the rooms in reading order: each may import those above it, and no others
+ROOMS = (
+    *("errors", "contract", "foundation", "kinds", "upstream", "settings", "in_process", "gateway", "access"),
+    *("connectors", "events", "jobs", "context_store", "operations", "run", "workers", "agents", "web"),
+    *("sandbox", "embedded", "client", "cli", "__main__"),
 )
 #: capabilities whose use cases take and return shapes of the contract: handlers reach them by `Services` alone
-CAPABILITIES = {
-    *("batches", "connect_links", "connectors", "context_store", "events", "exports", "inbound_webhooks"),
-    *("oauth_client", "oauth_server", "request_log", "schedules", "sign_in", "uploads"),
-}
-#: package → what it never imports, although it stands below
+CAPABILITIES = (
+    *("access.oauth_server", "access.request_log", "access.sign_in", "connectors", "context_store", "events"),
+    *("operations.batches", "operations.exports", "operations.schedules", "operations.uploads"),
+)
+_STORAGE = ("foundation.db", "foundation.vault")
+#: package → what it never imports, although it stands above
 FORBIDDEN = {
-    "http": CAPABILITIES | {"db", "vault", "limits", "key_rotation"},
-    "upstream": {"db", "vault"},
-    "in_process": {"db", "vault", "identity"},
-    "client": {"services", "db", "jobs", "connectors", "operations"},
-    "workers": {"http", "agents"},
-    "sandbox": {"upstream", "db"},
+    "web": (*CAPABILITIES, *_STORAGE, "upstream.limits"),
+    "upstream": _STORAGE,
+    "in_process": (*_STORAGE, "access.identity"),
+    "client": ("run", "foundation.db", "jobs", "connectors", "operations"),
+    "workers": ("web", "agents"),
+    "sandbox": ("upstream", "foundation.db"),
 }
+#: the part of the engine that shares its state by PostgreSQL: only processes that have one use it
+SHARED = "upstream.limits"
 #: library → the only packages that import it
 LIBRARIES = {
     "arq": {"gateway.jobs.wakeup"},
@@ -67,9 +57,15 @@ LIBRARIES = {
 }
 
 
-def package_of(module: str) -> str:
-    """The package below `gateway`, or the module itself where it stands alone: `workers`, `gateway`, `errors`."""
+def room_of(module: str) -> str:
+    """The room below `gateway`, or the module itself if it stands alone: `workers`, `gateway`, `errors`."""
     return module.removeprefix("gateway.").split(".")[0]
+
+
+def is_within(module: str, package: str) -> bool:
+    """Whether a module is a package below `gateway`, such as `access.audit`, or inside it."""
+    name = module.removeprefix("gateway.")
+    return name == package or name.startswith(f"{package}.")
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -104,24 +100,54 @@ def imports() -> dict[str, set[str]]:
     return {module: set(imported(path)) for module, path in MODULES.items()}
 
 
-def test_every_package_has_a_layer():
-    assert {package_of(module) for module in MODULES} == set().union(*LAYERS)
+def test_every_room_has_its_place():
+    assert {room_of(module) for module in MODULES} == set(ROOMS)
 
 
-@pytest.mark.parametrize("package", sorted(set().union(*LAYERS)))
-def test_a_package_imports_only_what_stands_below_it(package: str):
-    layer = next(number for number, packages in enumerate(LAYERS) if package in packages)
-    below = set().union(*LAYERS[:layer]) - FORBIDDEN.get(package, set())
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_stands_above_it(room: str):
+    above = {*ROOMS[: ROOMS.index(room)], room}
 
-    upward = {
+    others = {
         f"{module} imports {name}"
         for module, names in imports().items()
-        if package_of(module) == package
+        if room_of(module) == room
         for name in names & MODULES.keys()
-        if package_of(name) not in below | {package}
+        if room_of(name) not in above
     }
 
-    assert upward == set()
+    assert others == set()
+
+
+@pytest.mark.parametrize("room", FORBIDDEN)
+def test_a_room_imports_nothing_that_is_forbidden_to_it(room: str):
+    forbidden = {
+        f"{module} imports {name}"
+        for module, names in imports().items()
+        if room_of(module) == room and not is_within(module, SHARED)
+        for name in names & MODULES.keys()
+        if any(is_within(name, package) for package in FORBIDDEN[room])
+    }
+
+    assert forbidden == set()
+
+
+def test_the_parts_of_every_package_have_an_order():
+    cycles = {}
+    for package in {module.rpartition(".")[0] for module in MODULES if module.count(".") > 1}:
+        parts: dict[str, set[str]] = {}
+        for module, names in imports().items():
+            if module.startswith(f"{package}."):
+                inside = {name for name in names & MODULES.keys() if name.startswith(f"{package}.")}
+                part, *_ = module.removeprefix(f"{package}.").split(".")
+                others = {name.removeprefix(f"{package}.").split(".")[0] for name in inside}
+                parts[part] = parts.get(part, set()) | others - {part}
+        try:
+            TopologicalSorter(parts).prepare()
+        except CycleError as error:
+            cycles[package] = error.args[1]
+
+    assert cycles == {}
 
 
 def test_no_modules_import_each_other():
@@ -133,7 +159,7 @@ def test_no_modules_import_each_other():
 
 def test_a_class_name_stands_for_one_thing():
     #: the sandbox plays applications, which have words of their own
-    ours = {module: path for module, path in MODULES.items() if package_of(module) != "sandbox"}
+    ours = {module: path for module, path in MODULES.items() if room_of(module) != "sandbox"}
     defining: dict[str, list[str]] = {}
     for module, path in ours.items():
         for node in read(path):

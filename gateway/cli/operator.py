@@ -158,11 +158,12 @@ async def _first_client(database_url: str) -> Any:
 @click.option("--reuse-port", is_flag=True, help="Share the port with other front ends.")
 def serve(bind: str | None, reuse_port: bool) -> None:
     """Run one front end."""
+    from gateway.web.app import create_app
     from gateway.web.server.serve import serve as start
 
     settings = _settings(bind=bind)
     _raise_file_limit()
-    run(lambda: start(settings, reuse_port=reuse_port))
+    run(lambda: start(settings, create_app, reuse_port=reuse_port))
 
 
 @click.command()

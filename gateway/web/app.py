@@ -18,27 +18,15 @@ from gateway.run.services.front_end import Services, open_services
 from gateway.run.services.stores import watch_restarts
 from gateway.settings import Settings
 from gateway.web.api.mcp import set_up_mcp
-from gateway.web.keys import (
-    DOCS_SITE,
-    EXPORTER,
-    IS_DRAINING,
-    IS_HTTPS,
-    LIMITS,
-    LINK_BASE,
-    LOAD_SHEDDING,
-    MAX_UPLOAD,
-    OPENAPI,
-    PAGES,
-    READINESS,
-    ROUTE_OF,
-    SERVICES,
-)
+from gateway.web.docs_site.served import DOCS_SITE
+from gateway.web.keys import EXPORTER, IS_DRAINING, IS_HTTPS, LINK_BASE, MAX_UPLOAD, READINESS, ROUTE_OF, SERVICES
+from gateway.web.openapi.served import OPENAPI
 from gateway.web.pages.brand import Brand
-from gateway.web.pages.rendering import Pages
+from gateway.web.pages.rendering import PAGES, Pages
 from gateway.web.pages.static_files import StaticFile
 from gateway.web.readiness import readiness
 from gateway.web.routes import ROUTES, methods_of
-from gateway.web.server.admission.load_shedding import Limits, LoadShedding
+from gateway.web.server.admission.load_shedding import LIMITS, LOAD_SHEDDING, Limits, LoadShedding
 from gateway.web.server.middleware import request_middleware, set_common_headers
 
 if TYPE_CHECKING:
@@ -94,7 +82,9 @@ async def _ask_for_body(request: web.Request) -> None:
 def _openapi(services: Services) -> StaticFile:
     from gateway.web.openapi.document import openapi_document  # the import takes 0.1 s, and few processes need it
 
-    document = openapi_document(services.catalog, version("agent-connector-gateway"), services.settings.base_url)
+    document = openapi_document(
+        ROUTES, services.catalog, version("agent-connector-gateway"), services.settings.base_url
+    )
     return StaticFile.of("openapi.json", msgspec.json.encode(document)).packed()
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -11,26 +10,12 @@ from gateway.access.identity.model import Caller
 from gateway.foundation.aio.remembered import Remembered
 from gateway.run.monitoring.prometheus import PrometheusExporter
 from gateway.run.services.front_end import Services
-from gateway.web.pages.rendering import Pages
-from gateway.web.pages.static_files import StaticFile
 from gateway.web.readiness import Readiness
 from gateway.web.route import Route
-from gateway.web.server.admission.load_shedding import Limits, LoadShedding
-
-if TYPE_CHECKING:
-    from gateway.web.docs_site.site import DocsSite
 
 SERVICES = web.AppKey("services", Services)
 #: set while the process drains: it is not ready for new traffic
 IS_DRAINING = web.AppKey("is_draining", asyncio.Event)
-#: the served OpenAPI document, generated at the first request for it
-OPENAPI = web.AppKey("openapi", Remembered[StaticFile])
-#: the documentation site, generated at the first request for it
-DOCS_SITE: web.AppKey[Remembered["DocsSite"]] = web.AppKey("docs_site", Remembered)
-#: the limits of requests
-LIMITS = web.AppKey("limits", Limits)
-#: refuses requests in an overload
-LOAD_SHEDDING = web.AppKey("load_shedding", LoadShedding)
 #: the process's metrics for Prometheus
 EXPORTER = web.AppKey("exporter", PrometheusExporter)
 #: whether PostgreSQL, Redis and a worker are available
@@ -41,8 +26,6 @@ LINK_BASE = web.AppKey("link_base", str)
 IS_HTTPS = web.AppKey("is_https", bool)
 #: the routes of the contract, by the route of aiohttp's router
 ROUTE_OF = web.AppKey("route_of", Mapping[web.AbstractRoute, Route])
-#: templates and style of the pages for people
-PAGES = web.AppKey("pages", Pages)
 #: maximum bytes of an uploaded file
 MAX_UPLOAD = web.AppKey("max_upload", int)
 CALLER = web.RequestKey("caller", Caller)

@@ -7,10 +7,12 @@ from aiohttp import web
 from msgspec import Struct
 from pydantic import BaseModel
 
-from gateway.access.identity.model import Scope
+from gateway.access.identity.model import Caller, Scope
 
 #: a handler returns a Struct, which is sent as the JSON of a 200, or a response
 RouteHandler = Callable[[web.Request], Awaitable[web.StreamResponse | Struct]]
+#: who sends the request; raises Unauthorized, or SignInRequired for a page
+Authenticate = Callable[[web.Request], Awaitable[Caller]]
 
 #: statuses of errors that the application's response can cause, with which a job can end
 CALL_ERRORS = (404, 409, 410, 416, 422, 424, 502, 504)
@@ -82,8 +84,8 @@ class Route:
     is_probe: bool = False
     #: whether it is a page for people: its errors are pages too, and it is not in the OpenAPI document
     is_page: bool = False
-    #: whether the caller is identified by a console session instead of a token
-    is_console: bool = False
+    #: who sends the request, if its token in `Authorization` alone does not say it
+    authenticate: Authenticate | None = None
     #: whether it is a step of a consent, which only browsers open
     is_browser_step: bool = False
     #: whether it is a protected resource with its own metadata, which names its authorization server (RFC 9728)

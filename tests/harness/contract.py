@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 import jsonschema_rs
 
 from gateway.web.openapi.document import openapi_document
+from gateway.web.routes import ROUTES
 from tests.harness.catalog import shipped_catalog
 
 #: headers of connection and body, which OpenAPI does not describe, and those that clients send themselves
@@ -29,7 +30,7 @@ _SUBSCHEMAS = ("items", "additionalProperties", "anyOf", "oneOf", "allOf", "then
 @cache
 def document() -> dict[str, Any]:
     """The OpenAPI document of the shipped kinds."""
-    return openapi_document(shipped_catalog(), "1", "http://localhost")
+    return openapi_document(ROUTES, shipped_catalog(), "1", "http://localhost")
 
 
 def check(

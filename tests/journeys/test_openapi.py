@@ -29,7 +29,7 @@ BROWSERS = {
     "chooseOrganization",
     "consent",
 }
-DOCUMENT = openapi_document(shipped_catalog(), "1", "http://localhost")
+DOCUMENT = openapi_document(ROUTES, shipped_catalog(), "1", "http://localhost")
 
 
 def test_every_route_but_pages_for_people_is_in_the_document_and_nothing_else():

@@ -17,10 +17,10 @@ from gateway.contract.problems import OAuthErrorView
 from gateway.errors import GatewayError, MalformedRequest, NotFound, OAuthError, RateLimited, Unauthorized, Unavailable
 from gateway.run.services.front_end import Services
 from gateway.web.bodies import json_response, read_json
-from gateway.web.console.provider_sign_in import provider_page, sign_in_methods
 from gateway.web.cookies import HostCookie
-from gateway.web.keys import PAGES, SERVICES
-from gateway.web.pages.rendering import html_response
+from gateway.web.keys import SERVICES
+from gateway.web.pages.rendering import PAGES, html_response
+from gateway.web.pages.sign_in import provider_page, sign_in_methods
 
 #: the purpose of a sign-in at the provider that continues an authorization request
 AUTHORIZE_PAGE = "authorize"

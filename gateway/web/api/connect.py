@@ -13,9 +13,9 @@ from gateway.contract.oauth import FlowStatus
 from gateway.errors import GatewayError, InvalidCredentials, InvalidParams
 from gateway.kinds.catalog import Kind
 from gateway.web.bodies import Body, Name, json_response, path_id, read_body, read_form_fields
-from gateway.web.keys import CALLER, PAGES, SERVICES
+from gateway.web.keys import CALLER, SERVICES
 from gateway.web.pages.connect_form import methods_of
-from gateway.web.pages.rendering import html_response
+from gateway.web.pages.rendering import PAGES, html_response
 
 
 class CreateConnectSession(Body):

@@ -21,7 +21,8 @@ from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.http_ranges.responses import stored_reply
 from gateway.upstream.responses import OperationResult
 from gateway.web.bodies import QueryString, envelope, path_id, read_query
-from gateway.web.keys import CALLER, LIMITS, SERVICES
+from gateway.web.keys import CALLER, SERVICES
+from gateway.web.server.admission.load_shedding import LIMITS
 from gateway.web.streaming import caller_present, send
 
 

@@ -12,6 +12,7 @@ from gateway.access.identity.model import Caller
 from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.jobs import AcceptedJobView, JobPage, JobStatus, JobView
 from gateway.contract.problems import JobErrorView
+from gateway.errors import Unauthorized
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
 from gateway.jobs.model import JobFilter, JobSummary, url_of
@@ -38,6 +39,7 @@ from gateway.web.bodies import (
 )
 from gateway.web.errors import PROBLEM, problem, status_of
 from gateway.web.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
+from gateway.web.server.authentication import by_token, token_of
 
 #: seconds after which a caller should ask again
 _RETRY_AFTER = 1
@@ -47,7 +49,6 @@ _HOPS = 20
 _HOP_WAIT = 240
 #: maximum seconds of all redirects, with the time between them
 CHAIN_SECONDS = _HOPS * (_HOP_WAIT + 15)
-RESULT_PATH = "/api/v1/jobs/{job_id}/result"
 #: the beginning of an encoded answer without its result
 _NULL_RESULT = b'{"status":"success","result":null'
 
@@ -129,19 +130,21 @@ def chained(job: JobSummary, hop: int) -> web.Response:
     )
 
 
-async def follower(request: web.Request, token: str) -> Caller | None:
-    """The caller that follows redirects to a job's result, if its token has expired meanwhile; else None.
+async def by_token_or_chain(request: web.Request) -> Caller:
+    """The caller, whose token may have expired while it followed redirects to a job's result.
 
     Such callers cannot get a new token between redirects. The expired one opens this result only, for at most
     CHAIN_SECONDS.
     """
-    resource = request.match_info.route.resource
-    if not is_sdk(request) or request.method != "GET" or resource is None or resource.canonical != RESULT_PATH:
-        return None
-    jobs = request.app[SERVICES].jobs
-    found = await jobs.follower(path_id(request, "job_id"), token, CHAIN_SECONDS)
-    if found is None:
-        return None
+    try:
+        return await by_token(request)
+    except Unauthorized:
+        if not is_sdk(request) or request.method != "GET":
+            raise
+        jobs = request.app[SERVICES].jobs
+        found = await jobs.follower(path_id(request, "job_id"), token_of(request), CHAIN_SECONDS)
+        if found is None:
+            raise
     client, organization_id = found
     return client.caller(request.headers.get("X-Organization-Id") or str(organization_id))
 

@@ -10,7 +10,8 @@ from gateway.agents.tools.server import Servers
 from gateway.foundation.telemetry import tracing
 from gateway.kinds.find.index import OperationIndex
 from gateway.run.services.front_end import Services
-from gateway.web.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID
+from gateway.web.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID
+from gateway.web.server.admission.load_shedding import LIMITS
 
 
 class McpEndpoint:

@@ -8,7 +8,8 @@ from gateway.contract.gateway_state import AliveView, HealthCheckList, HealthChe
 from gateway.run.monitoring.organization_health import organization_checks
 from gateway.run.monitoring.statistics import read_work_in_progress
 from gateway.web.bodies import json_response
-from gateway.web.keys import CALLER, EXPORTER, IS_DRAINING, OPENAPI, READINESS, SERVICES
+from gateway.web.keys import CALLER, EXPORTER, IS_DRAINING, READINESS, SERVICES
+from gateway.web.openapi.served import OPENAPI
 from gateway.web.pages.static_files import file_response
 
 _ROOT = RootView(name="agent connector gateway", api="/api/v1", openapi="/openapi.json", docs="/docs")

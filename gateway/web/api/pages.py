@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from gateway.errors import NotFound
-from gateway.web.keys import PAGES
+from gateway.web.pages.rendering import PAGES
 from gateway.web.pages.static_files import StaticFile, file_response, static_files
 
 #: for a URL with the hash of the content, which never changes

@@ -19,7 +19,8 @@ from gateway.operations.call import OperationCall
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile
 from gateway.web.bodies import answer_of, envelope, json_response, path_id, read_query, whole_number
-from gateway.web.keys import CALLER, LIMITS, MAX_UPLOAD, REQUEST_ID, SERVICES
+from gateway.web.keys import CALLER, MAX_UPLOAD, REQUEST_ID, SERVICES
+from gateway.web.server.admission.load_shedding import LIMITS
 
 #: seconds after which a caller that sends nothing is refused
 _IDLE = 60.0

@@ -10,8 +10,8 @@ from aiohttp import web
 from gateway.access.identity.model import id_of
 from gateway.contract.connectors import Connector, ConnectorSelection
 from gateway.errors import NotFound
-from gateway.web.keys import CALLER, PAGES, SERVICES, SESSION
-from gateway.web.pages.rendering import html_response
+from gateway.web.keys import CALLER, SERVICES, SESSION
+from gateway.web.pages.rendering import PAGES, html_response
 
 #: maximum connectors of each kind in a choice
 _CHOICES = 50

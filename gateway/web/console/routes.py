@@ -14,6 +14,7 @@ from gateway.web.console import (
     sign_in,
     webhooks,
 )
+from gateway.web.console.session import signed_in
 from gateway.web.route import Route, RouteHandler
 
 READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
@@ -25,11 +26,11 @@ _WEBHOOK = "/console/webhooks/{webhook_id}"
 
 
 def _page(path: str, handler: RouteHandler, summary: str, scope: Scope = READ) -> Route:
-    return Route("GET", path, handler, summary, _TAG, scope=scope, is_page=True, is_console=True)
+    return Route("GET", path, handler, summary, _TAG, scope=scope, is_page=True, authenticate=signed_in)
 
 
 def _form(path: str, handler: RouteHandler, summary: str, audit: str | None, scope: Scope = WRITE) -> Route:
-    return Route("POST", path, handler, summary, _TAG, scope=scope, audit=audit, is_page=True, is_console=True)
+    return Route("POST", path, handler, summary, _TAG, scope=scope, audit=audit, is_page=True, authenticate=signed_in)
 
 
 CONSOLE_ROUTES: tuple[Route, ...] = (

@@ -1,7 +1,6 @@
 """Console sessions: their cookie, and the protection of their forms against other sites."""
 
 from collections.abc import Mapping
-from urllib.parse import quote
 
 from aiohttp import web
 from pydantic import TypeAdapter, ValidationError
@@ -9,20 +8,16 @@ from pydantic import TypeAdapter, ValidationError
 from gateway.access.identity.console_sessions import LIFETIME
 from gateway.access.identity.model import Caller
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
-from gateway.errors import FieldError, Forbidden, GatewayError, InvalidParams
+from gateway.errors import FieldError, Forbidden, InvalidParams
 from gateway.web.bodies import Name, read_form_fields
 from gateway.web.cookies import HostCookie
 from gateway.web.keys import SERVICES, SESSION
+from gateway.web.pages.sign_in import SignInRequired
 
 SESSION_COOKIE = HostCookie("gateway-console", LIFETIME)
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
-SIGN_IN = "/console/sign-in"
 #: schemes of this host's origin in the browser; a proxy may have terminated TLS
 _SCHEMES = ("http", "https")
-
-
-class SignInRequired(GatewayError):
-    """The browser has no session; it is redirected to the sign-in page."""
 
 
 class ForeignForm(Forbidden):
@@ -39,14 +34,6 @@ async def signed_in(request: web.Request) -> Caller:
         raise SignInRequired("sign in first")
     request[SESSION] = token
     return caller
-
-
-def sign_in_response(request: web.Request) -> web.Response:
-    """A redirect to the sign-in page, which returns to this page; for a request of htmx it loads the whole page."""
-    location = f"{SIGN_IN}?next={quote(request.path_qs if request.method == 'GET' else '/console')}"
-    if "HX-Request" in request.headers:
-        return web.Response(headers={"HX-Redirect": location})
-    return web.Response(status=303, headers={"Location": location, "Cache-Control": "no-store"})
 
 
 async def read_console_form(request: web.Request) -> dict[str, str]:

@@ -17,10 +17,10 @@ from gateway.errors import (
 )
 from gateway.web.api.tokens import address_of
 from gateway.web.console.page import see_other
-from gateway.web.console.provider_sign_in import provider_page, sign_in_methods
 from gateway.web.console.session import SESSION_COOKIE, read_console_form, read_sign_in_form
-from gateway.web.keys import AUDIT, PAGES, SERVICES, SESSION
-from gateway.web.pages.rendering import html_response
+from gateway.web.keys import AUDIT, SERVICES, SESSION
+from gateway.web.pages.rendering import PAGES, html_response
+from gateway.web.pages.sign_in import SIGN_IN, provider_page, sign_in_methods
 
 _HOME = "/console"
 #: maximum characters of the page to redirect to after the sign-in
@@ -87,7 +87,7 @@ async def sign_out(request: web.Request) -> web.Response:
     """POST /console/sign-out."""
     await read_console_form(request)
     await request.app[SERVICES].console_sessions.end(request[SESSION])
-    response = see_other("/console/sign-in")
+    response = see_other(SIGN_IN)
     SESSION_COOKIE.delete(request, response)
     return response
 

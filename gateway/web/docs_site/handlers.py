@@ -12,10 +12,11 @@ from gateway.errors import BY_CODE
 from gateway.kinds.suggestions import nearest
 from gateway.web.console.session import ForeignForm
 from gateway.web.docs_site.search import kinds_with, search, words_of
+from gateway.web.docs_site.served import DOCS_SITE
 from gateway.web.error_advice import ADVICE
 from gateway.web.errors import MethodNotAllowed, problem, status_of
-from gateway.web.keys import DOCS_SITE, PAGES, SERVICES
-from gateway.web.pages.rendering import DOCS_POLICY, html_response
+from gateway.web.keys import SERVICES
+from gateway.web.pages.rendering import DOCS_POLICY, PAGES, html_response
 
 _ON_PAGES = (MethodNotAllowed, ForeignForm, SignInRefused, ProviderUnavailable)
 _CLASSES = {**BY_CODE, **{each.code: each for each in _ON_PAGES}}

@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document, generated from the routes, their Structs and models, and the specs."""
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -27,10 +28,7 @@ from gateway.web.openapi.schemas import (
 )
 from gateway.web.openapi.tags import TAGS
 from gateway.web.route import FILE_MEDIA, Route
-from gateway.web.routes import ROUTES
 
-#: the routes that programs call, without the pages for people
-_ROUTES = tuple(route for route in ROUTES if not route.is_page)
 #: schemas that belong to no single route: errors, and the contents of `result` and `data`
 _SHARED: tuple[type[Struct], ...] = (
     Problem,
@@ -48,10 +46,11 @@ _TEXT_EXAMPLES = {
 }
 
 
-def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str, Any]:
-    """The OpenAPI document of all routes except pages; `base_url` is its server."""
-    schemas, paths = _schemas(), dict[str, dict[str, Any]]()
-    for route in _ROUTES:
+def openapi_document(routes: Sequence[Route], catalog: Catalog, version: str, base_url: str) -> dict[str, Any]:
+    """The OpenAPI document of the routes that programs call, without the pages for people; `base_url` is its server."""
+    called = tuple(route for route in routes if not route.is_page)
+    schemas, paths = _schemas(called), dict[str, dict[str, Any]]()
+    for route in called:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
     return {
         "openapi": "3.1.0",
@@ -63,7 +62,7 @@ def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str,
         },
         "servers": [{"url": base_url}],
         "security": [{"bearer": []}],
-        "tags": [{"name": name, "description": TAGS[name]} for name in dict.fromkeys(route.tag for route in _ROUTES)],
+        "tags": [{"name": name, "description": TAGS[name]} for name in dict.fromkeys(route.tag for route in called)],
         "paths": paths,
         "components": {
             "securitySchemes": {
@@ -82,12 +81,12 @@ def openapi_document(catalog: Catalog, version: str, base_url: str) -> dict[str,
     }
 
 
-def _schemas() -> dict[str, Schema]:
-    bodies = [route.body for route in _ROUTES if route.body is not None]
+def _schemas(routes: Sequence[Route]) -> dict[str, Schema]:
+    bodies = [route.body for route in routes if route.body is not None]
     models = [body for body in bodies if issubclass(body, BaseModel)]
-    models += [route.form for route in _ROUTES if route.form is not None]
+    models += [route.form for route in routes if route.form is not None]
     read = model_schemas(models)
-    answered = [route.response_of(status) for route in _ROUTES for status in (*route.answers, *MEANINGS)]
+    answered = [route.response_of(status) for route in routes for status in (*route.answers, *MEANINGS)]
     return {
         **read,
         "ExecuteBody": {**read["ExecuteBody"], **search_condition()},

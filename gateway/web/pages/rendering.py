@@ -59,5 +59,9 @@ class Pages:
         return {**PRIVATE, "Content-Security-Policy": content_security_policy(frame_ancestors, form_target)}
 
 
+#: templates and style of the pages for people
+PAGES = web.AppKey("pages", Pages)
+
+
 def html_response(html: str, headers: Mapping[str, str], status: int = 200) -> web.Response:
     return web.Response(text=html, status=status, content_type="text/html", charset="utf-8", headers=headers)

@@ -66,6 +66,7 @@ ROUTES: tuple[Route, ...] = (
         jobs.job_result,
         "Get a job's result",
         "Jobs",
+        authenticate=jobs.by_token_or_chain,
         query=jobs.WaitQuery,
         response={200: Answer, 202: AcceptedJobView},
         answers={

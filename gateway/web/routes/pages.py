@@ -2,7 +2,8 @@
 
 from gateway.contract.oauth import SIGN_IN_CALLBACK
 from gateway.jobs.file_links import PATH as FILE_PATH
-from gateway.web.api import connect, downloads, pages, sign_in
+from gateway.web.api import connect, downloads, pages
+from gateway.web.console import provider_callback
 from gateway.web.docs_site import handlers as docs_site
 from gateway.web.route import Route
 
@@ -66,7 +67,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         SIGN_IN_CALLBACK,
-        sign_in.finish_sign_in,
+        provider_callback.finish_sign_in,
         "The redirect URI for the sign-in provider",
         "Pages",
         audit="console.sign_in",

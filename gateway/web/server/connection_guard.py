@@ -20,8 +20,8 @@ from aiohttp.web_server import Server
 
 from gateway.errors import InternalError, MalformedRequest, Unavailable
 from gateway.web.errors import problem_response
-from gateway.web.keys import LOAD_SHEDDING, STREAM
-from gateway.web.server.admission.load_shedding import LoadShedding
+from gateway.web.keys import STREAM
+from gateway.web.server.admission.load_shedding import LOAD_SHEDDING, LoadShedding
 from gateway.web.streaming import abort
 
 log = logging.getLogger(__name__)

@@ -8,43 +8,29 @@ from functools import cache
 from random import getrandbits
 
 from aiohttp import web
-from aiohttp.hdrs import AUTHORIZATION, CONTENT_ENCODING, SERVER
+from aiohttp.hdrs import CONTENT_ENCODING, SERVER
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 from multidict import istr
 
 from gateway.access.audit.log import Audit, Entry, begin_request
 from gateway.access.identity.model import Caller, id_of, id_text
-from gateway.access.identity.tokens import bearer_token
 from gateway.errors import (
     GatewayError,
     InternalError,
     MalformedRequest,
-    Unauthorized,
     UnsupportedEncoding,
 )
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REQUEST_SECONDS, REQUESTS
-from gateway.run.services.front_end import Services
-from gateway.web.api.jobs import follower
 from gateway.web.bodies import UnknownId, json_response
-from gateway.web.console.session import SignInRequired, sign_in_response, signed_in
 from gateway.web.errors import code_of, from_http, problem_response
-from gateway.web.keys import (
-    AUDIT,
-    CALLER,
-    IS_DRAINING,
-    LIMITS,
-    PAGES,
-    RATE_HEADERS,
-    REQUEST_ID,
-    ROUTE_OF,
-    SERVICES,
-    STREAM,
-)
-from gateway.web.pages.rendering import html_response
+from gateway.web.keys import AUDIT, CALLER, IS_DRAINING, RATE_HEADERS, REQUEST_ID, ROUTE_OF, SERVICES, STREAM
+from gateway.web.pages.rendering import PAGES, html_response
+from gateway.web.pages.sign_in import SignInRequired, sign_in_response
 from gateway.web.route import Route
-from gateway.web.server.admission.load_shedding import Limits, Slot
+from gateway.web.server.admission.load_shedding import LIMITS, Limits, Slot
+from gateway.web.server.authentication import by_token
 from gateway.web.streaming import abort
 from gateway.web.unknown_ids import explained
 
@@ -72,7 +58,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     response: web.StreamResponse | None = None
     outcome: str | None = None
     try:
-        caller, slot = await _admit(request, route, services, limits)
+        caller, slot = await _admit(request, route, limits)
         if route is not None:
             _permit(request, route, entry, caller)
         with span:
@@ -139,9 +125,7 @@ def _begin(request: web.Request, route: Route | None) -> tuple[Entry | None, Abs
     return entry, tracing.begin_request(request_id, request.method, request.headers)
 
 
-async def _admit(
-    request: web.Request, route: Route | None, services: Services, limits: Limits
-) -> tuple[Caller | None, Slot | None]:
+async def _admit(request: web.Request, route: Route | None, limits: Limits) -> tuple[Caller | None, Slot | None]:
     """Authenticate the caller, and take a slot of its organization, or of the address of a request without a token.
 
     Raises Unauthorized, RateLimited and Unavailable, among others.
@@ -153,7 +137,8 @@ async def _admit(
     is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
     if is_open:
         return None, None if route is None or route.is_probe else limits.tokenless.acquire(request.remote)
-    caller = await (signed_in(request) if route and route.is_console else _caller(request, services))
+    authenticate = by_token if route is None or route.authenticate is None else route.authenticate
+    caller = await authenticate(request)
     request[CALLER] = caller
     if limits.rates.is_limiting:
         rates = limits.rates.try_acquire(caller)
@@ -210,32 +195,10 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
         "message.html",
         heading=error.title if response.status < 500 else "Something went wrong",
         text=text,
-        home="/console" if route.is_console else None,
+        home="/console" if route.path.startswith("/console") else None,
     )
     passed_on = {name: value for name, value in response.headers.items() if name in ("Retry-After", "Allow")}
     return html_response(html, {**pages.headers(), **passed_on}, response.status)
-
-
-async def _caller(request: web.Request, services: Services) -> Caller:
-    """The caller and the organization; every invalid token gets the same error."""
-    token = bearer_token(request.headers.get(AUTHORIZATION))
-    if request.query_string and "access_token" in request.query:
-        raise MalformedRequest("a token must not be in the query string; send it in the Authorization header")
-    try:
-        client = await services.tokens.verify(token)
-    except Unauthorized:
-        caller = await follower(request, token)
-        if caller is None:
-            raise
-        return caller
-    if client.resource is not None and not _is_within(request.path, client.resource, services.settings.base_url):
-        raise Unauthorized("the token is for another resource (RFC 8707)")
-    return client.caller(request.headers.get(_ORGANIZATION))
-
-
-def _is_within(path: str, resource: str, base_url: str) -> bool:
-    within = resource.removeprefix(base_url)
-    return path == within or path.startswith(f"{within}/")
 
 
 def _record(

@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from aiohttp import web
 
@@ -15,7 +15,6 @@ from gateway.foundation.aio.memory import tune_gc, tune_malloc
 from gateway.run.services.stores import announce_restart
 from gateway.run.services.worker import CLOSING
 from gateway.settings import Settings
-from gateway.web.app import create_app
 from gateway.web.keys import IS_DRAINING, SERVICES
 from gateway.web.server.connection_guard import ConnectionLimits, GuardedRunner
 
@@ -28,7 +27,9 @@ _BACKLOG = 1024
 _CUT_OFF = 0.1
 
 
-async def serve(settings: Settings, *, reuse_port: bool = False) -> None:
+async def serve(
+    settings: Settings, create_app: Callable[[Settings], web.Application], *, reuse_port: bool = False
+) -> None:
     """Answer requests until SIGTERM or SIGINT; then become unready, finish requests and jobs, and return."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -192,3 +192,9 @@ class LoadShedding:
         }
         body = self._before_id + request_id.encode() + self._after_id
         return web.Response(status=503, body=body, headers=headers)
+
+
+#: the limits of requests
+LIMITS = web.AppKey("limits", Limits)
+#: refuses requests in an overload
+LOAD_SHEDDING = web.AppKey("load_shedding", LoadShedding)

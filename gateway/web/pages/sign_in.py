@@ -1,18 +1,35 @@
-"""The page that leads a browser to the sign-in provider; it works without scripts."""
+"""Leads a browser to the sign-in page of the console, or to the sign-in provider; it works without scripts."""
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from aiohttp import web
 
 from gateway.access.identity.tokens import new_secret
 from gateway.contract.oauth import SIGN_IN_SECONDS
+from gateway.errors import GatewayError
 from gateway.web.cookies import HostCookie
-from gateway.web.keys import PAGES, SERVICES
-from gateway.web.pages.rendering import html_response
+from gateway.web.keys import SERVICES
+from gateway.web.pages.rendering import PAGES, html_response
 
 #: binds a sign-in to one browser; Lax, because the browser returns by a navigation from the provider's site
 SIGN_IN_BROWSER = HostCookie("gateway-sign-in", SIGN_IN_SECONDS)
+
+#: the sign-in page of the console
+SIGN_IN = "/console/sign-in"
+
+
+class SignInRequired(GatewayError):
+    """The browser has no session; it is redirected to the sign-in page."""
+
+
+def sign_in_response(request: web.Request) -> web.Response:
+    """A redirect to the sign-in page, which returns to this page; for a request of htmx it loads the whole page."""
+    location = f"{SIGN_IN}?next={quote(request.path_qs if request.method == 'GET' else '/console')}"
+    if "HX-Request" in request.headers:
+        return web.Response(headers={"HX-Redirect": location})
+    return web.Response(status=303, headers={"Location": location, "Cache-Control": "no-store"})
 
 
 def sign_in_methods(request: web.Request) -> dict[str, Any]:

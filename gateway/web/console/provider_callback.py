@@ -8,9 +8,9 @@ from gateway.access.identity.model import Client
 from gateway.access.identity.people import SignInRefused
 from gateway.errors import Forbidden, GatewayError, Unavailable
 from gateway.web.api.authorization import AUTHORIZE_PAGE, signed_in_by_provider
-from gateway.web.console.provider_sign_in import SIGN_IN_BROWSER
 from gateway.web.console.sign_in import console_signed_in_by_provider
 from gateway.web.keys import SERVICES
+from gateway.web.pages.sign_in import SIGN_IN_BROWSER
 
 log = logging.getLogger(__name__)
 
