@@ -17,12 +17,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.operation_search.evaluation import FRESH, NOTHING, OWN, UNSEEN, Search, evaluated, questions_in, searching
-
 from gateway.kinds.find.entries import OperationEntry, entries_of
 from gateway.kinds.find.index import OperationIndex
 from gateway.kinds.loading import load_catalog
 from tests.benchmarks.report import Figure, Report
+from tests.kinds.find.evaluation import FRESH, NOTHING, OWN, UNSEEN, Search, evaluated, questions_in, searching
 
 #: shares of the questions with an answer, of those without for which nothing is found, and of those refused wrongly
 HIT_1, HIT_5, RECOGNISED, REFUSED = 0.8, 0.95, 0.8, 0.03

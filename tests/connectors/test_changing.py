@@ -3,12 +3,12 @@
 from uuid import UUID
 
 import pytest
-from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 from gateway.access.audit.log import Audit
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.service import ConnectorService
 from gateway.contract.connectors import ConnectorStatus
+from tests.connectors.consent.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 
 @pytest.fixture

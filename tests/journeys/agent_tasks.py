@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import aiohttp
-from tests.operation_search.evaluation import CHARACTERS_OF_A_TOKEN
 
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.waiting import PATIENCE
+from tests.kinds.find.evaluation import CHARACTERS_OF_A_TOKEN
 
 #: the kinds that are connected, with credentials that the sandbox takes
 CONNECTED = {

@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 from msgspec.structs import replace
-from tests.oauth_client.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 from gateway.access.audit.log import Audit
 from gateway.access.request_log.log import RequestLog
@@ -30,6 +29,7 @@ from gateway.jobs.stored_files.blobs import FolderBlobs
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.wakeup import Wakeup
 from gateway.operations.deletion import Deletion
+from tests.connectors.consent.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 from tests.harness.waiting import eventually
 from tests.jobs.conftest import UNSEALED
 

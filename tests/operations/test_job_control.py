@@ -5,7 +5,6 @@ from uuid import UUID, uuid4
 
 import msgspec
 import pytest
-from tests.oauth_client.conftest import KEY, World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 from gateway.access.audit.log import Audit
 from gateway.connectors.resolver import ConnectorResolver
@@ -17,6 +16,7 @@ from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.operations.job_control import JobControl
+from tests.connectors.consent.conftest import KEY, World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 #: members in which a retry differs: its own id and data key, the call that asks for it, and that a caller waits for it
 OWN = {"id", "client_id", "request_id", "is_background", "wrapped_key", "traceparent"}

@@ -5,11 +5,11 @@ import re
 from uuid import UUID, uuid4
 
 import pytest
-from tests.http.test_routes import organization_of
 
 from gateway.client import Gateway
 from tests.harness.caller import CREDENTIALS, Answer, Api
 from tests.harness.in_process import FrontEnd
+from tests.web.test_routes import organization_of
 
 SESSIONS = "/api/v1/connect/sessions"
 FLOW = """

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 from uuid import UUID
 
 import pytest
-from tests.http.test_routes import noted
 
 from tests.harness.caller import ConnectorApi
 from tests.harness.clients import EVERY_SCOPE
 from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.in_process import FrontEnd
+from tests.web.test_routes import noted
 
 
 @pytest.fixture

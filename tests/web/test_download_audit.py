@@ -2,9 +2,9 @@
 
 import aiohttp
 import pytest
-from tests.http.test_routes import noted
 
 from tests.harness.sandbox import faults
+from tests.web.test_routes import noted
 
 FILE = "download/attachments?attachment_id=1"
 

@@ -10,7 +10,6 @@ from uuid import UUID, uuid4
 import aiohttp
 import msgspec
 import pytest
-from tests.http.test_routes import noted
 
 from gateway.access.identity.model import Caller
 from gateway.jobs.model import JobSummary, NewJob
@@ -19,6 +18,7 @@ from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.responses import OperationResult
 from tests.harness.caller import Answer, Api
 from tests.harness.in_process import FrontEnd
+from tests.web.test_routes import noted
 
 BYTES = b"0123456789"
 

@@ -4,9 +4,9 @@ import asyncio
 from urllib.parse import quote
 
 import pytest
-from tests.http.test_routes import named, path_of
 
 from gateway.web.routes import ROUTES
+from tests.web.test_routes import named, path_of
 
 #: bytes, because callers can send bytes that are not text
 HOSTILE = (

@@ -15,7 +15,6 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 from joserfc.jws import JWSRegistry
-from tests.http.test_routes import noted
 
 from gateway.access.identity.attempts import MAX_BY_ADDRESS
 from gateway.access.identity.people import People, login_of
@@ -23,6 +22,7 @@ from gateway.access.identity.tokens import hashed
 from tests.harness.caller import Answer
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, Visitor, openid_provider
+from tests.web.test_routes import noted
 
 REDIRECT = "http://127.0.0.1:33333/callback"
 

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 import pytest
-from tests.http.test_routes import noted
 from yarl import URL
 
 from gateway.access.identity.model import Scope
@@ -23,6 +22,7 @@ from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.cut_connections import CutConnections
 from tests.harness.in_process import FrontEnd
 from tests.harness.sandbox import fault, received_requests
+from tests.web.test_routes import noted
 
 CREDENTIALS = {"username": "ada@example.com", "password": "token"}
 ENVIRONMENT = {"subdomain": "acme"}

@@ -3,7 +3,6 @@
 from uuid import UUID, uuid4
 
 import pytest
-from tests.identity.conftest import Account
 
 from gateway.access.identity.console_sessions import ConsoleSessions
 from gateway.access.identity.model import Caller, Scope
@@ -11,6 +10,7 @@ from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import hashed
 from gateway.errors import Conflict, InsufficientScope, NotFound, OrganizationForbidden, OrganizationRequired
 from gateway.foundation.db.pool import Database
+from tests.access.identity.conftest import Account
 
 
 def unique(what: str) -> str:

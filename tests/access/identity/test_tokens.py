@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from uuid import uuid4
 
 import pytest
-from tests.identity.conftest import SECONDS, SECRET, Account
 
 from gateway.access.identity.attempts import MAX_BY_ADDRESS, MAX_BY_ID, REMEMBERED, WINDOW, Attempts
 from gateway.access.identity.store import IdentityStore
@@ -14,6 +13,7 @@ from gateway.access.identity.tokens import Tokens, hashed, new_secret
 from gateway.errors import RateLimited, Unauthorized
 from gateway.foundation.db.notifications import NotificationListener
 from gateway.foundation.db.pool import Database
+from tests.access.identity.conftest import SECONDS, SECRET, Account
 from tests.harness.waiting import eventually
 
 

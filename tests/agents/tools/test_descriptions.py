@@ -6,7 +6,6 @@ import re
 import jsonschema_rs
 import msgspec
 import pytest
-from tests.operation_search.evaluation import CHARACTERS_OF_A_TOKEN
 
 from gateway.agents.tools.descriptions import ANNOTATIONS, DESCRIPTIONS, INPUTS, RESULT_INPUT
 from gateway.agents.tools.general_tools import GeneralTools
@@ -16,6 +15,7 @@ from gateway.kinds.find.descriptions import describe, described_part, query_lang
 from gateway.kinds.find.entries import OperationEntry, entries_of, entry_of
 from gateway.kinds.search_schema import search_params_schema
 from tests.harness.catalog import shipped_catalog
+from tests.kinds.find.evaluation import CHARACTERS_OF_A_TOKEN
 
 
 def test_the_six_tools_have_at_most_eight_hundred_tokens():

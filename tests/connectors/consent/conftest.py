@@ -11,7 +11,6 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from pydantic import SecretStr
-from tests.oauth_client.stand_in import StandIn
 from yarl import URL
 
 from gateway.access.audit.log import Audit
@@ -29,6 +28,7 @@ from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.limits.rate_limiter import SharedRateLimiter
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
+from tests.connectors.consent.stand_in import StandIn
 from tests.harness.catalog import shipped_catalog
 
 KEY = ("k1", bytes(range(32)))

@@ -1,6 +1,6 @@
 """A process of the gateway that renews: says `ready`, waits for a line, and calls `headers` many times at once.
 
-python -m tests.oauth_client.renewing_process DATABASE_URL ORIGIN ORGANIZATION_ID CONNECTOR_ID CALLS
+python -m tests.connectors.consent.renewing_process DATABASE_URL ORIGIN ORGANIZATION_ID CONNECTOR_ID CALLS
 """
 
 import asyncio

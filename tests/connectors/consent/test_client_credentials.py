@@ -4,14 +4,14 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.oauth_client.conftest import World, opened_upstreams
-from tests.oauth_client.stand_in import StandIn
 from yarl import URL
 
 from gateway.errors import ReauthorizationRequired, UpstreamError
 from gateway.kinds.catalog import Catalog
 from gateway.upstream.auth import checked_credentials
 from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer
+from tests.connectors.consent.conftest import World, opened_upstreams
+from tests.connectors.consent.stand_in import StandIn
 
 KIND, METHOD = "support-desk", "client_credentials"
 APP = {"client_id": "desk_client", "client_secret": "desk-secret"}

@@ -7,13 +7,13 @@ from uuid import UUID, uuid4
 
 import pytest
 from pydantic import SecretStr
-from tests.oauth_client.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
 
 from gateway.connectors.consent.flows import RedirectResult
 from gateway.connectors.consent.store import PRUNE
 from gateway.contract.oauth import ConsentRequest, FlowStatus
 from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.foundation.db.pruning import prune
+from tests.connectors.consent.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
 
 WISH = ConsentRequest("w", "work-management", REDIRECT)
 KINDS = {

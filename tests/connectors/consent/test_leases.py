@@ -3,9 +3,8 @@
 import asyncio
 from uuid import UUID
 
-from tests.oauth_client.conftest import World
-
 from gateway.connectors.consent.leases import LeaseStore
+from tests.connectors.consent.conftest import World
 
 
 async def _connector(world: World) -> UUID:

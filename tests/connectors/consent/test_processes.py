@@ -7,10 +7,10 @@ from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
 import pytest
-from tests.oauth_client.conftest import World
 
 from gateway.connectors.model import ConnectorRecord
 from gateway.errors import ReauthorizationRequired
+from tests.connectors.consent.conftest import World
 
 KIND = "work-management"
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 async def _process(world: World, record: ConnectorRecord, calls: int) -> Process:
     """A process at the start line."""
     arguments = (world.database.url, str(world.origin), str(world.organization_id), str(record.id), str(calls))
-    module = ("-m", "tests.oauth_client.renewing_process")
+    module = ("-m", "tests.connectors.consent.renewing_process")
     process = await asyncio.create_subprocess_exec(
         sys.executable, *module, *arguments, stdin=PIPE, stdout=PIPE, cwd=ROOT
     )

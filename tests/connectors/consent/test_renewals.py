@@ -6,7 +6,6 @@ from uuid import uuid4
 
 import pytest
 from pydantic import SecretStr
-from tests.oauth_client.conftest import Opening, World
 
 from gateway.errors import (
     ConnectorNotReady,
@@ -15,6 +14,7 @@ from gateway.errors import (
     UpstreamInvalidResponse,
     UpstreamRateLimited,
 )
+from tests.connectors.consent.conftest import Opening, World
 
 KIND = "work-management"
 

@@ -1,6 +1,6 @@
 """Measures how often the search finds the right operation, and how often it recognises that no operation does a task.
 
-    python -m tests.operation_search.evaluation [--misses] [--split SPLIT] [QUESTIONS.jsonl …]
+    python -m tests.kinds.find.evaluation [--misses] [--split SPLIT] [QUESTIONS.jsonl …]
 
 Without paths the questions beside this file are used. Each line has a `question`, and in `gold` all operations that an
 expert would accept as the first call; it is empty if no operation does the task. Results are reported for each `style`.

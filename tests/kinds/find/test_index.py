@@ -3,7 +3,12 @@
 import time
 
 import pytest
-from tests.operation_search.evaluation import (
+
+from gateway.contract.kinds import Effect
+from gateway.kinds.find.entries import entries_of
+from gateway.kinds.find.signatures import signature_of
+from tests.harness.catalog import shipped_catalog
+from tests.kinds.find.evaluation import (
     CHARACTERS_OF_A_TOKEN,
     FRESH,
     NOTHING,
@@ -14,11 +19,6 @@ from tests.operation_search.evaluation import (
     searching,
     shipped_index,
 )
-
-from gateway.contract.kinds import Effect
-from gateway.kinds.find.entries import entries_of
-from gateway.kinds.find.signatures import signature_of
-from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()
 NO_DEALS = "HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search"

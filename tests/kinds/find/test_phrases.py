@@ -1,10 +1,10 @@
 """Every phrase of a spec finds its operation, if the search is limited to the kind."""
 
 import pytest
-from tests.operation_search.evaluation import shipped_index
 
 from gateway.kinds.find.entries import entries_of
 from tests.harness.catalog import shipped_catalog
+from tests.kinds.find.evaluation import shipped_index
 
 CATALOG = shipped_catalog()
 

@@ -1,10 +1,10 @@
 """Servers, security schemes and error responses of a document become `connector.yaml`."""
 
 import pytest
-from tests.spec_import.documents import RECORD, answer, document, imported, reasons
 
 from gateway.kinds.importing.mapping import Options, import_document
 from gateway.kinds.importing.model import ImportFailed
+from tests.kinds.importing.documents import RECORD, answer, document, imported, reasons
 
 
 def methods(**schemes):

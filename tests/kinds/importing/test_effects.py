@@ -1,7 +1,8 @@
 """Effects follow RFC 9110; an uncertain one is never a read, and is reported."""
 
 import pytest
-from tests.spec_import.documents import RECORD, action, answer, imported, listed, reasons
+
+from tests.kinds.importing.documents import RECORD, action, answer, imported, listed, reasons
 
 EFFECTS = [
     ("get", "/shipments", "listShipments", "read"),

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
-from tests.spec_import.documents import RECORD, answer, document, listed, query
 
 from gateway.cli.specs import specs
 from gateway.kinds.importing.mapping import Options, import_document
@@ -16,6 +15,7 @@ from gateway.kinds.importing.sources import load, parse
 from gateway.kinds.lint.kind import lint
 from gateway.kinds.loading import load_kind
 from tests.harness.applications import Applications
+from tests.kinds.importing.documents import RECORD, answer, document, listed, query
 
 SCHEMES = {"components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}}
 PATHS = {

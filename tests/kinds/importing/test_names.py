@@ -1,7 +1,8 @@
 """Operations are named by paths, methods and shapes; the same document always gives the same unique names."""
 
 import pytest
-from tests.spec_import.documents import RECORD, answer, imported, listed, reasons
+
+from tests.kinds.importing.documents import RECORD, answer, imported, listed, reasons
 
 ITEMS = {"get": {"operationId": "listItems", "responses": listed()}}
 

@@ -1,7 +1,8 @@
 """Paging is recognized by params and by members and headers of the response; uncertain mappings are reported."""
 
 import pytest
-from tests.spec_import.documents import RECORD, answer, imported, listed, query, reasons
+
+from tests.kinds.importing.documents import RECORD, answer, imported, listed, query, reasons
 
 TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
 THINGS = {"type": "array", "items": RECORD}

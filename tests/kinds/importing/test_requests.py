@@ -1,7 +1,8 @@
 """Parameters and bodies become params that make the same request."""
 
 import pytest
-from tests.spec_import.documents import RECORD, action, answer, imported, query, reasons
+
+from tests.kinds.importing.documents import RECORD, action, answer, imported, query, reasons
 
 FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 

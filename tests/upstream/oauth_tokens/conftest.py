@@ -1,3 +1,3 @@
 """The kinds that ship, and the stand-in for their authorization servers."""
 
-from tests.oauth_client.conftest import catalog, server  # noqa: F401 - fixtures
+from tests.connectors.consent.conftest import catalog, server  # noqa: F401 - fixtures

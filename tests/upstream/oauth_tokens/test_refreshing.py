@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
-from tests.oauth_client.conftest import opened_upstreams
-from tests.oauth_client.stand_in import StandIn
 from yarl import URL
 
 from gateway.errors import InvalidCredentials, ReauthorizationRequired, UpstreamError
@@ -17,6 +15,8 @@ from gateway.kinds.catalog import Catalog
 from gateway.upstream.oauth_tokens.model import App
 from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer
 from gateway.upstream.upstreams import Upstreams
+from tests.connectors.consent.conftest import opened_upstreams
+from tests.connectors.consent.stand_in import StandIn
 
 APP = {"client_id": "app-1", "client_secret": "app-secret-1"}
 
