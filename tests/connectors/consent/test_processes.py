@@ -13,7 +13,7 @@ from gateway.errors import ReauthorizationRequired
 from tests.connectors.consent.conftest import World
 
 KIND = "work-management"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 async def _process(world: World, record: ConnectorRecord, calls: int) -> Process:
