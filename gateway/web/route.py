@@ -16,6 +16,9 @@ Authenticate = Callable[[web.Request], Awaitable[Caller]]
 
 #: statuses of errors that the application's response can cause, with which a job can end
 CALL_ERRORS = (404, 409, 410, 416, 422, 424, 502, 504)
+#: the paths of connectors, and of one of them
+CONNECTORS = "/api/v1/integrations/connectors"
+CONNECTOR = CONNECTORS + "/{connector_id}"
 #: headers that several operations read
 RANGE_HEADERS = ("Range", "If-Range", "If-None-Match")
 #: headers that several responses have

@@ -9,7 +9,7 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.access.audit.log import EntryFilter, StoredEntry
-from gateway.access.identity.model import Caller, id_of
+from gateway.access.identity.model import Caller, Scope, id_of
 from gateway.contract.gateway_state import (
     ActorView,
     AuditEntryView,
@@ -24,6 +24,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.run.monitoring.statistics import read_work_in_progress
 from gateway.web.bodies import Moment, QueryString, read_query
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import Route
 
 #: maximum points of a usage response
 _MAX_POINTS = 2000
@@ -122,3 +123,29 @@ def entry_view(entry: StoredEntry, catalog: Catalog) -> AuditEntryView:
         request_id=entry.request_id,
         took_ms=entry.took_ms,
     )
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/audit",
+        list_audit,
+        "Read the audit log",
+        "Audit",
+        query=AuditQuery,
+        response=AuditPage,
+        scope=Scope.ADMIN,
+        command="gateway audit --limit 20",
+    ),
+    Route(
+        "GET",
+        "/api/v1/usage",
+        show_usage,
+        "Get calls, errors and durations over time",
+        "Audit",
+        query=UsageQuery,
+        response=UsageView,
+        scope=Scope.READ,
+    ),
+)

@@ -12,7 +12,18 @@ from multidict import MultiDict
 from gateway.access.identity.model import Caller, Client
 from gateway.access.identity.tokens import hashed, new_secret
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
-from gateway.contract.oauth import AuthorizationRequest, NewGrant
+from gateway.contract.oauth import (
+    AUTHORIZE,
+    REGISTER,
+    RESOURCE_METADATA,
+    SERVER_METADATA,
+    AuthorizationRequest,
+    HostRegistration,
+    NewGrant,
+    RegisteredHostView,
+    ResourceMetadataView,
+    ServerMetadataView,
+)
 from gateway.contract.problems import OAuthErrorView
 from gateway.errors import GatewayError, MalformedRequest, NotFound, OAuthError, RateLimited, Unauthorized, Unavailable
 from gateway.run.services.front_end import Services
@@ -21,6 +32,7 @@ from gateway.web.cookies import HostCookie
 from gateway.web.keys import SERVICES
 from gateway.web.pages.rendering import PAGES, html_response
 from gateway.web.pages.sign_in import provider_page, sign_in_methods
+from gateway.web.route import PAGE_HEADERS, Route
 
 #: the purpose of a sign-in at the provider that continues an authorization request
 AUTHORIZE_PAGE = "authorize"
@@ -282,3 +294,150 @@ def _refusal(request: web.Request, text: str, back: str | None = None, host_name
 
 def _redirect(url: str) -> web.Response:
     return web.Response(status=303, headers={"Location": url, **_NO_STORE, "Referrer-Policy": "no-referrer"})
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        RESOURCE_METADATA,
+        resource_metadata,
+        "Metadata of the resource /mcp (RFC 9728)",
+        "Agents",
+        response=ResourceMetadataView,
+        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        RESOURCE_METADATA + "/mcp",
+        six_tools_metadata,
+        "Metadata of the resource /mcp (RFC 9728)",
+        "Agents",
+        response=ResourceMetadataView,
+        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        RESOURCE_METADATA + "/mcp/{kind}",
+        kind_metadata,
+        "Metadata of the resource /mcp/{kind} (RFC 9728)",
+        "Agents",
+        response=ResourceMetadataView,
+        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        SERVER_METADATA,
+        server_metadata,
+        "Metadata of the authorization server (RFC 8414)",
+        "Agents",
+        response=ServerMetadataView,
+        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        AUTHORIZE,
+        authorize,
+        "Start a consent for an agent's host (RFC 6749 §4.1.1)",
+        "Agents",
+        answers={200: "The sign-in page", 400: "A page that says what is wrong"},
+        media={200: ("text/html",), 400: ("text/html",)},
+        sends={
+            200: ("Set-Cookie", *PAGE_HEADERS),
+            400: PAGE_HEADERS,
+        },
+        is_browser_step=True,
+        is_open=True,
+    ),
+    Route(
+        "POST",
+        AUTHORIZE + "/sign-in",
+        sign_in,
+        "Sign in with a client's id and secret",
+        "Agents",
+        answers={
+            200: "The consent page",
+            400: "A page that says what is wrong",
+            403: "The sign-in page with the reason of the refusal",
+        },
+        media={200: ("text/html",), 400: ("text/html",), 403: ("text/html",)},
+        reads=("Origin",),
+        sends={
+            200: PAGE_HEADERS,
+            400: PAGE_HEADERS,
+            403: PAGE_HEADERS,
+        },
+        is_browser_step=True,
+        is_open=True,
+    ),
+    Route(
+        "POST",
+        AUTHORIZE + "/provider",
+        leave_to_sign_in,
+        "Sign in at the operator's OpenID Connect provider",
+        "Agents",
+        answers={
+            200: "The page that redirects to the provider",
+            400: "A page that says what is wrong",
+            403: "The sign-in page with the reason of the refusal",
+        },
+        media={200: ("text/html",), 400: ("text/html",), 403: ("text/html",)},
+        reads=("Origin",),
+        sends={
+            200: ("Set-Cookie", *PAGE_HEADERS),
+            400: PAGE_HEADERS,
+            403: PAGE_HEADERS,
+        },
+        is_browser_step=True,
+        is_open=True,
+    ),
+    Route(
+        "POST",
+        AUTHORIZE + "/organization",
+        choose_organization,
+        "Choose the organization for which the host acts",
+        "Agents",
+        answers={200: "The consent page", 400: "A page that says what is wrong"},
+        media={200: ("text/html",), 400: ("text/html",)},
+        reads=("Origin",),
+        sends={
+            200: PAGE_HEADERS,
+            400: PAGE_HEADERS,
+        },
+        is_browser_step=True,
+        is_open=True,
+    ),
+    Route(
+        "POST",
+        AUTHORIZE + "/consent",
+        consent,
+        "Grant or deny access to the host",
+        "Agents",
+        answers={303: "Redirects to the host, with a code or an error", 400: "A page that says what is wrong"},
+        media={400: ("text/html",)},
+        reads=("Origin",),
+        sends={
+            303: ("Location", "Cache-Control", "Referrer-Policy"),
+            400: PAGE_HEADERS,
+        },
+        audit="agent.grant",
+        is_browser_step=True,
+        is_open=True,
+    ),
+    Route(
+        "POST",
+        REGISTER,
+        register,
+        "Register an agent's host (RFC 7591), if the operator allows it",
+        "Agents",
+        body=HostRegistration,
+        response={201: RegisteredHostView, 400: OAuthErrorView},
+        answers={201: "The host", 400: "The error in the metadata"},
+        sends={201: ("Cache-Control",), 400: ("Cache-Control",)},
+        is_open=True,
+    ),
+)

@@ -7,6 +7,7 @@ import msgspec
 from aiohttp import web
 from pydantic import Field, WithJsonSchema
 
+from gateway.contract.answers import Answer
 from gateway.contract.batches import (
     CONCURRENCY,
     MAX_CONCURRENCY,
@@ -18,6 +19,7 @@ from gateway.contract.batches import (
     ReceivedOperation,
     received_operations,
 )
+from gateway.contract.jobs import AcceptedJobView
 from gateway.errors import BodyTooLarge, InvalidParams
 from gateway.jobs.model import JobSummary
 from gateway.web.api.jobs import Text, accepted_response, chained, result_response
@@ -30,6 +32,7 @@ from gateway.web.bodies import (
     read_query,
 )
 from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.web.route import ACCEPTED_HEADERS, CALL_ERRORS, CONNECTOR, Route
 from gateway.web.server.connection_guard import extend_body_limit
 
 #: media types of a body with one operation per line
@@ -181,3 +184,40 @@ def _line(number: int, text: bytes) -> ReceivedOperation:
         return ReceivedOperation(where, InvalidParams(f"not JSON: {error}"))
     except RecursionError:
         return ReceivedOperation(where, InvalidParams("nested too deeply"))
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        CONNECTOR + "/batch",
+        start_batch,
+        "Run many operations as one job",
+        "Execute",
+        body=BatchBody,
+        line_media=("application/x-ndjson",),
+        line_example='{"entity":"tickets","action":"get","params":{"ticket_id":1}}\n',
+        query=BatchQuery,
+        response={200: Answer, 202: AcceptedJobView},
+        answers={
+            200: "The result, if the caller waited for it",
+            202: "The job that runs them",
+            303: "Redirects to the result, for callers that send X-ADP-Agent-SDK",
+        },
+        media={200: ("application/x-ndjson",)},
+        errors=CALL_ERRORS,
+        reads=("Prefer", "Idempotency-Key", "X-ADP-Agent-SDK"),
+        sends={
+            200: ("Location", "Preference-Applied", "Idempotency-Replayed"),
+            202: (*ACCEPTED_HEADERS, "Idempotency-Replayed"),
+            303: ("Location",),
+        },
+        audit="batch",
+        command="gateway batch close.ndjson --connector support-desk",
+        python=(
+            'reads = [{"entity": "tickets", "action": "get", "params": {"ticket_id": number}} for number in (1, 2)]\n'
+            'job = await gateway.batch("support-desk", reads)\n'
+            "async for result in job.records():\n    print(result)"
+        ),
+    ),
+)

@@ -7,10 +7,11 @@ from aiohttp import web
 from msgspec.structs import asdict
 from pydantic import Field
 
-from gateway.access.identity.model import Client
+from gateway.access.identity.model import Client, Scope
 from gateway.contract.gateway_state import ChangedClientView, ClientList, ClientView
 from gateway.web.bodies import Body, path_id, read_body
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import Route
 
 
 class ChangeClient(Body):
@@ -63,3 +64,28 @@ async def change_client(request: web.Request) -> ChangedClientView:
         secret = await services.webhooks.set_callback_urls(caller, client_id, body.callback_urls)
     callback_urls = (await services.webhooks.callback_urls(caller)).get(client_id, ())
     return ChangedClientView(**asdict(client_view(client, callback_urls)), webhook_secret=secret)
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/clients",
+        list_clients,
+        "List the organization's clients, programs and people",
+        "Clients",
+        response=ClientList,
+        scope=Scope.ADMIN,
+    ),
+    Route(
+        "PATCH",
+        "/api/v1/clients/{client_id}",
+        change_client,
+        "Change a client's redirect URLs",
+        "Clients",
+        body=ChangeClient,
+        response=ChangedClientView,
+        scope=Scope.ADMIN,
+        audit="client.update",
+    ),
+)

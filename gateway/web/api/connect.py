@@ -8,7 +8,14 @@ from aiohttp import web
 from pydantic import Field
 from yarl import URL
 
-from gateway.contract.connectors import MAX_LINK_SECONDS, ConnectSession, ConnectSessionView, SessionStatus
+from gateway.access.identity.model import Scope
+from gateway.contract.connectors import (
+    MAX_LINK_SECONDS,
+    ConnectLinkView,
+    ConnectSession,
+    ConnectSessionView,
+    SessionStatus,
+)
 from gateway.contract.oauth import FlowStatus
 from gateway.errors import GatewayError, InvalidCredentials, InvalidParams
 from gateway.kinds.catalog import Kind
@@ -16,6 +23,7 @@ from gateway.web.bodies import Body, Name, json_response, path_id, read_body, re
 from gateway.web.keys import CALLER, SERVICES
 from gateway.web.pages.connect_form import methods_of
 from gateway.web.pages.rendering import PAGES, html_response
+from gateway.web.route import Route
 
 
 class CreateConnectSession(Body):
@@ -197,3 +205,61 @@ def _origin(session: ConnectSession) -> str | None:
 
 def _frame_ancestors(session: ConnectSession) -> str:
     return _origin(session) or "'none'"
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        "/api/v1/connect/sessions",
+        create_connect_session,
+        "Create a link with which a person connects an application",
+        "Connect links",
+        body=CreateConnectSession,
+        response=ConnectLinkView,
+        answers={201: "The link, valid once"},
+        sends={201: ("Location", "Cache-Control")},
+        scope=Scope.WRITE,
+        audit="connect_session.create",
+        python='link = await gateway.connectors.create_link(["support-desk", "team-chat"])\nprint(link.url)',
+    ),
+    Route(
+        "GET",
+        "/api/v1/connect/sessions/{session_id}",
+        get_connect_session,
+        "Get the state of a link",
+        "Connect links",
+        response=ConnectSessionView,
+        answers={200: "The state of the link"},
+        scope=Scope.READ,
+    ),
+    Route(
+        "GET",
+        "/connect/return",
+        finish_connect,
+        "The redirect URI of a link's consent",
+        "Pages",
+        is_open=True,
+        is_page=True,
+        is_browser_step=True,
+    ),
+    Route(
+        "GET",
+        "/connect/{token}",
+        show_connect_page,
+        "The page of a connect link",
+        "Pages",
+        is_open=True,
+        is_page=True,
+    ),
+    Route(
+        "POST",
+        "/connect/{token}",
+        send_connect_form,
+        "The form of a connect link",
+        "Pages",
+        audit="connector.create",
+        is_open=True,
+        is_page=True,
+    ),
+)

@@ -6,6 +6,7 @@ from aiohttp import web
 from msgspec.structs import asdict
 from pydantic import Field
 
+from gateway.access.identity.model import Scope
 from gateway.contract.connectors import (
     Connector,
     ConnectorPage,
@@ -28,6 +29,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.kinds.sunsets import call_sunsets, explain_refusal, sunset_headers
 from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
 from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.web.route import CONNECTOR, CONNECTORS, Route
 
 _CREDENTIALS = {"subdomain": "acme", "email": "agent@acme.com", "api_token": "…"}
 
@@ -218,3 +220,126 @@ async def delete_workspace(request: web.Request) -> web.Response:
 
 def _deletion(job: StoredJob) -> web.Response:
     return json_response(DeletionView(str(job.id)), 202, {"Location": f"/api/v1/jobs/{job.id}"})
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/workspaces",
+        list_workspaces,
+        "List workspaces",
+        "Workspaces",
+        query=WorkspaceQuery,
+        response=WorkspacePage,
+        scope=Scope.READ,
+        command="gateway workspaces",
+    ),
+    Route(
+        "DELETE",
+        "/api/v1/workspaces/{workspace_id}",
+        delete_workspace,
+        "Delete a workspace with everything in it",
+        "Workspaces",
+        response=DeletionView,
+        answers={202: "The job that deletes it"},
+        sends={202: ("Location",)},
+        scope=Scope.WRITE,
+        audit="workspace.delete",
+    ),
+    Route(
+        "POST",
+        CONNECTORS,
+        create_connector,
+        "Create a connector from credentials",
+        "Connectors",
+        body=CreateConnector,
+        errors=(409, 424, 502, 504),
+        response=Connector,
+        answers={201: "The connector", 200: "The existing connector, with new credentials"},
+        sends={200: ("Location", "Deprecation", "Sunset", "Link"), 201: ("Location", "Deprecation", "Sunset", "Link")},
+        scope=Scope.WRITE,
+        audit="connector.create",
+        command=(
+            "gateway connect support-desk --env subdomain=acme --credential email=agent@acme.com "
+            "--credential api_token=@token"
+        ),
+        python=(
+            'credentials = {"subdomain": "acme", "email": "agent@acme.com", "api_token": "…"}\n'
+            'print(await gateway.connectors.create("support-desk", credentials, name="Help desk"))'
+        ),
+    ),
+    Route(
+        "GET",
+        CONNECTORS,
+        list_connectors,
+        "List connectors",
+        "Connectors",
+        query=ConnectorQuery,
+        response=ConnectorPage,
+        scope=Scope.READ,
+        command="gateway connectors list",
+        python="print(await gateway.connectors.list())",
+    ),
+    Route(
+        "GET",
+        CONNECTOR,
+        get_connector,
+        "Get a connector",
+        "Connectors",
+        response=Connector,
+        sends={200: ("Deprecation", "Sunset", "Link")},
+        scope=Scope.READ,
+        command="gateway connectors show $CONNECTOR",
+        python="print(await gateway.connectors.get(connector_id))",
+    ),
+    Route(
+        "PATCH",
+        CONNECTOR,
+        change_connector,
+        "Change a connector's name, status or credentials",
+        "Connectors",
+        body=ChangeConnector,
+        response=Connector,
+        scope=Scope.WRITE,
+        audit="connector.update",
+        python='print(await gateway.connectors.update(connector_id, name="Help desk of Acme"))',
+    ),
+    Route(
+        "DELETE",
+        CONNECTOR,
+        delete_connector,
+        "Delete a connector",
+        "Connectors",
+        response=DeletionView,
+        answers={202: "The job that deletes it"},
+        sends={202: ("Location",)},
+        scope=Scope.WRITE,
+        audit="connector.delete",
+        command="gateway connectors delete $CONNECTOR",
+        python="job = await gateway.connectors.delete(connector_id)\nawait job.wait()",
+    ),
+    Route(
+        "POST",
+        CONNECTOR + "/check",
+        check_connector,
+        "Check a connector's credentials",
+        "Connectors",
+        response=Health,
+        scope=Scope.READ,
+        audit="connector.check",
+        command="gateway connectors check $CONNECTOR",
+        python='print(await gateway.connectors.check("support-desk"))',
+    ),
+    Route(
+        "GET",
+        CONNECTOR + "/inspect",
+        inspect_connector,
+        "Inspect a connector",
+        "Connectors",
+        response=InspectionView,
+        scope=Scope.READ,
+        command="gateway connectors show $CONNECTOR",
+        python='print(await gateway.connectors.inspect("support-desk"))',
+    ),
+)

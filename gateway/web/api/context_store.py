@@ -5,10 +5,13 @@ from typing import Annotated, ClassVar
 from aiohttp import web
 from pydantic import Field, StringConstraints
 
+from gateway.access.identity.model import Scope
 from gateway.contract.connectors import ContextStoreView
+from gateway.contract.jobs import AcceptedJobView
 from gateway.web.api.jobs import accepted_response
 from gateway.web.bodies import Body, path_id, read_body
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import ACCEPTED_HEADERS, CONNECTOR, Route
 
 EntityName = Annotated[str, StringConstraints(max_length=100)]
 
@@ -40,3 +43,35 @@ async def synchronize(request: web.Request) -> web.Response:
     opened.require_active()
     job = await services.synchronization.request(opened.record, body.entities, caller, is_full=body.full)
     return accepted_response(request, job)
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        CONNECTOR + "/context-store",
+        context_store_status,
+        "Get the state of the synchronized copies",
+        "Context store",
+        response=ContextStoreView,
+        answers={200: "The state of each entity's copy"},
+        scope=Scope.READ,
+        python='print(await gateway.connectors.copies("support-desk"))',
+    ),
+    Route(
+        "POST",
+        CONNECTOR + "/context-store/sync",
+        synchronize,
+        "Synchronize the copies now",
+        "Context store",
+        body=SynchronizeBody,
+        has_optional_body=True,
+        response=AcceptedJobView,
+        answers={202: "The job"},
+        sends={202: ACCEPTED_HEADERS},
+        scope=Scope.READ,
+        audit="context_store.synchronize",
+        command="gateway connectors sync $CONNECTOR",
+        python='job = await gateway.connectors.sync("support-desk", ["tickets"])\nawait job.wait()',
+    ),
+)

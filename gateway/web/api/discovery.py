@@ -11,6 +11,7 @@ from gateway.kinds.agent_docs import skill_docs
 from gateway.kinds.describe import kind_summary, kind_view
 from gateway.web.bodies import QueryString, read_query
 from gateway.web.keys import SERVICES
+from gateway.web.route import Route
 
 
 class DocsQuery(QueryString):
@@ -41,3 +42,37 @@ async def read_skill_docs(request: web.Request) -> SkillDocsView:
     query = read_query(request, DocsQuery)
     document = skill_docs(request.app[SERVICES].catalog.kind(query.id), query.section)
     return msgspec.convert(document, SkillDocsView)
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/integrations/connector-types",
+        list_connector_types,
+        "List the kinds of connectors",
+        "Discovery",
+        response=KindPage,
+        command="gateway types",
+        python="print(await gateway.types())",
+    ),
+    Route(
+        "GET",
+        "/api/v1/integrations/connector-types/{kind}",
+        get_connector_type,
+        "Get a kind with its operations",
+        "Discovery",
+        response=KindView,
+        command="gateway types support-desk",
+        python='print(await gateway.type("support-desk"))',
+    ),
+    Route(
+        "GET",
+        "/api/v1/skills/docs",
+        read_skill_docs,
+        "Read a kind's document for agents",
+        "Discovery",
+        query=DocsQuery,
+        response=SkillDocsView,
+    ),
+)

@@ -9,8 +9,9 @@ from aiohttp import web
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
-from gateway.access.identity.model import id_text
+from gateway.access.identity.model import Scope, id_text
 from gateway.errors import RangeNotSatisfiable
+from gateway.jobs.file_links import PATH as FILE_PATH
 from gateway.jobs.model import JobSummary
 from gateway.jobs.stored_files.blobs import read_all
 from gateway.jobs.stored_files.model import StoredFile
@@ -22,6 +23,7 @@ from gateway.upstream.http_ranges.responses import stored_reply
 from gateway.upstream.responses import OperationResult
 from gateway.web.bodies import QueryString, envelope, path_id, read_query
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import CALL_ERRORS, CONNECTOR, FILE_MEDIA, FILE_SENDS, RANGE_HEADERS, Route
 from gateway.web.server.admission.load_shedding import LIMITS
 from gateway.web.streaming import caller_present, send
 
@@ -117,3 +119,60 @@ async def _chunk(request: web.Request, call: OperationCall) -> web.Response:
     answer = OperationResult(msgspec.Raw(msgspec.json.encode(document)))
     took_ms = round((time.monotonic() - started) * 1000)
     return envelope(request, id_text(call.connector_id), answer, took_ms)
+
+
+_FILE = {
+    200: "The file",
+    206: "The requested range",
+    304: "The file has not changed",
+    416: "The file has no such range",
+}
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        CONNECTOR + "/download/{entity}",
+        get_file,
+        "Get a file, or ranges of it",
+        "Downloads",
+        query=FileQuery,
+        answers=_FILE,
+        media={200: FILE_MEDIA, 206: FILE_MEDIA},
+        errors=CALL_ERRORS,
+        reads=RANGE_HEADERS,
+        sends=FILE_SENDS,
+        scope=Scope.READ,
+        audit="download",
+        command="gateway download support-desk attachments attachment_id=2",
+        python=(
+            'params = {"attachment_id": 2}\n'
+            'file = await gateway.download("support-desk", "attachments", params, to="attachment.bin")\n'
+            "print(file.size, file.sha256)"
+        ),
+    ),
+    Route(
+        "HEAD",
+        CONNECTOR + "/download/{entity}",
+        head_file,
+        "Get the headers of a file",
+        "Downloads",
+        query=FileQuery,
+        answers=_FILE,
+        media={200: FILE_MEDIA, 206: FILE_MEDIA},
+        errors=CALL_ERRORS,
+        reads=RANGE_HEADERS,
+        sends=FILE_SENDS,
+        scope=Scope.READ,
+        audit="download",
+    ),
+    Route(
+        "GET",
+        FILE_PATH,
+        linked_file,
+        "A stored file, by its signed link",
+        "Pages",
+        is_open=True,
+        is_page=True,
+    ),
+)

@@ -9,10 +9,12 @@ import msgspec
 from aiohttp import web
 from pydantic import BeforeValidator, Field
 
+from gateway.access.identity.model import Scope
 from gateway.contract.events import EventPage, EventSelection
 from gateway.errors import CursorExpired, NotFound, Unauthorized, Unavailable
 from gateway.web.bodies import MAX_WAIT, QueryString, read_query, split_at_commas
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import Route
 from gateway.web.server_sent_events import KEEP_ALIVE, ServerSentEvent, last_event_id, stream_events
 
 #: seconds between attempts to read the feed while PostgreSQL is unavailable
@@ -87,3 +89,36 @@ async def _events(
             return
         except Unavailable:
             await asyncio.sleep(_RETRY_INTERVAL)
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/events",
+        list_events,
+        "Read the feed of events, or wait for the next",
+        "Events",
+        query=EventQuery,
+        response=EventPage,
+        errors=(410,),
+        scope=Scope.READ,
+        command="gateway events --follow",
+        python="async for event in gateway.events():\n    print(event.id, event.type, event.data)",
+    ),
+    Route(
+        "GET",
+        "/api/v1/events/stream",
+        stream_feed,
+        "Follow the feed by Server-Sent Events",
+        "Events",
+        query=EventStreamQuery,
+        answers={200: "A stream of events"},
+        errors=(410,),
+        media={200: ("text/event-stream",)},
+        reads=("Last-Event-ID",),
+        sends={200: ("Cache-Control", "X-Accel-Buffering")},
+        scope=Scope.READ,
+        command="gateway events --follow",
+    ),
+)

@@ -11,6 +11,7 @@ from pydantic import Field
 from gateway.access.identity.model import id_text
 from gateway.contract.answers import Answer
 from gateway.contract.exports import FileFormat
+from gateway.contract.jobs import AcceptedJobView
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.response_cache import Freshness
@@ -20,6 +21,16 @@ from gateway.web.api.downloads import download
 from gateway.web.api.jobs import Text, accepted_response, chained
 from gateway.web.bodies import Body, CallHeaders, call_headers, envelope, path_id, read_body
 from gateway.web.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
+from gateway.web.route import (
+    ACCEPTED_HEADERS,
+    CALL_ERRORS,
+    CONNECTOR,
+    FILE_HEADERS,
+    FILE_MEDIA,
+    FILE_SENDS,
+    RANGE_HEADERS,
+    Route,
+)
 
 #: maximum paths in `select_fields` and in `exclude_fields`
 MAX_FIELDS = 500
@@ -155,3 +166,42 @@ def _answered(
     if outcome.cache is not None:
         headers |= {"Age": str(int(outcome.age)), "Cache-Status": f"gateway; {outcome.cache}"}
     return envelope(request, id_text(call.connector_id), outcome.answer, outcome.took_ms, headers)
+
+
+_SUNSET = ("Deprecation", "Sunset", "Link")
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        CONNECTOR + "/execute",
+        execute,
+        "Run one operation",
+        "Execute",
+        body=ExecuteBody,
+        response={200: Answer, 202: AcceptedJobView},
+        answers={
+            200: "The answer",
+            202: "The job",
+            206: "A range of a file",
+            303: "Redirects to the result, for callers that send X-ADP-Agent-SDK",
+            304: "The file has not changed",
+        },
+        media={200: FILE_MEDIA, 206: FILE_MEDIA},
+        errors=CALL_ERRORS,
+        reads=("Prefer", "Idempotency-Key", "Cache-Control", *RANGE_HEADERS, "X-ADP-Agent-SDK"),
+        sends={
+            200: ("Preference-Applied", "Idempotency-Replayed", "Age", "Cache-Status", *_SUNSET, *FILE_HEADERS),
+            202: (*ACCEPTED_HEADERS, "Idempotency-Replayed", *_SUNSET),
+            206: FILE_SENDS[206],
+            303: ("Location",),
+            304: FILE_HEADERS,
+        },
+        audit="execute",
+        command="gateway call support-desk tickets list per_page=2 --select id,subject",
+        python=(
+            'answer = await gateway.execute("support-desk", "tickets", "list", {"per_page": 2})\n'
+            "print(answer.result, answer.meta)"
+        ),
+    ),
+)

@@ -3,9 +3,11 @@
 from aiohttp import web
 from pydantic import Field
 
+from gateway.access.identity.model import Scope
 from gateway.contract.oauth import GrantPage
 from gateway.web.bodies import QueryString, path_id, read_query
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import Route
 
 
 class GrantQuery(QueryString):
@@ -26,3 +28,28 @@ async def revoke_grant(request: web.Request) -> web.Response:
     authorization = request.app[SERVICES].authorization
     await authorization.revoke(request[CALLER], path_id(request, "grant_id"))
     return web.Response(status=204)
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/grants",
+        list_grants,
+        "List the access that people gave to agents' hosts, the newest first",
+        "Agents",
+        query=GrantQuery,
+        response=GrantPage,
+        scope=Scope.ADMIN,
+    ),
+    Route(
+        "DELETE",
+        "/api/v1/grants/{grant_id}",
+        revoke_grant,
+        "Revoke a grant of a host and all its tokens",
+        "Agents",
+        answers={204: "The grant is revoked"},
+        scope=Scope.ADMIN,
+        audit="agent.revoke",
+    ),
+)

@@ -6,12 +6,13 @@ from typing import Annotated, ClassVar
 from aiohttp import web
 from pydantic import Field
 
-from gateway.access.identity.model import id_of
+from gateway.access.identity.model import Scope, id_of
 from gateway.contract.hooks import HookView, NoticeAnswer
 from gateway.errors import Forbidden
 from gateway.foundation.telemetry.metrics import NOTICE_SECONDS
 from gateway.web.bodies import Body, json_response, path_id, read_body, read_bytes
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import CONNECTOR, Route
 
 #: maximum bytes of a notice
 MAX_NOTICE = 2**20
@@ -70,3 +71,52 @@ async def receive_notice(request: web.Request) -> web.Response:
         raise
     NOTICE_SECONDS.observe(time.perf_counter() - started, hook.kind)
     return json_response(NoticeAnswer(receipt.challenge), headers=dict([receipt.header] if receipt.header else []))
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        CONNECTOR + "/hook",
+        create_hook,
+        "Create the URL for the application's webhooks",
+        "Connectors",
+        body=CreateHook,
+        has_optional_body=True,
+        response=HookView,
+        sends={200: ("Cache-Control",)},
+        scope=Scope.WRITE,
+        audit="hook.create",
+    ),
+    Route(
+        "GET",
+        CONNECTOR + "/hook",
+        get_hook,
+        "Get the URL for the application's webhooks",
+        "Connectors",
+        response=HookView,
+        sends={200: ("Cache-Control",)},
+        scope=Scope.WRITE,
+    ),
+    Route(
+        "DELETE",
+        CONNECTOR + "/hook",
+        delete_hook,
+        "Delete the URL for the application's webhooks",
+        "Connectors",
+        answers={204: "Deleted"},
+        scope=Scope.WRITE,
+        audit="hook.delete",
+    ),
+    Route(
+        "POST",
+        "/hooks/{hook_id}",
+        receive_notice,
+        "Receive a notice of an application",
+        "Connectors",
+        response=NoticeAnswer,
+        answers={200: "The notice is stored"},
+        errors=(403, 413),
+        is_open=True,
+    ),
+)

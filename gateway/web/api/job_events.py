@@ -6,11 +6,13 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import msgspec
 from aiohttp import web
 
+from gateway.access.identity.model import Scope
 from gateway.errors import NotFound, Unauthorized, Unavailable
 from gateway.jobs.model import JobSummary
 from gateway.web.api.jobs import job_view
 from gateway.web.bodies import path_id
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import Route
 from gateway.web.server_sent_events import KEEP_ALIVE, ServerSentEvent, last_event_id, stream_events
 
 #: seconds between attempts to read the job while PostgreSQL is unavailable
@@ -63,3 +65,22 @@ async def _events_after(request: web.Request, job: JobSummary, last_event: int) 
         last_event = page[-1].number
     if job.is_done:
         yield ServerSentEvent(job.version, "done", msgspec.json.encode(job_view(request, job)).decode())
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/jobs/{job_id}/events",
+        job_events,
+        "Follow a job by Server-Sent Events",
+        "Jobs",
+        answers={200: "A stream of progress, status and done events", 204: "There are no more events"},
+        media={200: ("text/event-stream",)},
+        reads=("Last-Event-ID",),
+        sends={200: ("Cache-Control", "X-Accel-Buffering")},
+        scope=Scope.READ,
+        command="gateway jobs watch $JOB",
+        python="job = await gateway.jobs.get(job_id)\nasync for event in job.events():\n    print(event)",
+    ),
+)

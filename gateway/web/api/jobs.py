@@ -8,7 +8,8 @@ import msgspec
 from aiohttp import web
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from gateway.access.identity.model import Caller
+from gateway.access.identity.model import Caller, Scope
+from gateway.contract.answers import Answer
 from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.jobs import AcceptedJobView, JobPage, JobStatus, JobView
 from gateway.contract.problems import JobErrorView
@@ -39,6 +40,7 @@ from gateway.web.bodies import (
 )
 from gateway.web.errors import PROBLEM, problem, status_of
 from gateway.web.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
+from gateway.web.route import ACCEPTED_HEADERS, CALL_ERRORS, FILE_HEADERS, FILE_MEDIA, FILE_SENDS, RANGE_HEADERS, Route
 from gateway.web.server.authentication import by_token, token_of
 
 #: seconds after which a caller should ask again
@@ -296,3 +298,111 @@ async def _streamed(
         await response.write(chunk)
     await response.write_eof()
     return response
+
+
+#: headers of a result, which may be a file
+_RESULT_HEADERS = ("Preference-Applied", *FILE_HEADERS)
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/jobs",
+        list_jobs,
+        "List jobs, the newest first",
+        "Jobs",
+        query=JobQuery,
+        response=JobPage,
+        scope=Scope.READ,
+        command="gateway jobs list",
+        python='print(await gateway.jobs.list(status="running"))',
+    ),
+    Route(
+        "GET",
+        "/api/v1/jobs/{job_id}",
+        get_job,
+        "Get a job, or wait for it to change",
+        "Jobs",
+        query=WaitQuery,
+        response=JobView,
+        answers={200: "The job", 304: "It has not changed"},
+        reads=("Prefer", "If-None-Match"),
+        sends={200: ("ETag", "Retry-After", "Preference-Applied"), 304: ("ETag", "Retry-After", "Preference-Applied")},
+        scope=Scope.READ,
+        command="gateway jobs show $JOB",
+        python="job = await gateway.jobs.get(job_id)\nprint(job.status)",
+    ),
+    Route(
+        "GET",
+        "/api/v1/jobs/{job_id}/result",
+        job_result,
+        "Get a job's result",
+        "Jobs",
+        authenticate=by_token_or_chain,
+        query=WaitQuery,
+        response={200: Answer, 202: AcceptedJobView},
+        answers={
+            200: "The answer of the inline call",
+            202: "The job, which has not ended",
+            206: "A range of the file that a download stored",
+            303: "Redirects to the result, for callers that send X-ADP-Agent-SDK",
+            304: "The stored file has not changed",
+            416: "The stored file has no such range",
+        },
+        errors=CALL_ERRORS,
+        media={200: ("application/x-ndjson", *FILE_MEDIA), 206: FILE_MEDIA},
+        reads=("Prefer", *RANGE_HEADERS, "X-ADP-Agent-SDK"),
+        sends={**FILE_SENDS, 200: _RESULT_HEADERS, 202: ACCEPTED_HEADERS, 303: ("Location",)},
+        scope=Scope.READ,
+        command="gateway jobs result $JOB",
+        python="job = await gateway.jobs.get(job_id)\nprint((await job.result()).result)",
+    ),
+    Route(
+        "HEAD",
+        "/api/v1/jobs/{job_id}/result",
+        head_job_result,
+        "Get the headers of a job's result",
+        "Jobs",
+        query=WaitQuery,
+        answers={
+            200: "The result exists",
+            202: "The job has not ended",
+            206: "A range of the file",
+            304: "It has not changed",
+        },
+        errors=CALL_ERRORS,
+        media={200: FILE_MEDIA, 202: FILE_MEDIA, 206: FILE_MEDIA},
+        reads=("Prefer", *RANGE_HEADERS),
+        sends={**FILE_SENDS, 200: _RESULT_HEADERS, 202: ACCEPTED_HEADERS},
+        scope=Scope.READ,
+    ),
+    Route(
+        "POST",
+        "/api/v1/jobs/{job_id}/cancel",
+        cancel_job,
+        "Cancel a job",
+        "Jobs",
+        response=JobView,
+        answers={202: "The job"},
+        scope=Scope.WRITE,
+        audit="job.cancel",
+        command="gateway jobs cancel $JOB",
+        python="job = await gateway.jobs.get(job_id)\nawait job.cancel()",
+    ),
+    Route(
+        "POST",
+        "/api/v1/jobs/{job_id}/retry",
+        retry_job,
+        "Run a job again, as a new job",
+        "Jobs",
+        body=RetryBody,
+        has_optional_body=True,
+        response=AcceptedJobView,
+        answers={202: "The new job"},
+        sends={202: ACCEPTED_HEADERS},
+        scope=Scope.WRITE,
+        audit="job.retry",
+        command="gateway jobs retry $JOB",
+        python="job = await gateway.jobs.get(job_id)\nprint(await job.retry(confirm=True))",
+    ),
+)

@@ -9,11 +9,13 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
+from gateway.contract.oauth import JsonRpcRequest, JsonRpcResponse
 from gateway.errors import Forbidden
 from gateway.foundation.aio.remembered import Remembered
 from gateway.run.services.front_end import Services
 from gateway.web.bodies import QueryString, read_query
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import Route
 
 if TYPE_CHECKING:
     from gateway.web.api.mcp_endpoint import McpEndpoint
@@ -77,3 +79,49 @@ async def _answer(request: web.Request, query: KindQuery, patterns: tuple[str, .
         request[CALLER] = request[CALLER].limited_to(query.workspace)
     endpoint = await request.app[ENDPOINT]()
     return await endpoint.answer(request, patterns)
+
+
+_RPC = {
+    200: "A JSON-RPC response, as JSON or as a stream of events",
+    202: "The notification is accepted",
+    400: "A JSON-RPC error: an invalid message, headers that contradict it, or an unsupported revision or capability",
+    404: "A JSON-RPC error: no such method",
+}
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        "/mcp",
+        mcp,
+        "Model Context Protocol: six tools, or those that `tools` names",
+        "Agents",
+        query=McpQuery,
+        body=JsonRpcRequest,
+        response={200: JsonRpcResponse, 400: JsonRpcResponse, 404: JsonRpcResponse},
+        answers=_RPC,
+        media={200: ("text/event-stream",)},
+        reads=("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Origin"),
+        sends={200: ("Cache-Control", "X-Accel-Buffering")},
+        audit="mcp",
+        is_resource=True,
+        command="gateway mcp",
+    ),
+    Route(
+        "POST",
+        "/mcp/{kind}",
+        mcp_of_kind,
+        "Model Context Protocol: a tool for each operation of a kind",
+        "Agents",
+        query=KindQuery,
+        body=JsonRpcRequest,
+        response={200: JsonRpcResponse, 400: JsonRpcResponse, 404: JsonRpcResponse},
+        answers=_RPC,
+        media={200: ("text/event-stream",)},
+        reads=("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Origin"),
+        sends={200: ("Cache-Control", "X-Accel-Buffering")},
+        audit="mcp",
+        is_resource=True,
+        command="gateway mcp --tools support-desk.*",
+    ),
+)

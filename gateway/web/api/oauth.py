@@ -6,11 +6,13 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
+from gateway.access.identity.model import Scope
 from gateway.access.identity.tokens import new_secret
-from gateway.contract.oauth import CONSENT_SECONDS, AppList, AppView, ConsentRequest, FlowView
+from gateway.contract.oauth import CONSENT_SECONDS, AppList, AppView, ConsentRequest, FlowView, StartedConsentView
 from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body
 from gateway.web.cookies import HostCookie
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import CONNECTORS, PRIVATE, Route
 
 #: the characters of a client id (RFC 6749 appendix A.1)
 Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]
@@ -166,3 +168,114 @@ async def delete_oauth_app(request: web.Request) -> web.Response:
     """Deletes the organization's own OAuth app; later consents use the platform's app."""
     await request.app[SERVICES].oauth.apps.delete(request[CALLER], request.match_info["connector_type"])
     return web.Response(status=204)
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        CONNECTORS + "/oauth/initiate",
+        initiate_oauth,
+        "Start a user's consent",
+        "OAuth",
+        body=InitiateOAuth,
+        errors=(409, 424, 502, 504),
+        response=StartedConsentView,
+        answers={200: "The URL for the user's browser"},
+        sends={200: PRIVATE},
+        scope=Scope.WRITE,
+        audit="oauth.initiate",
+        command="gateway connect team-chat",
+        python=(
+            'consent = await gateway.connectors.connect("team-chat", redirect_url)\n'
+            "print(consent.url)  # for the user's browser\n"
+            "print(await consent.wait())"
+        ),
+    ),
+    Route(
+        "GET",
+        CONNECTORS + "/oauth/consent",
+        begin_consent,
+        "Begin a consent in the user's browser",
+        "OAuth",
+        query=ConsentQuery,
+        errors=(404,),
+        is_browser_step=True,
+        answers={
+            303: "Redirects to the application's page and sets the cookie that the callback requires",
+            400: "The consent is unknown, used or expired",
+        },
+        media={400: ("text/plain",)},
+        sends={
+            303: ("Location", "Set-Cookie", "Cache-Control", "Referrer-Policy"),
+            400: PRIVATE,
+        },
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        CONNECTORS + "/oauth/callback",
+        finish_oauth,
+        "OAuth callback",
+        "OAuth",
+        query=CallbackQuery,
+        errors=(404,),
+        is_browser_step=True,
+        answers={
+            303: "Redirects to redirect_url, with connector_id, or error and error_description, in its query",
+            400: "The consent is unknown, used or expired",
+        },
+        media={400: ("text/plain",)},
+        sends={
+            303: ("Location", "Set-Cookie", "Cache-Control", "Referrer-Policy"),
+            400: PRIVATE,
+        },
+        audit="connector.create",
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        CONNECTORS + "/oauth/flows/{flow_id}",
+        get_oauth_flow,
+        "Get the state of a consent",
+        "OAuth",
+        response=FlowView,
+        scope=Scope.READ,
+    ),
+    Route(
+        "PUT",
+        "/api/v1/oauth/credentials",
+        put_oauth_app,
+        "Set the organization's own OAuth app for a kind",
+        "OAuth",
+        body=PutOAuthApp,
+        response=AppView,
+        scope=Scope.WRITE,
+        audit="oauth_app.put",
+        command="gateway apps set team-chat --client-id acme-agents",
+        python='print(await gateway.apps.set("team-chat", "acme-agents", client_secret))',
+    ),
+    Route(
+        "GET",
+        "/api/v1/oauth/credentials",
+        list_oauth_apps,
+        "List the organization's own OAuth apps",
+        "OAuth",
+        response=AppList,
+        scope=Scope.READ,
+        command="gateway apps list",
+        python="print(await gateway.apps.list())",
+    ),
+    Route(
+        "DELETE",
+        "/api/v1/oauth/credentials/connector_type/{connector_type}",
+        delete_oauth_app,
+        "Use the platform's OAuth app again",
+        "OAuth",
+        answers={204: "The next consent uses the platform's app"},
+        scope=Scope.WRITE,
+        audit="oauth_app.delete",
+        command="gateway apps delete support-desk",
+        python='await gateway.apps.delete("support-desk")',
+    ),
+)

@@ -9,6 +9,7 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import Field
 
+from gateway.access.identity.model import Scope
 from gateway.contract.connectors import Connector
 from gateway.contract.kinds import Effect, MatchedConnectorView, OperationMatch, OperationMatches, ToolsView
 from gateway.kinds.find.descriptions import summary
@@ -19,6 +20,7 @@ from gateway.kinds.find.tools import tool_of
 from gateway.run.services.front_end import Services
 from gateway.web.bodies import QueryString, read_query
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import Route
 
 if TYPE_CHECKING:
     from gateway.kinds.find.index import OperationIndex
@@ -147,3 +149,32 @@ def _view(match: Match, connectors: Mapping[str, Sequence[Connector]]) -> Operat
             for record in connectors.get(match.entry.kind.name, ())
         ],
     )
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/operations",
+        search_operations,
+        "Find operations for a task in plain words",
+        "Discovery",
+        query=OperationQuery,
+        response=OperationMatches,
+        scope=Scope.READ,
+        command="gateway find close a ticket",
+        python='print((await gateway.find_operations("close a ticket")).data)',
+    ),
+    Route(
+        "GET",
+        "/api/v1/tools",
+        list_tools,
+        "List operations as tool definitions for agent frameworks",
+        "Discovery",
+        query=ToolQuery,
+        response=ToolsView,
+        scope=Scope.READ,
+        command="gateway tools --format openai --kind support-desk --effect read",
+        python='print(await gateway.tools(kind="support-desk", effect="read"))',
+    ),
+)

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from aiohttp import web
 
+from gateway.access.identity.model import Scope
 from gateway.contract.gateway_state import AliveView, HealthCheckList, HealthCheckView, ReadinessView, RootView
 from gateway.run.monitoring.organization_health import organization_checks
 from gateway.run.monitoring.statistics import read_work_in_progress
@@ -11,6 +12,7 @@ from gateway.web.bodies import json_response
 from gateway.web.keys import CALLER, EXPORTER, IS_DRAINING, READINESS, SERVICES
 from gateway.web.openapi.served import OPENAPI
 from gateway.web.pages.static_files import file_response
+from gateway.web.route import Route
 
 _ROOT = RootView(name="agent connector gateway", api="/api/v1", openapi="/openapi.json", docs="/docs")
 
@@ -57,3 +59,75 @@ async def list_health_checks(request: web.Request) -> HealthCheckList:
     in_progress = await read_work_in_progress(request.app[SERVICES].database, request[CALLER].organization_id)
     checks = organization_checks((await request.app[READINESS]()).checks, in_progress)
     return HealthCheckList([HealthCheckView(**asdict(check)) for check in checks])
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/health/checks",
+        list_health_checks,
+        "Check the gateway and the organization's work",
+        "Operations",
+        response=HealthCheckList,
+        scope=Scope.ADMIN,
+    ),
+    Route(
+        "GET",
+        "/",
+        root,
+        "URLs of the API and its documents",
+        "Operations",
+        response=RootView,
+        answers={
+            200: "The URLs of the API and its documents",
+            303: "Redirects a browser to the console or the documentation",
+        },
+        sends={200: ("Vary",), 303: ("Location", "Vary")},
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        "/healthz",
+        healthz,
+        "Whether the process runs",
+        "Operations",
+        response=AliveView,
+        is_open=True,
+        is_probe=True,
+    ),
+    Route(
+        "GET",
+        "/readyz",
+        readyz,
+        "Whether to send traffic here",
+        "Operations",
+        response={200: ReadinessView, 503: ReadinessView},
+        answers={200: "Ready", 503: "Not ready"},
+        is_open=True,
+        is_probe=True,
+        command="gateway status",
+    ),
+    Route(
+        "GET",
+        "/metrics",
+        metrics,
+        "Metrics for Prometheus",
+        "Operations",
+        media={200: ("text/plain",)},
+        is_open=True,
+        is_probe=True,
+    ),
+    Route(
+        "GET",
+        "/openapi.json",
+        openapi,
+        "This document",
+        "Operations",
+        answers={200: "The document", 304: "It has not changed"},
+        media={200: ("application/json",)},
+        reads=("If-None-Match",),
+        sends={200: ("ETag", "Vary", "Cache-Control"), 304: ("ETag", "Vary", "Cache-Control")},
+        is_open=True,
+    ),
+)

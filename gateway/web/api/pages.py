@@ -5,6 +5,7 @@ from aiohttp import web
 from gateway.errors import NotFound
 from gateway.web.pages.rendering import PAGES
 from gateway.web.pages.static_files import StaticFile, file_response, static_files
+from gateway.web.route import Route
 
 #: for a URL with the hash of the content, which never changes
 _IMMUTABLE = "public, max-age=31536000, immutable"
@@ -39,3 +40,27 @@ async def _served(request: web.Request, file: StaticFile | None) -> web.Response
         "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
     }
     return await file_response(request, file, headers)
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/connect.js",
+        connect_script,
+        "The script that opens a connect link from any page",
+        "Pages",
+        is_open=True,
+        is_page=True,
+    ),
+    Route(
+        "GET",
+        "/static/{name:.+}",
+        static_file,
+        "Style, scripts and icons",
+        "Pages",
+        is_open=True,
+        is_page=True,
+    ),
+    Route("GET", "/favicon.ico", favicon, "The icon of the pages", "Pages", is_open=True, is_page=True),
+)

@@ -6,9 +6,11 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import Field
 
+from gateway.access.identity.model import Scope
 from gateway.contract.gateway_state import RequestPage, RequestSelection
 from gateway.web.bodies import Moment, QueryString, read_query
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import Route
 
 
 class RequestQuery(QueryString):
@@ -41,3 +43,19 @@ async def list_requests(request: web.Request) -> RequestPage:
     return await request.app[SERVICES].request_log.find(
         caller.organization_id, selection, before=query.cursor, limit=query.limit
     )
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/api/v1/requests",
+        list_requests,
+        "List the HTTP requests to applications",
+        "Audit",
+        query=RequestQuery,
+        response=RequestPage,
+        scope=Scope.READ,
+        command="gateway logs --limit 20",
+    ),
+)

@@ -6,13 +6,16 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import Field
 
+from gateway.access.identity.model import Scope
 from gateway.contract.exports import OutputView
+from gateway.contract.jobs import AcceptedJobView
 from gateway.contract.members import ID
 from gateway.contract.schedules import CatchUp, Overlap, ScheduleDefinition, SchedulePage, ScheduleView
 from gateway.web.api.execute import MAX_FIELDS, OutputBody
 from gateway.web.api.jobs import Text, accepted_response
 from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
 from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.web.route import ACCEPTED_HEADERS, Route
 
 _CRON = "when it runs: minute hour day-of-month month day-of-week, or a shorthand such as @daily"
 _TIMEZONE = "the time zone of `cron`, a name of the IANA database"
@@ -136,3 +139,89 @@ async def run_schedule(request: web.Request) -> web.Response:
     """Runs the schedule's operation now, whether or not the schedule is enabled or a run is in progress."""
     schedules, schedule_id = request.app[SERVICES].schedules, path_id(request, "schedule_id")
     return accepted_response(request, await schedules.run(request[CALLER], schedule_id, request[REQUEST_ID]))
+
+
+_SCHEDULES = "/api/v1/schedules"
+_SCHEDULE = _SCHEDULES + "/{schedule_id}"
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        _SCHEDULES,
+        create_schedule,
+        "Run an operation at the times of a cron expression",
+        "Schedules",
+        body=CreateSchedule,
+        response=ScheduleView,
+        answers={201: "The schedule"},
+        sends={201: ("Location",)},
+        errors=(404,),
+        scope=Scope.WRITE,
+        audit="schedule.create",
+        command='gateway schedules create Mornings "30 6 * * 1-5" support-desk tickets list',
+        python='print(await gateway.schedules.create("Mornings", "30 6 * * 1-5", "support-desk", "tickets", "list"))',
+    ),
+    Route(
+        "GET",
+        _SCHEDULES,
+        list_schedules,
+        "List schedules, the oldest first",
+        "Schedules",
+        query=ScheduleQuery,
+        response=SchedulePage,
+        scope=Scope.READ,
+        command="gateway schedules list",
+        python="async for schedule in gateway.schedules.list():\n    print(schedule.name, schedule.next_runs)",
+    ),
+    Route(
+        "GET",
+        _SCHEDULE,
+        get_schedule,
+        "Get a schedule",
+        "Schedules",
+        response=ScheduleView,
+        scope=Scope.READ,
+        command="gateway schedules show $SCHEDULE",
+        python="print(await gateway.schedules.get(schedule_id))",
+    ),
+    Route(
+        "PATCH",
+        _SCHEDULE,
+        change_schedule,
+        "Change a schedule",
+        "Schedules",
+        body=ChangeSchedule,
+        response=ScheduleView,
+        scope=Scope.WRITE,
+        audit="schedule.update",
+        command="gateway schedules update $SCHEDULE --disable",
+        python="print(await gateway.schedules.update(schedule_id, enabled=False))",
+    ),
+    Route(
+        "DELETE",
+        _SCHEDULE,
+        delete_schedule,
+        "Delete a schedule",
+        "Schedules",
+        answers={204: "The schedule is deleted"},
+        scope=Scope.WRITE,
+        audit="schedule.delete",
+        command="gateway schedules delete $SCHEDULE",
+        python="await gateway.schedules.delete(schedule_id)",
+    ),
+    Route(
+        "POST",
+        f"{_SCHEDULE}/run",
+        run_schedule,
+        "Run a schedule's operation now",
+        "Schedules",
+        response=AcceptedJobView,
+        answers={202: "The job of the run"},
+        sends={202: ACCEPTED_HEADERS},
+        scope=Scope.WRITE,
+        audit="schedule.run",
+        command="gateway schedules run $SCHEDULE",
+        python="job = await gateway.schedules.run(schedule_id)\nawait job.wait()",
+    ),
+)

@@ -10,11 +10,12 @@ from pydantic import Field
 
 from gateway.access.identity.model import Client
 from gateway.contract.members import ID
-from gateway.contract.oauth import GrantedTokenView, TokenView
+from gateway.contract.oauth import REVOKE, TOKEN, GrantedTokenView, TokenView
 from gateway.contract.problems import OAuthErrorView
 from gateway.errors import BodyTooLarge, MalformedRequest, OAuthError, RateLimited, RequestError, Unauthorized
 from gateway.web.bodies import Body, Form, json_response, read_body, read_form
 from gateway.web.keys import SERVICES
+from gateway.web.route import NO_STORE, Route
 
 #: maximum characters of a client's id, and of its secret
 _MAX_ID, _MAX_SECRET = 200, 500
@@ -180,3 +181,44 @@ def _refused(
     code: str, error: RequestError, status: int = 400, headers: Mapping[str, str] | None = None
 ) -> web.Response:
     return json_response(OAuthErrorView(code, error.detail), status, {**_NO_STORE, **(headers or {})})
+
+
+_NOT_STORED = dict.fromkeys((200, 400, 401, 413, 429), NO_STORE)
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        "/api/v1/account/applications/token",
+        issue_token,
+        "Get a bearer token for a client's id and secret",
+        "Tokens",
+        body=TokenBody,
+        errors=(401,),
+        response=TokenView,
+        sends={200: NO_STORE},
+        is_open=True,
+        command="gateway token",
+    ),
+    Route(
+        "POST",
+        TOKEN,
+        grant_token,
+        "Get a bearer token by a grant of RFC 6749",
+        "Tokens",
+        form=TokenRequest,
+        response=GrantedTokenView,
+        sends=_NOT_STORED,
+        is_open=True,
+    ),
+    Route(
+        "POST",
+        REVOKE,
+        revoke_token,
+        "Revoke a bearer token (RFC 7009)",
+        "Tokens",
+        form=RevokeToken,
+        sends=_NOT_STORED,
+        is_open=True,
+    ),
+)

@@ -12,7 +12,8 @@ from aiohttp import HttpVersion11, web
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
-from gateway.access.identity.model import id_text
+from gateway.access.identity.model import Scope, id_text
+from gateway.contract.answers import Answer
 from gateway.contract.uploads import UploadView
 from gateway.errors import BodyTooLarge, MalformedRequest
 from gateway.operations.call import OperationCall
@@ -20,6 +21,7 @@ from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile
 from gateway.web.bodies import answer_of, envelope, json_response, path_id, read_query, whole_number
 from gateway.web.keys import CALLER, MAX_UPLOAD, REQUEST_ID, SERVICES
+from gateway.web.route import CALL_ERRORS, CONNECTOR, Route
 from gateway.web.server.admission.load_shedding import LIMITS
 
 #: seconds after which a caller that sends nothing is refused
@@ -206,3 +208,59 @@ async def _chunks(request: web.Request) -> AsyncIterator[bytes]:
         if not chunk:
             return
         yield chunk
+
+
+_UPLOAD = ("Upload-Complete", "Upload-Offset", "Upload-Length", "Upload-Limit", "Cache-Control")
+_SUNSET = ("Deprecation", "Sunset", "Link")
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        CONNECTOR + "/upload/{entity}",
+        upload,
+        "Upload a file to an application",
+        "Execute",
+        file_media="application/octet-stream",
+        query=UploadQuery,
+        response={200: Answer, 201: UploadView},
+        answers={200: "The answer", 201: "The upload, to which PATCH sends the file"},
+        errors=CALL_ERRORS,
+        reads=("Upload-Complete", "Upload-Length"),
+        sends={200: (*_SUNSET, "Location", *_UPLOAD), 201: ("Location", *_UPLOAD)},
+        scope=Scope.WRITE,
+        audit="upload",
+        command="gateway upload jira issue_attachments report.pdf issueIdOrKey=ACME-7",
+        python=(
+            'answer = await gateway.upload("jira", "issue_attachments", "report.pdf", {"issueIdOrKey": "ACME-7"})\n'
+            "print(answer.result)"
+        ),
+    ),
+    Route(
+        "GET",
+        CONNECTOR + "/uploads/{upload_id}",
+        get_upload,
+        "Get the state of an upload",
+        "Execute",
+        response=UploadView,
+        answers={200: "The upload"},
+        errors=CALL_ERRORS,
+        sends={200: _UPLOAD},
+        scope=Scope.WRITE,
+    ),
+    Route(
+        "PATCH",
+        CONNECTOR + "/uploads/{upload_id}",
+        append,
+        "Continue an upload",
+        "Execute",
+        file_media=PARTIAL_UPLOAD,
+        response={200: Answer},
+        answers={200: "The answer", 204: "The part is stored"},
+        errors=CALL_ERRORS,
+        reads=("Upload-Offset", "Upload-Complete"),
+        sends={200: ("Location", *_UPLOAD), 204: ("Location", *_UPLOAD)},
+        scope=Scope.WRITE,
+        audit="upload",
+    ),
+)

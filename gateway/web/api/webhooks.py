@@ -6,17 +6,21 @@ from uuid import UUID
 from aiohttp import web
 from pydantic import Field
 
+from gateway.access.identity.model import Scope
 from gateway.contract.events import (
     MAX_URL,
+    CreatedWebhookView,
     DeliveryPage,
     DeliveryStatus,
     NewWebhook,
+    RotatedSecretView,
     WebhookPage,
     WebhookTestView,
     WebhookView,
 )
 from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
 from gateway.web.keys import CALLER, SERVICES
+from gateway.web.route import Route
 
 _Url = Annotated[str, Field(max_length=MAX_URL)]
 _Types = Annotated[list[str], Field(min_length=1, max_length=50)]
@@ -146,3 +150,111 @@ async def replay_webhook(request: web.Request) -> web.Response:
     body, webhook_id = await read_body(request, ReplayBody), path_id(request, "webhook_id")
     webhook = await request.app[SERVICES].webhooks.replay(request[CALLER], webhook_id, body.after)
     return json_response(webhook, 202)
+
+
+_TAG = "Webhooks"
+_WEBHOOKS = "/api/v1/webhooks"
+_WEBHOOK = _WEBHOOKS + "/{webhook_id}"
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        _WEBHOOKS,
+        create_webhook,
+        "Create a webhook",
+        _TAG,
+        body=CreateWebhook,
+        response=CreatedWebhookView,
+        answers={201: "The webhook with its secret"},
+        errors=(409,),
+        sends={201: ("Location", "Cache-Control")},
+        scope=Scope.WRITE,
+        audit="webhook.create",
+        command="gateway webhooks create https://app.example.com/webhooks --type 'job.*'",
+    ),
+    Route(
+        "GET",
+        _WEBHOOKS,
+        list_webhooks,
+        "List webhooks, the newest first",
+        _TAG,
+        query=WebhookQuery,
+        response=WebhookPage,
+        scope=Scope.READ,
+        command="gateway webhooks list",
+    ),
+    Route("GET", _WEBHOOK, get_webhook, "Get a webhook", _TAG, response=WebhookView, scope=Scope.READ),
+    Route(
+        "PATCH",
+        _WEBHOOK,
+        change_webhook,
+        "Change, disable or enable a webhook",
+        _TAG,
+        body=ChangeWebhook,
+        response=WebhookView,
+        scope=Scope.WRITE,
+        audit="webhook.update",
+    ),
+    Route(
+        "DELETE",
+        _WEBHOOK,
+        delete_webhook,
+        "Delete a webhook",
+        _TAG,
+        answers={204: "The webhook is deleted"},
+        scope=Scope.WRITE,
+        audit="webhook.delete",
+        command="gateway webhooks delete $WEBHOOK",
+    ),
+    Route(
+        "POST",
+        _WEBHOOK + "/test",
+        test_webhook,
+        "Send a test event",
+        _TAG,
+        response=WebhookTestView,
+        answers={200: "The result of the attempt"},
+        scope=Scope.WRITE,
+        audit="webhook.test",
+        command="gateway webhooks test $WEBHOOK",
+    ),
+    Route(
+        "POST",
+        _WEBHOOK + "/rotate",
+        rotate_webhook_secret,
+        "Create a new signing secret",
+        _TAG,
+        response=RotatedSecretView,
+        answers={200: "The secret"},
+        sends={200: ("Cache-Control",)},
+        scope=Scope.WRITE,
+        audit="webhook.rotate",
+        command="gateway webhooks rotate $WEBHOOK",
+    ),
+    Route(
+        "GET",
+        _WEBHOOK + "/deliveries",
+        list_deliveries,
+        "List a webhook's deliveries",
+        _TAG,
+        query=DeliveryQuery,
+        response=DeliveryPage,
+        scope=Scope.READ,
+        command="gateway webhooks deliveries $WEBHOOK",
+    ),
+    Route(
+        "POST",
+        _WEBHOOK + "/replay",
+        replay_webhook,
+        "Deliver past events again",
+        _TAG,
+        body=ReplayBody,
+        response=WebhookView,
+        answers={202: "The events are being delivered"},
+        errors=(410,),
+        scope=Scope.WRITE,
+        audit="webhook.replay",
+        command="gateway webhooks replay $WEBHOOK --after 41",
+    ),
+)

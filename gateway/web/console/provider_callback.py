@@ -6,11 +6,13 @@ from aiohttp import web
 
 from gateway.access.identity.model import Client
 from gateway.access.identity.people import SignInRefused
+from gateway.contract.oauth import SIGN_IN_CALLBACK
 from gateway.errors import Forbidden, GatewayError, Unavailable
 from gateway.web.api.authorization import AUTHORIZE_PAGE, signed_in_by_provider
 from gateway.web.console.sign_in import console_signed_in_by_provider
 from gateway.web.keys import SERVICES
 from gateway.web.pages.sign_in import SIGN_IN_BROWSER
+from gateway.web.route import Route
 
 log = logging.getLogger(__name__)
 
@@ -33,3 +35,19 @@ async def finish_sign_in(request: web.Request) -> web.Response:
     if pending.purpose["page"] == AUTHORIZE_PAGE:
         return await signed_in_by_provider(request, pending.purpose, identified)
     return await console_signed_in_by_provider(request, pending.purpose, identified)
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        SIGN_IN_CALLBACK,
+        finish_sign_in,
+        "The redirect URI for the sign-in provider",
+        "Pages",
+        audit="console.sign_in",
+        is_open=True,
+        is_page=True,
+        is_browser_step=True,
+    ),
+)

@@ -17,6 +17,7 @@ from gateway.web.error_advice import ADVICE
 from gateway.web.errors import MethodNotAllowed, problem, status_of
 from gateway.web.keys import SERVICES
 from gateway.web.pages.rendering import DOCS_POLICY, PAGES, html_response
+from gateway.web.route import Route
 
 _ON_PAGES = (MethodNotAllowed, ForeignForm, SignInRefused, ProviderUnavailable)
 _CLASSES = {**BY_CODE, **{each.code: each for each in _ON_PAGES}}
@@ -131,3 +132,32 @@ async def _page(request: web.Request, address: str, template: str, active: str, 
         html = await asyncio.to_thread(site.render, request.app[PAGES], address, template, active, **context)
         site.rendered[address] = html
     return html_response(html, _HEADERS)
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/docs",
+        docs,
+        "The documentation",
+        "Operations",
+        media={200: ("text/html",)},
+        sends={200: ("Content-Security-Policy", "Cache-Control")},
+        is_open=True,
+    ),
+    *(
+        Route("GET", path, handler, summary, "Pages", is_open=True, is_page=True)
+        for path, handler, summary in (
+            ("/docs/api", show_api, "The groups of the API's operations"),
+            ("/docs/api/schemas", show_api_schemas, "The members of requests and responses"),
+            ("/docs/api/{group}", show_api_group, "The operations of a group"),
+            ("/docs/kinds", show_kinds, "The kinds of applications"),
+            ("/docs/kinds/{kind}", show_kind, "A kind with all its operations"),
+            ("/docs/errors", show_errors, "All error codes"),
+            ("/docs/errors/{code}", show_error, "The meaning of an error code, and what to do"),
+            ("/docs/search", search_docs, "A search of the documents"),
+            ("/docs/{page:.*}", show_document, "A document"),
+        )
+    ),
+)
