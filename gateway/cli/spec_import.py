@@ -22,6 +22,7 @@ from gateway.kinds.loading import load_catalog, load_kind
 from gateway.kinds.sources import SpecError
 from gateway.kinds.spec import KIND_NAME
 from gateway.settings import settings_of
+from gateway.upstream.documents import fetching
 
 #: maximum number of changes that an import prints; `gateway specs diff` prints all
 _SHOWN_CHANGES = 20
@@ -77,7 +78,7 @@ def import_spec(
         raise click.BadParameter("write lower-case letters, digits and hyphens, such as parcels", param_hint="--kind")
     try:
         with Console(stderr=True).status(f"Reading {printable(source)}"):
-            imported = asyncio.run(imported_from(source, Options(kind, include, server), overlays))
+            imported = asyncio.run(_imported(source, Options(kind, include, server), overlays))
         folder = root / imported.connector["kind"]
         before = load_kind(folder) if (folder / "connector.yaml").is_file() else None
         named = source if is_url(source) else Path(source).name
@@ -86,6 +87,11 @@ def import_spec(
     except (ImportFailed, SpecError) as error:
         raise click.ClickException(printable(str(error))) from error
     _print(imported, folder, before)
+
+
+async def _imported(source: str, options: Options, overlays: Sequence[Path]) -> Imported:
+    async with fetching() as fetch:
+        return await imported_from(source, options, overlays, fetch=fetch)
 
 
 def _print(imported: Imported, folder: Path, before: Kind | None) -> None:
@@ -156,5 +162,5 @@ def kind_or_folder(name: str) -> Kind:
 
 def _kind_or_document(name: str, options: Options, overlays: Sequence[Path]) -> Kind:
     if is_url(name) or Path(name).is_file():
-        return kind_of(asyncio.run(imported_from(name, options, overlays)))
+        return kind_of(asyncio.run(_imported(name, options, overlays)))
     return kind_or_folder(name)

@@ -4,29 +4,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from yarl import URL
-
 from gateway.kinds.catalog import Kind
 from gateway.kinds.importing.mapping import Imported, Options, import_document
 from gateway.kinds.importing.overlay import apply_overlay
-from gateway.kinds.importing.sources import is_url, load
+from gateway.kinds.importing.sources import Fetch, is_url, load
 from gateway.kinds.spec import ConnectorSpec
-from gateway.upstream.egress import EgressPolicy
 
 
 async def imported_from(
-    source: str,
-    options: Options,
-    overlays: Sequence[Path] = (),
-    *,
-    policy: EgressPolicy | None = None,
-    override: URL | None = None,
+    source: str, options: Options, overlays: Sequence[Path] = (), *, fetch: Fetch | None = None
 ) -> Imported:
-    """The kind of the document at a path or URL, corrected by overlays in their order; raises ImportFailed.
-
-    `policy` and `override` are those of the HTTP engine: addresses that may be reached, and the operator's override.
-    """
-    document = await load(source, policy, override)
+    """The kind of the document at a path or URL, corrected by overlays in their order; raises ImportFailed."""
+    document = await load(source, fetch)
     findings = [finding for overlay in overlays for finding in apply_overlay(document, await load(str(overlay)))]
     based = replace(options, base_url=source) if is_url(source) else options
     imported = import_document(document, based)

@@ -3,25 +3,31 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
-import aiohttp
 import msgspec
 import yaml
 from yarl import URL
 
-from gateway.errors import UpstreamInvalidResponse
 from gateway.kinds.importing.model import ImportFailed
 from gateway.kinds.importing.references import references_in
-from gateway.upstream.egress import EgressConnector, EgressPolicy, checked_url
 
 #: maximum bytes of one document, and of all together
-_MAX_BYTES, _MAX_TOTAL = 64 << 20, 128 << 20
-#: seconds for one document; maximum redirects; maximum documents in one import
-_TIMEOUT, _MAX_REDIRECTS, _MAX_DOCUMENTS = 60, 5, 5_000
+MAX_BYTES, _MAX_TOTAL = 64 << 20, 128 << 20
+#: maximum documents in one import
+_MAX_DOCUMENTS = 5_000
 #: the member of the bundle that holds the referenced documents
 _BUNDLED = "x-bundled"
+
+
+Reader = Callable[[str], Awaitable[bytes]]
+
+
+class Fetch(Protocol):
+    """Fetches the document at a URL of a host; raises ImportFailed."""
+
+    async def __call__(self, url: str, host: str) -> bytes: ...
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the loader in C, if PyYAML has it
@@ -70,21 +76,18 @@ def is_url(source: str) -> bool:
     return source.startswith(("https://", "http://"))
 
 
-async def load(source: str, policy: EgressPolicy | None = None, override: URL | None = None) -> dict[str, Any]:
+async def load(source: str, fetch: Fetch | None = None) -> dict[str, Any]:
     """The document at a path or an https URL; the documents that it refers to are put into it.
 
-    References may lead to files below the document's folder, or to the document's host. Raises ImportFailed.
+    References may lead to files below the document's folder, or to the document's host. `fetch` is needed for a URL.
+    Raises ImportFailed.
     """
     if not is_url(source):
         folder, uri = _file(source)
         return await _bundled(uri, source, _below(folder))
-    timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
-    connector = EgressConnector(policy or EgressPolicy())
-    async with aiohttp.ClientSession(
-        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout
-    ) as session:
-        read = partial(_fetched, session, host=urlsplit(source).hostname or "", override=override)
-        return await _bundled(source, source, read)
+    if fetch is None:
+        raise ImportFailed(f"{source} is a URL; only files can be read here")
+    return await _bundled(source, source, partial(fetch, host=urlsplit(source).hostname or ""))
 
 
 def _mapping(content: bytes, name: str) -> dict[str, Any]:
@@ -96,14 +99,11 @@ def _mapping(content: bytes, name: str) -> dict[str, Any]:
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise ImportFailed(f"{path} is larger than {_MAX_BYTES >> 20} MiB")
+        if path.stat().st_size > MAX_BYTES:
+            raise ImportFailed(f"{path} is larger than {MAX_BYTES >> 20} MiB")
         return path.read_bytes()
     except OSError as error:
         raise ImportFailed(f"{path} cannot be read: {error.strerror}") from error
-
-
-Reader = Callable[[str], Awaitable[bytes]]
 
 
 def _below(folder: Path) -> Reader:
@@ -149,26 +149,3 @@ async def _bundled(uri: str, name: str, read: Reader) -> dict[str, Any]:
                 pending.append((target, parsed))
             node["$ref"] = known[target] + fragment
     return {**root, _BUNDLED: bundled} if bundled else root
-
-
-async def _fetched(session: aiohttp.ClientSession, url: str, host: str, override: URL | None) -> bytes:
-    for _ in range(_MAX_REDIRECTS):
-        try:
-            checked = checked_url(url, hosts=[host], override=override)
-            async with session.get(checked, allow_redirects=False) as response:
-                if response.status in (301, 302, 303, 307, 308):
-                    url = urljoin(url, response.headers.get("Location", ""))
-                    continue
-                content = await response.content.read(_MAX_BYTES + 1)
-                while len(content) <= _MAX_BYTES and (more := await response.content.read(_MAX_BYTES)):
-                    content += more
-        except UpstreamInvalidResponse as error:
-            raise ImportFailed(f"{url}: {error}; only https URLs of {host} are allowed") from error
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise ImportFailed(f"{url} cannot be fetched: {error or type(error).__name__}") from error
-        if response.status != 200:
-            raise ImportFailed(f"{url} returned status {response.status}")
-        if len(content) > _MAX_BYTES:
-            raise ImportFailed(f"{url} is larger than {_MAX_BYTES >> 20} MiB")
-        return content
-    raise ImportFailed(f"{url} redirects more than {_MAX_REDIRECTS} times")

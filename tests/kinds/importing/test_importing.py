@@ -14,6 +14,7 @@ from gateway.kinds.importing.overlay import apply_overlay
 from gateway.kinds.importing.sources import load, parse
 from gateway.kinds.lint.kind import lint
 from gateway.kinds.loading import load_kind
+from gateway.upstream.documents import fetching
 from tests.harness.applications import Applications
 from tests.kinds.importing.documents import RECORD, answer, document, listed, query
 
@@ -206,21 +207,24 @@ async def test_a_document_at_a_url_may_refer_only_to_its_host():
     with Applications() as web:
         web.get("https://example.com/docs/openapi.json", body=json.dumps(document({"/a": {"$ref": "a.yaml"}})))
         web.get("https://example.com/docs/a.yaml", body="get: {responses: {200: {description: fine}}}")
-        found = await load("https://example.com/docs/openapi.json")
+        async with fetching() as fetch:
+            found = await load("https://example.com/docs/openapi.json", fetch)
 
         web.get(
             "https://example.com/b.json", body=json.dumps(document({"/a": {"$ref": "https://other.example.com/a"}}))
         )
-        with pytest.raises(ImportFailed, match=r"only https URLs of example.com are allowed"):
-            await load("https://example.com/b.json")
+        async with fetching() as fetch:
+            with pytest.raises(ImportFailed, match=r"only https URLs of example.com are allowed"):
+                await load("https://example.com/b.json", fetch)
 
     assert import_document(found, Options()).names["GET /a"] == "a.get"
 
 
 @pytest.mark.parametrize("url", ["http://example.com/a.json", "https://127.0.0.1/a.json", "https://localhost/a.json"])
 async def test_a_document_is_fetched_only_by_https_and_from_public_hosts(url):
-    with pytest.raises(ImportFailed, match="address refused"):
-        await load(url)
+    async with fetching() as fetch:
+        with pytest.raises(ImportFailed, match="address refused"):
+            await load(url, fetch)
 
 
 def test_yaml_is_read_as_openapi_requires():
