@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import Iterable
+from collections.abc import Mapping
 from math import ceil
 
 from gateway.errors import Unavailable
@@ -14,13 +14,13 @@ from gateway.foundation.aio.memory import tune_gc, tune_malloc
 from gateway.foundation.telemetry.tracing import configure_tracing
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
-from gateway.jobs.tasks import TASKS, Task
+from gateway.jobs.run_context import Work
 from gateway.jobs.wakeup import NotifiedWorker
 from gateway.kinds.catalog import Catalog
 from gateway.run.monitoring.prometheus import exposed
-from gateway.run.services.pruning import prunings
-from gateway.run.services.stores import announce_restart
-from gateway.run.services.worker import CLOSING, WorkerServices, open_worker
+from gateway.run.pruning import prunings
+from gateway.run.services import CLOSING, Services, announce_restart, open_worker
+from gateway.run.work import work_of
 from gateway.settings import Settings
 from workers.fetcher import Fetcher, Slots
 
@@ -50,42 +50,43 @@ async def work(settings: Settings) -> None:
 
 
 class Worker:
-    """A worker: claims and runs jobs of `tasks` only, and takes part in the maintenance."""
+    """A worker: claims and runs the jobs of the tasks in `work`, by default all, and takes part in the maintenance."""
 
-    def __init__(self, services: WorkerServices, tasks: Iterable[Task] = tuple(TASKS.values())) -> None:
+    def __init__(self, services: Services, work: Mapping[str, Work] | None = None) -> None:
         self._services = services
         slots = Slots.of(services.settings.worker_jobs)
-        work = {task.name: task.run(services) for task in tasks}
-        claims = Claims(services.database, services.sealing, work)
-        self._fetcher = Fetcher(claims, services.runner, work, slots, concurrency_of(services.catalog))
-        services.notifications.subscribe(
-            {"events": services.deliverer.on_event, "webhook": services.deliverer.on_webhook}, services.deliverer.forget
+        work = work_of(services) if work is None else work
+        claims = Claims(services.database, services.jobs.sealing, work)
+        self._fetcher = Fetcher(claims, services.jobs.runner, work, slots, concurrency_of(services.catalog))
+        services.process.notifications.subscribe(
+            {"events": services.events.deliverer.on_event, "webhook": services.events.deliverer.on_webhook},
+            services.events.deliverer.forget,
         )
         self._wakeup = NotifiedWorker(self._fetcher.wake, services.settings.redis_url)
 
     async def until(self, stopping: asyncio.Event) -> None:
         """Run until `stopping` is set, then stop gracefully."""
         services = self._services
-        synchronization = services.synchronization
+        synchronization = services.copy.synchronization
         async with running(
             self._wakeup.main(),
             every(0, self._fetcher.fetch, name="fetcher"),
             every(INTERVAL, self._maintain, name="maintenance"),
             every(0.25, self._follow_notices, name="entities and records of notices"),
             every(1, synchronization.enqueue_due, name="due synchronizations"),
-            every(1, services.due_runs.start, name="due schedules"),
+            every(1, services.operations.due_runs.start, name="due schedules"),
             every(60, synchronization.backfill, name="synchronization backfill"),
-            every(60, services.deletion.resume, name="unfinished deletions"),
-            every(0, services.deliverer.deliver, name="webhook deliveries"),
+            every(60, services.operations.deletion.resume, name="unfinished deletions"),
+            every(0, services.events.deliverer.deliver, name="webhook deliveries"),
             *(every(seconds, prune, name=name) for name, seconds, prune in prunings(services)),
         ):
             tune_gc()
             tune_malloc()
-            log.info("worker is ready", extra={"worker": services.runner.worker})
+            log.info("worker is ready", extra={"worker": services.jobs.runner.worker})
             await announce_restart(services)
             await stopping.wait()
             deadline = Deadline(services.settings.shutdown_grace)
-            log.info("worker stops", extra={"running": len(services.runner.jobs)})
+            log.info("worker stops", extra={"running": len(services.jobs.runner.jobs)})
             self._fetcher.close()
         await announce_restart(services)
         await self._wakeup.close_quietly()
@@ -93,20 +94,20 @@ class Worker:
 
     async def _drain(self, deadline: Deadline) -> None:
         services = self._services
-        await services.deliverer.close()
+        await services.events.deliverer.close()
         await self._fetcher.drained()
-        for job in await services.runner.drain(deadline.left(reserve=CLOSING)):
-            await services.wakeup.notify(job.id, job.attempt)
+        for job in await services.jobs.runner.drain(deadline.left(reserve=CLOSING)):
+            await services.jobs.wakeup.notify(job.id, job.attempt)
         with contextlib.suppress(Unavailable):
-            await services.maintenance.deregister(services.runner.worker)
+            await services.jobs.maintenance.deregister(services.jobs.runner.worker)
 
     async def _maintain(self) -> None:
-        await self._services.maintenance.heartbeat(self._services.runner.worker)
-        if await self._services.maintenance.reap():
+        await self._services.jobs.maintenance.heartbeat(self._services.jobs.runner.worker)
+        if await self._services.jobs.maintenance.reap():
             self._fetcher.wake()
 
     async def _follow_notices(self) -> None:
         """Start the synchronizations that notices request now, instead of with the next poll."""
-        if await self._services.inbound_webhooks.bring_forward():
-            await self._services.synchronization.enqueue_due()
+        if await self._services.copy.notices.bring_forward():
+            await self._services.copy.synchronization.enqueue_due()
             self._fetcher.wake_for_all()

@@ -19,7 +19,7 @@ from gateway.foundation.db.pool import Database
 from gateway.foundation.vault import key_list
 from gateway.foundation.vault.key_list import Keys
 from gateway.foundation.vault.vault import KeyListError, Vault, new_key, parse_keys, read_keys
-from gateway.run.services.sealed_tables import SEALED_TABLES
+from gateway.run.sealed_tables import SEALED_TABLES
 from gateway.settings import Settings
 
 _RESTART = "Restart the front ends and workers, one after another, to load the new key list."

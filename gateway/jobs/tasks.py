@@ -1,15 +1,13 @@
-"""The tasks of jobs: the use case that runs each of them, and what callers may do with its jobs.
+"""The tasks of jobs, and what callers may do with the jobs of each.
 
-A new task is one entry here and its use case.
+A new task is an entry here, its use case, and the entry in `gateway.run.work` that names the use case.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gateway.contract.jobs import FINAL, JobStatus
 from gateway.jobs.model import OPERATION_TASK, JobSummary
-from gateway.jobs.run_context import Work
 from gateway.upstream.download import ACTION as DOWNLOAD
 
 
@@ -19,8 +17,6 @@ class Task:
 
     #: stands in the rows of its jobs
     name: str
-    #: services → the function that runs its jobs; the type of the services belongs to a higher layer
-    run: Callable[[Any], Work]
     #: whether callers may cancel its jobs
     is_cancellable: bool = True
     #: why callers cannot run its jobs again after they ended; None if they can
@@ -32,20 +28,18 @@ class Task:
 #: the error for a retry of a deletion
 _REPEATED = "the gateway repeats a deletion until it is done"
 
-OPERATION = Task(OPERATION_TASK, lambda services: services.runs.run_job)
-EXPORT = Task("export", lambda services: services.exports.run_job)
-SYNCHRONIZE = Task("synchronize", lambda services: services.synchronization.run_job)
+OPERATION = Task(OPERATION_TASK)
+EXPORT = Task("export")
+SYNCHRONIZE = Task("synchronize")
 # The gateway repeats a deletion until it is done, so callers can neither cancel nor retry it.
 DELETE_CONNECTOR = Task(
     "delete_connector",
-    lambda services: services.deletion.run_delete_connector,
     is_cancellable=False,
     not_retried_because=_REPEATED,
     deletes_with_connector=False,
 )
 DELETE_WORKSPACE = Task(
     "delete_workspace",
-    lambda services: services.deletion.run_delete_workspace,
     is_cancellable=False,
     not_retried_because=_REPEATED,
     deletes_with_connector=False,
@@ -53,7 +47,6 @@ DELETE_WORKSPACE = Task(
 # A second run of the whole batch would repeat the operations that succeeded.
 BATCH = Task(
     "batch",
-    lambda services: services.batches.run_job,
     not_retried_because="send the operations again that did not succeed; its result shows which",
 )
 #: all tasks by name

@@ -14,12 +14,22 @@ from aiohttp.typedefs import Handler
 from gateway.foundation.aio.remembered import Remembered
 from gateway.foundation.telemetry.tracing import configure_tracing
 from gateway.run.monitoring.prometheus import PrometheusExporter, exposed
-from gateway.run.services.front_end import Services, open_services
-from gateway.run.services.stores import watch_restarts
+from gateway.run.services import Services, open_front_end, watch_restarts
 from gateway.settings import Settings
 from gateway.web.api.mcp import set_up_mcp
 from gateway.web.docs_site.served import DOCS_SITE
-from gateway.web.keys import EXPORTER, IS_DRAINING, IS_HTTPS, LINK_BASE, MAX_UPLOAD, READINESS, ROUTE_OF, SERVICES
+from gateway.web.keys import (
+    ACCESS,
+    EXPORTER,
+    INDEX,
+    IS_DRAINING,
+    IS_HTTPS,
+    LINK_BASE,
+    MAX_UPLOAD,
+    READINESS,
+    ROUTE_OF,
+    SERVICES,
+)
 from gateway.web.openapi.served import OPENAPI
 from gateway.web.pages.brand import Brand
 from gateway.web.pages.rendering import PAGES, Pages
@@ -54,14 +64,15 @@ def create_app(settings: Settings) -> web.Application:
         if settings.tracing:
             configure_tracing("gateway")
         async with (
-            open_services(settings) as opened,
-            exposed(settings.metrics_bind, opened.database),
+            open_front_end(settings) as front_end,
+            exposed(settings.metrics_bind, front_end.services.database),
         ):
-            transport = opened.upstreams.transport
-            with limits.watching(opened.loop_lag, lambda: opened.job_waiters.waiting, lambda: transport.under_way):
-                app[SERVICES] = opened
+            opened = front_end.services
+            waiters, transport = opened.jobs.waiters, opened.connectors.upstreams.transport
+            with limits.watching(opened.process.loop_lag, lambda: waiters.waiting, lambda: transport.under_way):
+                app[SERVICES], app[ACCESS], app[INDEX] = opened, front_end.access, front_end.index
                 watch_restarts(opened, limits.load.expect_restart)
-                set_up_mcp(app, opened)
+                set_up_mcp(app)
                 app[READINESS] = readiness(opened)
                 app[EXPORTER] = PrometheusExporter(opened.database)
                 app[OPENAPI] = Remembered(partial(asyncio.to_thread, _openapi, opened), inf)

@@ -2,18 +2,27 @@
 
 import asyncio
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from gateway.access.audit.log import Entry
 from gateway.access.identity.model import Caller
+from gateway.access.services import Access
 from gateway.foundation.aio.remembered import Remembered
 from gateway.run.monitoring.prometheus import PrometheusExporter
-from gateway.run.services.front_end import Services
+from gateway.run.services import Services
 from gateway.web.readiness import Readiness
 from gateway.web.route import Route
 
+if TYPE_CHECKING:
+    from gateway.kinds.find.index import OperationIndex
+
 SERVICES = web.AppKey("services", Services)
+#: who sends requests, and what they may do
+ACCESS = web.AppKey("access", Access)
+#: finds operations by words; created for the first search
+INDEX: web.AppKey[Remembered["OperationIndex"]] = web.AppKey("index", Remembered)
 #: set while the process drains: it is not ready for new traffic
 IS_DRAINING = web.AppKey("is_draining", asyncio.Event)
 #: the process's metrics for Prometheus

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gateway.errors import Unavailable
 from gateway.foundation.aio.remembered import Remembered
-from gateway.run.services.front_end import Services
+from gateway.run.services import Services
 
 #: seconds for which the results are cached, because probes need no token
 _CACHED = 1.0
@@ -25,7 +25,7 @@ def readiness(services: Services) -> Remembered[Readiness]:
 
     async def check() -> Readiness:
         trouble, redis, worker = await asyncio.gather(
-            services.database.trouble(), services.wakeup.is_available(), _has_worker(services)
+            services.database.trouble(), services.jobs.wakeup.is_available(), _has_worker(services)
         )
         checks = {"postgres": trouble is None, "redis": redis, "worker": worker}
         return Readiness(checks, None if trouble is None else f"PostgreSQL: {trouble}")
@@ -35,6 +35,6 @@ def readiness(services: Services) -> Remembered[Readiness]:
 
 async def _has_worker(services: Services) -> bool:
     try:
-        return await services.maintenance.has_live_worker()
+        return await services.jobs.maintenance.has_live_worker()
     except Unavailable:
         return False

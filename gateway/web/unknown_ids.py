@@ -10,9 +10,8 @@ from gateway.access.identity.model import Caller, Scope
 from gateway.errors import NotFound
 from gateway.jobs.model import JobFilter
 from gateway.kinds.suggestions import nearest
-from gateway.run.services.front_end import Services
 from gateway.web.bodies import UnknownId
-from gateway.web.keys import CALLER, ROUTE_OF, SERVICES
+from gateway.web.keys import ACCESS, CALLER, ROUTE_OF, SERVICES
 
 #: maximum names that are compared; a thousand take up to 25 ms
 _COMPARED = 1000
@@ -30,37 +29,43 @@ class _Named:
     names: Sequence[str]
 
 
-async def _connectors(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
-    found = await services.connectors.find(caller, limit=_COMPARED)
-    applications = {kind.name: kind.spec.application for kind in services.catalog}
+async def _connectors(app: web.Application, caller: Caller, _: str) -> Iterable[_Named]:
+    found = await app[SERVICES].connectors.access.find(caller, limit=_COMPARED)
+    applications = {kind.name: kind.spec.application for kind in app[SERVICES].catalog}
     return (_Named(each.id, (each.name, each.kind, applications.get(each.kind, each.kind))) for each in found)
 
 
-async def _workspaces(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
-    return (_Named(each.id, (each.name,)) for each in await services.connectors.workspaces(caller, limit=_COMPARED))
+async def _workspaces(app: web.Application, caller: Caller, _: str) -> Iterable[_Named]:
+    return (
+        _Named(each.id, (each.name,))
+        for each in await app[SERVICES].connectors.access.workspaces(caller, limit=_COMPARED)
+    )
 
 
-async def _jobs(services: Services, caller: Caller, text: str) -> Iterable[_Named]:
+async def _jobs(app: web.Application, caller: Caller, text: str) -> Iterable[_Named]:
     """The newest jobs whose ids begin with the text, because jobs have no names."""
-    jobs = await services.jobs.find(caller, JobFilter(), None, _COMPARED) if len(text) >= _SHORT_ID else ()
+    jobs = await app[SERVICES].jobs.access.find(caller, JobFilter(), None, _COMPARED) if len(text) >= _SHORT_ID else ()
     return (_Named(each.id, (text,)) for each in jobs if str(each.id).startswith(text.lower()))
 
 
-async def _schedules(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
-    return (_Named(each.id, (each.name,)) for each in (await services.schedules.find(caller, None, _COMPARED)).data)
+async def _schedules(app: web.Application, caller: Caller, _: str) -> Iterable[_Named]:
+    return (
+        _Named(each.id, (each.name,))
+        for each in (await app[SERVICES].operations.schedules.find(caller, None, _COMPARED)).data
+    )
 
 
-async def _webhooks(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
-    found = (await services.webhooks.find(caller, None, _COMPARED)).data
+async def _webhooks(app: web.Application, caller: Caller, _: str) -> Iterable[_Named]:
+    found = (await app[SERVICES].events.webhooks.find(caller, None, _COMPARED)).data
     return (_Named(each.id, (each.description, each.url) if each.description else (each.url,)) for each in found)
 
 
-async def _clients(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
-    return (_Named(each.id, (each.name,)) for each in await services.clients.all(caller))
+async def _clients(app: web.Application, caller: Caller, _: str) -> Iterable[_Named]:
+    return (_Named(each.id, (each.name,)) for each in await app[ACCESS].clients.all(caller))
 
 
-async def _grants(services: Services, caller: Caller, _: str) -> Iterable[_Named]:
-    grants = await services.authorization.grants(caller, None, _COMPARED)
+async def _grants(app: web.Application, caller: Caller, _: str) -> Iterable[_Named]:
+    grants = await app[ACCESS].authorization.grants(caller, None, _COMPARED)
     return (_Named(each.id, (each.host_name,)) for each in grants.data)
 
 
@@ -70,7 +75,7 @@ class _Resource:
 
     #: the path that lists it
     path: str
-    find: Callable[[Services, Caller, str], Awaitable[Iterable[_Named]]]
+    find: Callable[[web.Application, Caller, str], Awaitable[Iterable[_Named]]]
     scope: Scope = Scope.READ
 
 
@@ -91,7 +96,7 @@ async def explained(request: web.Request, error: UnknownId) -> NotFound:
     matched = route.get(request.match_info.route)
     if resource is None or caller is None or resource.scope not in caller.client.scopes:
         return error
-    found = await resource.find(request.app[SERVICES], caller, error.text)
+    found = await resource.find(request.app, caller, error.text)
     suggestion = _suggestion(error.text, found)
     if matched is not None and matched.is_page:
         return NotFound(f"{error.detail}{suggestion and f'; {suggestion}'}")

@@ -28,7 +28,7 @@ from gateway.foundation.db.migrate import migrate
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import new_key
 from gateway.jobs.model import NewJob
-from gateway.run.services.worker import WorkerServices, open_worker
+from gateway.run.services import Services, open_worker
 from gateway.settings import Settings
 from tests.benchmarks.job_queues import baseline
 from tests.benchmarks.processes import worker
@@ -62,7 +62,7 @@ _THEIRS_STARTED = """
 class Bench:
     """Both queues on their databases."""
 
-    services: WorkerServices
+    services: Services
     organization_id: UUID
     theirs: procrastinate.App
     our_database: asyncpg.Connection
@@ -72,8 +72,8 @@ class Bench:
     async def accept(self, task: str) -> UUID:
         """As the front end does it: stored, then notified of."""
         new = NewJob(id=uuid4(), organization_id=self.organization_id, task=task, params={"a": 1})
-        job = (await self.services.job_store.accept(new)).job
-        await self.services.wakeup.notify(job.id, job.attempt)
+        job = (await self.services.jobs.store.accept(new)).job
+        await self.services.jobs.wakeup.notify(job.id, job.attempt)
         return job.id
 
     async def defer(self, task: str) -> None:
@@ -115,11 +115,11 @@ async def _waited(bench: Bench, jobs: int, notes: list[str]) -> list[Figure]:
     """One job after the other on an idle machine: until it starts, and until its caller knows its end."""
     told = []
     async with worker(_QUEUES, "gateway", environment=bench.environment):
-        await bench.services.job_waiters.done(bench.organization_id, await bench.accept("no_op"), 10)
+        await bench.services.jobs.waiters.done(bench.organization_id, await bench.accept("no_op"), 10)
         await bench.clear()
         for _ in range(jobs):
             job_id = await bench.accept("no_op")
-            job = await bench.services.job_waiters.done(bench.organization_id, job_id, 10)
+            job = await bench.services.jobs.waiters.done(bench.organization_id, job_id, 10)
             told.append((datetime.now(UTC) - job.finished_at).total_seconds())
             await asyncio.sleep(0.01)
     started = [row[0] for row in await bench.our_database.fetch(_STARTED)]
@@ -149,8 +149,8 @@ async def _fair(bench: Bench, flood: int, others: int) -> list[Figure]:
         await eventually(lambda: bench.our_database.fetchval(_RUNNING))
         for _ in range(others):
             new = NewJob(id=uuid4(), organization_id=bench.organization_id, connector_id=uuid4(), task="no_op")
-            job = (await bench.services.job_store.accept(new)).job
-            await bench.services.wakeup.notify(job.id, job.attempt)
+            job = (await bench.services.jobs.store.accept(new)).job
+            await bench.services.jobs.wakeup.notify(job.id, job.attempt)
             await asyncio.sleep(1 / OTHERS_A_SECOND)
         await eventually(lambda: bench.our_database.fetchval(_OTHERS_RUN))
     started = [row[0] for row in await bench.our_database.fetch(_OTHERS_STARTED)]

@@ -17,8 +17,8 @@ import uvloop
 
 from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
-from gateway.jobs.tasks import TASKS, Task
-from gateway.run.services.worker import open_worker
+from gateway.run.services import open_worker
+from gateway.run.work import work_of
 from gateway.settings import Settings
 from gateway.upstream.responses import OperationResult
 from workers.main import Worker
@@ -62,8 +62,8 @@ async def run_gateway_worker() -> None:
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
     async with open_worker(Settings()) as services:
-        added = [Task(work.__name__, lambda _, work=work: work) for work in (no_op, some_work, a_second)]
-        await Worker(services, [*TASKS.values(), *added]).until(stopping)
+        added = {work.__name__: work for work in (no_op, some_work, a_second)}
+        await Worker(services, {**work_of(services), **added}).until(stopping)
 
 
 async def run_baseline_worker() -> None:

@@ -13,7 +13,7 @@ from gateway.errors import InternalError
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Vault
 from gateway.kinds.loading import load_catalog
-from gateway.run.services.sealed_tables import SEALED_TABLES
+from gateway.run.sealed_tables import SEALED_TABLES
 from tests.connectors.conftest import CREDENTIALS, NEW, OLD, Create
 from tests.harness.clients import caller_of
 

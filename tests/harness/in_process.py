@@ -11,11 +11,12 @@ from uuid import UUID
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from gateway.run.services.front_end import Services
+from gateway.access.services import Access
+from gateway.run.services import Services
 from gateway.sandbox.app import create_sandbox
 from gateway.settings import Settings
 from gateway.web.app import create_app
-from gateway.web.keys import SERVICES
+from gateway.web.keys import ACCESS, SERVICES
 from gateway.web.server.connection_guard import ConnectionLimits, GuardedRunner
 from tests.harness.caller import Api
 from tests.harness.catalog import shipped_catalog
@@ -29,6 +30,7 @@ class FrontEnd:
 
     base_url: str
     services: Services
+    access: Access
     sandbox_url: str
 
     async def organization(self) -> UUID:
@@ -47,7 +49,7 @@ class FrontEnd:
 
     async def authorization_query(self, redirect_uri: str) -> dict[str, str]:
         """The query of an authorization request of a new host."""
-        host = await self.services.authorization.store.register("A host", (redirect_uri,))
+        host = await self.access.authorization.store.register("A host", (redirect_uri,))
         return {
             "client_id": host.id,
             "response_type": "code",
@@ -71,7 +73,7 @@ async def front_end(
             app.add_routes(routes)
             runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=1)
             async with _running(runner, str(settings.get("bind", "127.0.0.1:0"))) as base_url:
-                yield FrontEnd(base_url, app[SERVICES], upstream)
+                yield FrontEnd(base_url, app[SERVICES], app[ACCESS], upstream)
 
 
 def _settings(folder: Path, database_url: str, redis_url: str, others: dict[str, object]) -> Settings:

@@ -15,7 +15,7 @@ from gateway.jobs.leases import JobOutcome, Leases
 from gateway.jobs.model import StoredJob
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
-from gateway.run.services.sealed_tables import SEALED_TABLES
+from gateway.run.sealed_tables import SEALED_TABLES
 from gateway.upstream.run_context import Effects
 from tests.jobs.conftest import KEY, RETENTION, SHARES, UNSEALED
 

@@ -31,7 +31,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 @pytest.fixture
 async def deliveries(front: FrontEnd) -> AsyncIterator[None]:
     """Delivers webhooks as a worker does, during the test."""
-    deliverer = front.services.deliverer
+    deliverer = front.services.events.deliverer
     async with running(every(0, deliverer.deliver, name="deliveries")):
         yield
     await deliverer.close()

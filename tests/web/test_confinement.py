@@ -197,8 +197,8 @@ async def test_a_page_of_workspaces_is_filled_with_the_clients_own(setting: Sett
 
 
 async def test_the_latest_connectors_of_a_kind_and_their_number_are_the_clients_own(front: FrontEnd, setting: Setting):
-    latest = await front.services.connector_service.latest_of_each_kind(setting.caller, 1)
-    counts = await front.services.connectors.count(setting.caller)
+    latest = await front.services.connectors.change.latest_of_each_kind(setting.caller, 1)
+    counts = await front.services.connectors.access.count(setting.caller)
 
     assert [each.id for each in latest] == [setting.own_connector]
     assert sum(counts.values()) == 1
@@ -227,7 +227,7 @@ async def test_the_page_that_grants_a_host_access_names_only_the_clients_workspa
 
 
 async def test_an_administrator_of_a_workspace_sees_and_creates_only_clients_of_it(front: FrontEnd, setting: Setting):
-    clients = front.services.clients
+    clients = front.access.clients
 
     created, _ = await clients.create(setting.caller, "created", [Scope.READ])
 
@@ -244,7 +244,7 @@ async def test_an_administrator_of_a_workspace_sees_and_creates_only_clients_of_
 async def test_an_administrator_of_a_workspace_sees_and_revokes_only_grants_within_it(
     front: FrontEnd, setting: Setting
 ):
-    store = front.services.authorization.store
+    store = front.access.authorization.store
     asked = AuthorizationRequest("h", "Host", "https://h.example/", ("read",), "c" * 43, "https://g.example/mcp")
     for person, workspaces in ((setting.other_client, None), (setting.other_client, ("own",)), (setting.caller, None)):
         await store.grant(asked, person, NewGrant(("read",), workspaces), uuid4().bytes, 60)
@@ -291,7 +291,7 @@ async def test_the_page_of_a_job_names_no_entry_of_another_workspace(front: Fron
     written = EntryFilter(request_id=request["X-Request-Id"], actor_name="whole")
 
     async def is_written() -> bool:
-        return bool(await front.services.audit.find(setting.caller.organization_id, written))
+        return bool(await front.services.logs.audit.find(setting.caller.organization_id, written))
 
     assert await eventually(is_written)
     async with signed_in(front, str(setting.caller.client_id), setting.secret) as browser:

@@ -127,7 +127,7 @@ async def test_of_concurrent_renewals_one_succeeds_and_its_key_is_stored(api: Ap
 
     connected = [key for key, answer in zip(keys, answers, strict=True) if answer.status == 200]
     organization_id = await organization_of(front, api)
-    secret = await front.services.connector_store.secret(organization_id, UUID(connector.record["id"]))
+    secret = await front.services.connectors.store.secret(organization_id, UUID(connector.record["id"]))
     assert connected == [secret.values["api_token"]]
 
 

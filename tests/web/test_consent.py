@@ -29,8 +29,10 @@ async def test_the_cookie_of_a_public_gateway_is_bound_to_its_host_and_to_https(
     organization_id = await public.organization()
     client_id, _ = await public.client(organization_id)
     caller = Client(UUID(client_id), "c", frozenset({organization_id}), frozenset({"write"}), (REDIRECT,)).caller(None)
-    await public.services.oauth.apps.put(caller, "work-management", "app", SecretStr("secret"))
-    started = await public.services.oauth.flows.initiate(caller, ConsentRequest("w", "work-management", REDIRECT))
+    await public.services.connectors.oauth.apps.put(caller, "work-management", "app", SecretStr("secret"))
+    started = await public.services.connectors.oauth.flows.initiate(
+        caller, ConsentRequest("w", "work-management", REDIRECT)
+    )
 
     async with public.api(organization_id) as api:
         answer = await api.call("GET", f"{CONSENT}?{urlsplit(started.consent_url).query}", allow_redirects=False)

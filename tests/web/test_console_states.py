@@ -70,17 +70,17 @@ class FailingWorld:
         """A schedule with a slot that was due while its connector could not be called."""
         definition = ScheduleDefinition("<no>", connector_id, "tickets", "list", "@daily")
         caller = caller_of(self.organization_id)
-        made = await self.services.schedules.create(caller, definition)
+        made = await self.services.operations.schedules.create(caller, definition)
         async with self.services.database.system() as connection:
             await connection.execute("UPDATE schedules SET next_run_at = now() WHERE id = $1", made.id)
-        await self.services.due_runs.start()
+        await self.services.operations.due_runs.start()
         return UUID(made.id)
 
     async def webhook(self) -> UUID:
         """A webhook that was disabled after a delivery failed."""
         request = NewWebhook("https://app.example.com/webhooks", ["job.*"])
-        made = await self.services.webhooks.create(caller_of(self.organization_id), request)
-        store = WebhookStore(self.services.database, self.services.vault)
+        made = await self.services.events.webhooks.create(caller_of(self.organization_id), request)
+        store = WebhookStore(self.services.database, self.services.keys.vault)
         webhook = await store.get(self.organization_id, UUID(made.id), None)
         event = Event(1, EventType.JOB_FAILED, CLOCK.now(), {"job_id": str(uuid4())})
         delivery = Delivery(event, DeliveryStatus.FAILED, 3, response_status=500, duration_ms=41, response_body=REASON)
@@ -93,9 +93,9 @@ class FailingWorld:
         new = NewJob(
             uuid4(), self.organization_id, connector_id=connector_id, entity="tickets", action="update", effect=effect
         )
-        accepted = await self.services.job_store.accept(new, claimed_by=self.services.runner.worker)
+        accepted = await self.services.jobs.store.accept(new, claimed_by=self.services.jobs.runner.worker)
         with pytest.raises(GatewayError):
-            await self.services.runner.run(accepted.job, work)
+            await self.services.jobs.runner.run(accepted.job, work)
         return new.id
 
 

@@ -138,7 +138,7 @@ async def test_a_search_of_the_copy_is_exported_page_by_page(worker, api, suppor
 async def test_pages_are_deleted_once_the_file_is_stored(exported, front, api):
     job, file = await exported("ndjson")
 
-    while await front.services.exports.delete_pages():
+    while await front.services.operations.exports.delete_pages():
         pass
 
     async with front.services.database.system() as connection:

@@ -40,7 +40,7 @@ class Stored:
 
     @property
     def link(self) -> str:
-        return self.front.services.file_links.link(self.caller, self.job).path
+        return self.front.services.jobs.file_links.link(self.caller, self.job).path
 
 
 async def file_of(front: FrontEnd, caller: Caller, action: str = "download") -> Stored:
@@ -49,11 +49,11 @@ async def file_of(front: FrontEnd, caller: Caller, action: str = "download") -> 
 
     job_id, services = uuid4(), front.services
     file = File(200, {"Content-Type": "text/plain"}, len(BYTES), pieces())
-    stored = await services.files.save(caller.organization_id, job_id, 1, file, Unread())
+    stored = await services.jobs.files.save(caller.organization_id, job_id, 1, file, Unread())
     answer = OperationResult(msgspec.Raw(msgspec.json.encode(stored)))
     new = NewJob(job_id, caller.organization_id, caller.client_id, entity="attachments", action=action)
-    await services.execution.keep(new, answer)
-    return Stored(front, caller, await services.jobs.done(caller, job_id, 10))
+    await services.operations.execution.keep(new, answer)
+    return Stored(front, caller, await services.jobs.access.done(caller, job_id, 10))
 
 
 @pytest.fixture

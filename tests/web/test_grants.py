@@ -47,7 +47,7 @@ async def held(front: FrontEnd, organization_id: UUID) -> GrantedTokenView:
 
 async def tokens_of(front: FrontEnd, organization_id: UUID) -> GrantedTokenView:
     client_id, _ = await front.client(organization_id, ["read"])
-    server = front.services.authorization
+    server = front.access.authorization
     resource = f"{front.services.settings.base_url}/mcp"
     challenge = create_s256_code_challenge(VERIFIER)
     request = AuthorizationRequest("host", "A <host>", "https://host.example/", ("read",), challenge, resource)
@@ -107,7 +107,7 @@ async def test_a_revoked_grant_ends_in_every_process_at_once(
             while await status_with(elsewhere, held) != 401:
                 pass
         with pytest.raises(OAuthError):
-            await elsewhere.services.authorization.exchange(refresh_form(held))
+            await elsewhere.access.authorization.exchange(refresh_form(held))
     assert before == [400, 400]  # authenticated, and the body is not a message
     assert answer.status == 204
     assert (await api.get("/api/v1/grants")).json()["data"] == []
@@ -149,7 +149,7 @@ async def test_a_grant_is_seen_and_revoked_in_the_console(
 async def test_the_console_does_not_show_grants_of_another_organization(browser: ConsoleBrowser, front: FrontEnd):
     other = await front.organization()
     held = await tokens_of(front, other)
-    grant = (await front.services.authorization.store.grants(other, None, 1))[0]
+    grant = (await front.access.authorization.store.grants(other, None, 1))[0]
 
     answer = await browser.send(f"/console/grants/{grant.id}/revoke", csrf=await browser.csrf())
 

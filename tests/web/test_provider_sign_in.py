@@ -280,7 +280,7 @@ async def test_a_person_gives_an_agents_host_access(visitor: Visitor, front: Fro
     landed = await visitor.fetch("POST", "/oauth/authorize/consent", data=form)
 
     code = dict(parse_qsl(urlsplit(landed.headers["Location"]).query))["code"]
-    row = await front.services.authorization.store.use_code(hashed(code))
+    row = await front.access.authorization.store.use_code(hashed(code))
     assert f"<strong>{login}</strong>" in consent.body.decode()
     assert row is not None
     assert row.grant.client_id == next(each.client_id for each in await people.all() if each.login == login)
@@ -295,7 +295,7 @@ async def test_only_the_chosen_workspaces_are_granted(visitor: Visitor, front: F
     landed = await visitor.fetch("POST", "/oauth/authorize/consent", data={**form, "decision": "allow"})
 
     code = dict(parse_qsl(urlsplit(landed.headers["Location"]).query))["code"]
-    row = await front.services.authorization.store.use_code(hashed(code))
+    row = await front.access.authorization.store.use_code(hashed(code))
     assert row is not None
     async with front.services.database.system() as connection:
         granted = await connection.fetchval("SELECT workspaces FROM agent_grants WHERE id = $1", row.grant.id)

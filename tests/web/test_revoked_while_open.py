@@ -93,7 +93,7 @@ async def test_a_wait_for_a_job_is_refused(front: FrontEnd, setting: Setting, en
     connector = await setting.other.connector()
     path = f"/api/v1/jobs/{(await connector.submit('tickets', 'list', {}))['id']}"
     waiting = asyncio.create_task(setting.revoked.get(f"{path}{end}?wait=60"))
-    assert await eventually(lambda: front.services.job_waiters.waiting == 1)
+    assert await eventually(lambda: front.services.jobs.waiters.waiting == 1)
 
     await front.services.identity.disable_client(setting.revoked_id)
     await setting.other.post(f"{path}/cancel")

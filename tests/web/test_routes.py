@@ -147,7 +147,7 @@ async def test_a_refusal_for_a_missing_scope_is_recorded_too(front, api):
 
 
 async def organization_of(front, api) -> UUID:
-    client = await front.services.tokens.verify(api.headers["Authorization"].removeprefix("Bearer "))
+    client = await front.access.tokens.verify(api.headers["Authorization"].removeprefix("Bearer "))
     return next(iter(client.organization_ids))
 
 

@@ -10,6 +10,7 @@ from gateway.contract.schedules import ScheduleDefinition
 from gateway.errors import NotFound
 from gateway.events.model import EventFilter, EventType
 from gateway.operations.schedules.due import DueRuns
+from gateway.operations.schedules.store import ScheduleStore
 from tests.harness.clients import EVERY_SCOPE
 from tests.harness.console import signed_in
 from tests.harness.waiting import eventually
@@ -131,7 +132,7 @@ async def test_schedules_are_listed_in_pages(api, body):
 async def test_a_due_slot_becomes_one_job_with_the_labels_of_its_schedule(api, front, schedule, slot_came, runs_of):
     await slot_came(schedule)
 
-    await front.services.due_runs.start()
+    await front.services.operations.due_runs.start()
 
     [run] = await runs_of(schedule)
     job = (await api.get(f"/api/v1/jobs/{run['id']}")).document()
@@ -145,7 +146,7 @@ async def test_a_due_slot_becomes_one_job_with_the_labels_of_its_schedule(api, f
 async def test_a_slot_runs_once_with_any_number_of_workers(front, schedule, slot_came, runs_of):
     await slot_came(schedule)
 
-    await asyncio.gather(*(front.services.due_runs.start() for _ in range(8)))
+    await asyncio.gather(*(front.services.operations.due_runs.start() for _ in range(8)))
 
     assert len(await runs_of(schedule)) == 1
 
@@ -154,7 +155,7 @@ async def test_a_slot_with_a_job_gets_no_second_one(front, schedule, slot_came, 
     """The same slot is due again, as after a restore of the schedule from a backup."""
     for _ in range(2):
         await slot_came(schedule)
-        await front.services.due_runs.start()
+        await front.services.operations.due_runs.start()
 
     assert len(await runs_of(schedule)) == 1
 
@@ -172,12 +173,17 @@ async def test_a_worker_that_dies_between_slot_and_job_leaves_the_slot(front, sc
 
     await slot_came(schedule)
     dying = DueRuns(
-        services.audit, services.catalog, services.database, services.schedule_store, DyingJobs(), services.wakeup
+        services.logs.audit,
+        services.catalog,
+        services.database,
+        ScheduleStore(services.database, services.keys.vault),
+        DyingJobs(),
+        services.jobs.wakeup,
     )
     with pytest.raises(WorkerDied):
         await dying.start()
 
-    await services.due_runs.start()
+    await services.operations.due_runs.start()
 
     assert len(await runs_of(schedule)) == 1
 
@@ -189,11 +195,13 @@ async def test_slots_missed_without_workers_are_one_run_or_none(
     schedule = (await api.post("/api/v1/schedules", {**body, "cron": "* * * * *", "catch_up": catch_up})).document(201)
     await slot_came(schedule, minutes=10)
 
-    await front.services.due_runs.start()
+    await front.services.operations.due_runs.start()
 
     assert len(await runs_of(schedule)) == runs
     [row] = await sql("SELECT organization_id FROM schedules WHERE id = $1", schedule["id"])
-    page = await front.services.feed.read(row["organization_id"], EventFilter([EventType.SCHEDULE_MISSED]), None, 10)
+    page = await front.services.events.feed.read(
+        row["organization_id"], EventFilter([EventType.SCHEDULE_MISSED]), None, 10
+    )
     assert [event.data["schedule_id"] for event in page.events] == [schedule["id"]] * (1 - runs)
 
 
@@ -201,13 +209,13 @@ async def test_slots_missed_without_workers_are_one_run_or_none(
 async def test_a_slot_during_a_run_is_skipped_or_queued(api, front, sql, body, slot_came, runs_of, overlap, missed):
     schedule = (await api.post("/api/v1/schedules", {**body, "overlap": overlap})).document(201)
     await slot_came(schedule, minutes=2)
-    await front.services.due_runs.start()
+    await front.services.operations.due_runs.start()
     await slot_came(schedule, minutes=1)
 
-    await front.services.due_runs.start()
+    await front.services.operations.due_runs.start()
     during = len(await runs_of(schedule))
     await sql("UPDATE jobs SET status = 'succeeded', finished_at = now() WHERE status = 'queued'")
-    await front.services.due_runs.start()
+    await front.services.operations.due_runs.start()
 
     assert during == 1
     assert len(await runs_of(schedule)) == 2 - missed
@@ -221,7 +229,7 @@ async def test_a_disabled_connector_pauses_its_schedules_with_the_reason(
     await api.call("PATCH", support_desk.path, json={"status": "disabled"})
     await slot_came(schedule)
 
-    await front.services.due_runs.start()
+    await front.services.operations.due_runs.start()
 
     read = (await api.get(url_of(schedule))).document()
     assert await runs_of(schedule) == []
@@ -249,7 +257,7 @@ async def test_the_output_of_a_schedule_can_be_set_and_removed(api, front, body,
     output = {"output": {"file": "csv"}, "select_fields": ["id"]}
     schedule = (await api.post("/api/v1/schedules", {**body, **output})).document(201)
     await slot_came(schedule)
-    await front.services.due_runs.start()
+    await front.services.operations.due_runs.start()
     changed = (await api.call("PATCH", url_of(schedule), json={"output": None})).document()
 
     [run] = await sql("SELECT task FROM jobs WHERE labels ->> 'schedule_id' = $1", schedule["id"])
@@ -281,7 +289,7 @@ async def test_a_client_of_other_workspaces_finds_neither_schedule_nor_connector
         frozenset(EVERY_SCOPE),
         workspaces=frozenset({"elsewhere"}),
     )
-    caller, schedules = Caller(client, organization_id), front.services.schedules
+    caller, schedules = Caller(client, organization_id), front.services.operations.schedules
     schedule_id, connector_id = UUID(schedule["id"]), UUID(schedule["connector_id"])
 
     assert (await schedules.find(caller, None, 10)).data == []
@@ -307,7 +315,7 @@ async def test_a_client_with_the_scope_read_can_read_but_not_change_schedules(fr
 async def test_creation_change_and_run_of_a_schedule_are_recorded(api, front, schedule, slot_came):
     await api.call("PATCH", url_of(schedule), json={"name": "Evenings"})
     await slot_came(schedule)
-    await front.services.due_runs.start()
+    await front.services.operations.due_runs.start()
 
     async def entries():
         found = (await api.get("/api/v1/audit")).document()["data"]

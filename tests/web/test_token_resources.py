@@ -32,7 +32,7 @@ async def granted(front: FrontEnd, api: Api, resource: str) -> Answer:
 async def test_a_token_is_accepted_by_its_resource_only(
     front: FrontEnd, api: Api, path: str, by_api: int, by_tools: int
 ) -> None:
-    token = (await granted(front, api, front.services.authorization.issuer + path)).document()["access_token"]
+    token = (await granted(front, api, front.access.authorization.issuer + path)).document()["access_token"]
     bearer = {"Authorization": f"Bearer {token}"}
 
     called = await api.get(API, headers=bearer)
@@ -49,6 +49,6 @@ async def test_an_empty_resource_is_none(front: FrontEnd, api: Api) -> None:
 
 @pytest.mark.parametrize("resource", ["https://other.example/mcp", "{issuer}/mcp/unknown", "{issuer}/mcp#part", "/mcp"])
 async def test_a_resource_of_another_server_is_refused(front: FrontEnd, api: Api, resource: str) -> None:
-    refused = await granted(front, api, resource.format(issuer=front.services.authorization.issuer))
+    refused = await granted(front, api, resource.format(issuer=front.access.authorization.issuer))
 
     assert (refused.status, refused.json()["error"]) == (400, "invalid_target")

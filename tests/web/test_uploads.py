@@ -201,7 +201,7 @@ async def test_an_upload_without_resumption_is_sent_in_pieces_too(front, api, dr
 
 
 async def test_a_wrong_offset_does_not_stop_another_request(front):
-    organization_id, store = await front.organization(), front.services.uploads.store
+    organization_id, store = await front.organization(), front.services.operations.uploads.store
     async with front.api(organization_id) as api:
         drive = await api.connector("google-drive", DRIVE)
         path = await begun(drive)
@@ -351,7 +351,7 @@ async def test_the_session_and_the_params_are_sealed(front, drive):
 
 
 async def test_of_two_concurrent_requests_the_later_one_continues(front):
-    organization_id, store = await front.organization(), front.services.uploads.store
+    organization_id, store = await front.organization(), front.services.operations.uploads.store
     async with front.api(organization_id) as api:
         drive = await api.connector("google-drive", DRIVE)
         path = await begun(drive)

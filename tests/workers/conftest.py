@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.run.services.worker import WorkerServices, open_worker
+from gateway.run.services import Services, open_worker
 from gateway.settings import Settings
 
 
 @pytest.fixture
-async def services(database_url: str, redis_url: str, tmp_path: Path) -> AsyncIterator[WorkerServices]:
+async def services(database_url: str, redis_url: str, tmp_path: Path) -> AsyncIterator[Services]:
     settings = Settings(
         database_url=database_url,
         redis_url=redis_url,

@@ -8,7 +8,7 @@ import msgspec
 from gateway.jobs.claims import Claims
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.run_context import JobRunContext
-from gateway.run.services.worker import WorkerServices
+from gateway.run.services import Services
 from gateway.upstream.responses import OperationResult
 from workers.fetcher import Fetcher, Slots
 
@@ -35,16 +35,16 @@ async def claimed(fetcher: Fetcher) -> None:
     await asyncio.wait([fetching])
 
 
-async def test_wake_for_all_claims_background_jobs_before_the_next_poll(services: WorkerServices):
+async def test_wake_for_all_claims_background_jobs_before_the_next_poll(services: Services):
     ran = Ran()
-    claims = Claims(services.database, services.sealing, [TASK])
-    fetcher = Fetcher(claims, services.runner, {TASK: ran}, Slots.of(20), {})
+    claims = Claims(services.database, services.jobs.sealing, [TASK])
+    fetcher = Fetcher(claims, services.jobs.runner, {TASK: ran}, Slots.of(20), {})
     organization_id = (await services.identity.create_organization(uuid4().hex)).id
     await claimed(fetcher)
     new = NewJob(uuid4(), organization_id, task=TASK, is_background=True)
-    await services.job_store.accept(new)
+    await services.jobs.store.accept(new)
 
     fetcher.wake_for_all()
     await claimed(fetcher)
 
-    assert new.id in {job.id for job in services.runner.jobs} | set(ran.ids)
+    assert new.id in {job.id for job in services.jobs.runner.jobs} | set(ran.ids)

@@ -3,13 +3,12 @@
 import asyncio
 from uuid import uuid4
 
-import pytest
-
 from gateway.contract.jobs import JobStatus
 from gateway.foundation.db.pool import Database
 from gateway.jobs.model import NewJob
-from gateway.jobs.tasks import DELETE_WORKSPACE, TASKS, Task
-from gateway.run.services.worker import WorkerServices
+from gateway.jobs.tasks import DELETE_WORKSPACE, TASKS
+from gateway.run.services import Services
+from gateway.run.work import work_of
 from tests.harness.waiting import PATIENCE, eventually
 from workers.main import Worker
 
@@ -32,7 +31,7 @@ FLOWS = """
 """
 
 
-async def test_consents_are_pruned_a_week_after_their_end(services: WorkerServices, database: Database):
+async def test_consents_are_pruned_a_week_after_their_end(services: Services, database: Database):
     async with database.system() as connection:
         await connection.execute(FLOWS, uuid4().hex)
 
@@ -51,26 +50,25 @@ async def test_consents_are_pruned_a_week_after_their_end(services: WorkerServic
     await working
 
 
-@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
-async def test_every_task_has_a_function(services: WorkerServices, task: Task):
-    assert callable(task.run(services))
+async def test_every_task_has_a_function(services: Services):
+    assert work_of(services).keys() == TASKS.keys()
 
 
 async def test_a_job_of_an_unknown_task_stays_queued_and_does_not_block_others(
-    services: WorkerServices,
+    services: Services,
 ):
     organization_id = (await services.identity.create_organization(uuid4().hex)).id
-    newer = await services.job_store.accept(NewJob(uuid4(), organization_id, task="of a newer version"))
-    known = await services.job_store.accept(
+    newer = await services.jobs.store.accept(NewJob(uuid4(), organization_id, task="of a newer version"))
+    known = await services.jobs.store.accept(
         NewJob(uuid4(), organization_id, task=DELETE_WORKSPACE.name, params={"workspace_id": str(uuid4())})
     )
     stopping = asyncio.Event()
     working = asyncio.create_task(Worker(services).until(stopping))
 
     async with asyncio.timeout(PATIENCE):
-        while not (done := await services.job_waiters.done(organization_id, known.job.id, 5)).is_done:
+        while not (done := await services.jobs.waiters.done(organization_id, known.job.id, 5)).is_done:
             pass
-    left = await services.job_store.get(organization_id, newer.job.id)
+    left = await services.jobs.store.get(organization_id, newer.job.id)
 
     stopping.set()
     await working

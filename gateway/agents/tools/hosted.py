@@ -28,7 +28,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.find.index import OperationIndex
 from gateway.operations.call import Done, OperationCall
-from gateway.run.services.front_end import Services
+from gateway.run.services import Services
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.responses import ROOT, OperationResult
 
@@ -70,14 +70,14 @@ class HostedBackend:
 
     async def connectors(self, caller: HostedCaller) -> Sequence[ConnectorInfo]:
         caller.caller.require(Scope.READ)
-        records = await self._services.connectors.find(caller.caller)
+        records = await self._services.connectors.access.find(caller.caller)
         return [_info(record) for record in records if record.status is not ConnectorStatus.DISABLED]
 
     async def connector(self, caller: HostedCaller, name: str) -> ConnectorInfo | None:
         """The connector, from the resolver's cache, so that a repeated call needs no query."""
         caller.caller.require(Scope.READ)
         try:
-            resolved = await self._services.resolver.get_for(caller.caller, UUID(name))
+            resolved = await self._services.connectors.resolver.get_for(caller.caller, UUID(name))
         except (ValueError, GatewayError):
             return None
         return None if resolved.record.status is ConnectorStatus.DISABLED else _info(resolved.record)
@@ -85,14 +85,16 @@ class HostedBackend:
     async def execute(self, caller: HostedCaller, call: AgentCall) -> OperationResult | JobSummary:
         operation_call = self._call(caller, call)
         if operation_call.action == SEARCH_ACTION:
-            return (await self._services.copy_search.search(caller.caller, operation_call)).answer
+            return (await self._services.operations.copy_search.search(caller.caller, operation_call)).answer
         # A file is stored by a job, so that ranges of it can be read.
         is_file = call.entry.action is not None and call.entry.action.download is not None
-        outcome = await self._services.execution.execute(caller.caller, replace(operation_call, respond_async=is_file))
+        outcome = await self._services.operations.execution.execute(
+            caller.caller, replace(operation_call, respond_async=is_file)
+        )
         return outcome.answer if isinstance(outcome, Done) else outcome.job
 
     async def dry_run(self, caller: HostedCaller, call: AgentCall) -> list[dict[str, Any]]:
-        return await self._services.execution.dry_run(caller.caller, self._call(caller, call))
+        return await self._services.operations.execution.dry_run(caller.caller, self._call(caller, call))
 
     def _call(self, caller: HostedCaller, call: AgentCall) -> OperationCall:
         return OperationCall(
@@ -121,17 +123,17 @@ class HostedBackend:
             effect=Effect.READ,
             request_id=caller.request_id,
         )
-        return str((await self._services.execution.keep(new, answer)).id)
+        return str((await self._services.operations.execution.keep(new, answer)).id)
 
     async def part(self, caller: HostedCaller, result_id: str, offset: int, limit: int | None) -> Part:
         caller.caller.require(Scope.READ)
         services = self._services
-        job = await services.jobs.done(caller.caller, _job_id(result_id), _POLL_INTERVAL)
-        result = await services.jobs.result(job, caller.base_url)
+        job = await services.jobs.access.done(caller.caller, _job_id(result_id), _POLL_INTERVAL)
+        result = await services.jobs.access.result(job, caller.base_url)
         head = result.head
         if has_file(job):
             file = StoredFile(**head["result"])
-            async with services.files.open(file) as blob:
+            async with services.jobs.files.open(file) as blob:
                 media_type = file.headers.get("Content-Type", "application/octet-stream")
                 return await part_of_file(file.size, media_type, offset, limit, lambda part: read_all(blob, [part]))
         if head["collected"] == ROOT:
@@ -153,28 +155,30 @@ class HostedJobs:
 
     @property
     def is_stopping(self) -> bool:
-        return self._services.job_waiters.is_shutting_down
+        return self._services.jobs.waiters.is_shutting_down
 
     async def get(self, caller: HostedCaller, job_id: UUID) -> JobSummary:
         caller.caller.require(Scope.READ)
-        return await self._services.jobs.get(caller.caller, job_id)
+        return await self._services.jobs.access.get(caller.caller, job_id)
 
     async def changed(self, caller: HostedCaller, job: JobSummary, seconds: float) -> JobSummary:
-        return await self._services.jobs.changed(caller.caller, job.id, job.version, seconds)
+        return await self._services.jobs.access.changed(caller.caller, job.id, job.version, seconds)
 
     async def cancel(self, caller: HostedCaller, job: JobSummary) -> JobSummary:
-        return await self._services.job_control.cancel(caller.caller, job)
+        return await self._services.operations.job_control.cancel(caller.caller, job)
 
     async def retry(self, caller: HostedCaller, job: JobSummary, *, confirm: bool) -> JobSummary:
-        return await self._services.job_control.retry(caller.caller, job, confirm=confirm, request_id=caller.request_id)
+        return await self._services.operations.job_control.retry(
+            caller.caller, job, confirm=confirm, request_id=caller.request_id
+        )
 
     async def answer(self, caller: HostedCaller, job: JobSummary) -> OperationResult:
-        return await self._services.execution.outcome(job, caller.base_url)
+        return await self._services.operations.execution.outcome(job, caller.base_url)
 
     def file_link(self, caller: HostedCaller, job: JobSummary) -> FileUrl | None:
         if not caller.base_url:
             return None
-        link = self._services.file_links.link(caller.caller, job)
+        link = self._services.jobs.file_links.link(caller.caller, job)
         return FileUrl(f"{caller.base_url}{link.path}", link.expires_at)
 
     async def batch(self, caller: HostedCaller, batch: AgentBatch) -> JobSummary:
@@ -187,10 +191,10 @@ class HostedJobs:
         )
         word = "steps" if batch.is_steps else "each"
         received = received_operations(batch.operations, word)
-        return (await self._services.batches.accept(caller.caller, call, received)).job
+        return (await self._services.operations.batches.accept(caller.caller, call, received)).job
 
     async def connect_link(self, caller: HostedCaller, kind: str, connector: ConnectorInfo | None) -> ConsentLink:
-        link = await self._services.connect_links.create(
+        link = await self._services.connectors.links.create(
             caller.caller,
             await self._workspace(caller, connector),
             [kind],
@@ -207,11 +211,11 @@ class HostedJobs:
         allowed = caller.caller.client.workspaces
         if allowed is not None:
             return min(allowed) if allowed else _WORKSPACE
-        workspaces = await self._services.connectors.workspaces(caller.caller, limit=2)
+        workspaces = await self._services.connectors.access.workspaces(caller.caller, limit=2)
         return workspaces[0].name if len(workspaces) == 1 else _WORKSPACE
 
     async def is_connected(self, caller: HostedCaller, link_id: str, seconds: float) -> bool:
-        links, clock = self._services.connect_links, asyncio.get_running_loop().time
+        links, clock = self._services.connectors.links, asyncio.get_running_loop().time
         deadline = clock() + seconds
         session = await links.get(caller.caller, UUID(link_id))
         while session.status is SessionStatus.PENDING and clock() < deadline:
@@ -225,7 +229,7 @@ class HostedEvents:
     """The feed of the caller's organization, limited to the client's workspaces."""
 
     def __init__(self, services: Services) -> None:
-        self._events = services.events
+        self._events = services.events.access
 
     async def read(self, caller: HostedCaller, selection: EventSelection, after: int | None, limit: int) -> EventPage:
         caller.caller.require(Scope.READ)

@@ -21,6 +21,8 @@ from gateway.errors import InternalError
 
 #: bytes
 _NONCE, _KEY = 12, 32
+#: the id and the bytes of each encryption key, the newest first
+KeyList = Sequence[tuple[str, bytes]]
 
 
 class KeyListError(Exception):
@@ -86,7 +88,7 @@ def read_keys(setting: SecretStr | None, path: Path | None) -> list[tuple[str, b
         raise KeyListError(f"the key file {path} cannot be read: it is not text in UTF-8") from error
 
 
-def derived_key(keys: Sequence[tuple[str, bytes]], purpose: str) -> bytes:
+def derived_key(keys: KeyList, purpose: str) -> bytes:
     """32 bytes for one purpose that every process with this key list has; they change with the newest key."""
     return hmac.digest(keys[0][1], f"gateway:{purpose}".encode(), "sha256")
 
@@ -99,7 +101,7 @@ def new_key() -> str:
 class Vault:
     """Seals with the newest key and opens with any."""
 
-    def __init__(self, keys: Sequence[tuple[str, bytes]]) -> None:
+    def __init__(self, keys: KeyList) -> None:
         self._keys = {key_id: AESGCM(key) for key_id, key in keys}
         self.newest = keys[0][0]
 

@@ -25,7 +25,7 @@ from gateway.kinds.sources import SpecError
 from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
 from gateway.run.monitoring.statistics import read_statistics
-from gateway.run.services.sealed_tables import SEALED_TABLES
+from gateway.run.sealed_tables import SEALED_TABLES
 from gateway.settings import Settings, SettingsError, ignored_variables
 
 #: the oldest version that works; the context store needs the collations of 15 and later

@@ -72,7 +72,7 @@ async def show_usage(request: web.Request) -> UsageView:
         message = f"step: more than {_MAX_POINTS} points; ask for a longer step or a later since"
         raise InvalidParams(faults=[FieldError("/step", "step", "too_many", message)])
     organization_id = request[CALLER].organization_id
-    points = await services.audit.usage(organization_id, since, query.step)
+    points = await services.logs.audit.usage(organization_id, since, query.step)
     in_progress = await read_work_in_progress(services.database, organization_id)
     view = [UsagePointView(point.at, point.calls, point.errors, point.p50_ms, point.p95_ms) for point in points]
     return UsageView(view, WorkInProgressView(**asdict(in_progress)))
@@ -82,7 +82,7 @@ async def list_audit(request: web.Request) -> AuditPage:
     """Who did what, when and with which outcome, the newest first. The audit log has no params and no bodies."""
     query, caller = read_query(request, AuditQuery), request[CALLER]
     services = request.app[SERVICES]
-    entries = await services.audit.find(
+    entries = await services.logs.audit.find(
         caller.organization_id, entry_filter(query, caller), before=query.cursor, limit=query.limit + 1
     )
     page = entries[: query.limit]

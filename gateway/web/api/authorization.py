@@ -26,10 +26,9 @@ from gateway.contract.oauth import (
 )
 from gateway.contract.problems import OAuthErrorView
 from gateway.errors import GatewayError, MalformedRequest, NotFound, OAuthError, RateLimited, Unauthorized, Unavailable
-from gateway.run.services.front_end import Services
 from gateway.web.bodies import json_response, read_json
 from gateway.web.cookies import HostCookie
-from gateway.web.keys import SERVICES
+from gateway.web.keys import ACCESS, SERVICES
 from gateway.web.pages.rendering import PAGES, html_response
 from gateway.web.pages.sign_in import provider_page, sign_in_methods
 from gateway.web.route import PAGE_HEADERS, Route
@@ -65,13 +64,13 @@ async def kind_metadata(request: web.Request) -> web.Response:
 
 
 def _resource_metadata(request: web.Request, path: str) -> web.Response:
-    return json_response(request.app[SERVICES].authorization.resource_metadata(path), headers=_PUBLIC)
+    return json_response(request.app[ACCESS].authorization.resource_metadata(path), headers=_PUBLIC)
 
 
 async def server_metadata(request: web.Request) -> web.Response:
     """The metadata of the authorization server for agents' hosts (RFC 8414 §2)."""
     services = request.app[SERVICES]
-    view = services.authorization.server_metadata(registers=services.settings.mcp_registration)
+    view = request.app[ACCESS].authorization.server_metadata(registers=services.settings.mcp_registration)
     return json_response(view, headers=_PUBLIC)
 
 
@@ -82,10 +81,10 @@ async def register(request: web.Request) -> web.Response:
     services = request.app[SERVICES]
     if not services.settings.mcp_registration:
         raise NotFound("registration of hosts is not allowed; use the https URL of a metadata document as client_id")
-    await services.attempts.require("registration of a host", request.remote or "")
+    await request.app[ACCESS].attempts.require("registration of a host", request.remote or "")
     document = await read_json(request)
     try:
-        return json_response(await services.authorization.register(document), 201, _NO_STORE)
+        return json_response(await request.app[ACCESS].authorization.register(document), 201, _NO_STORE)
     except OAuthError as error:
         return json_response(OAuthErrorView(error.code, error.description), 400, _NO_STORE)
 
@@ -94,16 +93,15 @@ async def authorize(request: web.Request) -> web.Response:
     """For browsers: the page on which a person signs in to give an agent's host access, by the authorization code grant
     with PKCE. The gateway redirects only after the person has acted.
     """
-    services = request.app[SERVICES]
     query = dict(request.query)
     if len(query) < len(request.query):
         return _refusal(request, "The request has a parameter twice.")
     try:
-        authorization_request = await services.authorization.requested(query, request.remote or "")
+        authorization_request = await request.app[ACCESS].authorization.requested(query, request.remote or "")
     except OAuthError as error:
         return _refusal(request, error.description, error.back, error.host_name)
     browser = _BROWSER.secret(request) or new_secret()
-    sealed = services.page_seals.sealed({"request": asdict(authorization_request)}, hashed(browser))
+    sealed = request.app[ACCESS].page_seals.sealed({"request": asdict(authorization_request)}, hashed(browser))
     response = _sign_in_page(request, authorization_request, sealed)
     _BROWSER.set(request, response, browser)
     return response
@@ -114,14 +112,14 @@ async def sign_in(request: web.Request) -> web.Response:
     form = await _Form.read(request)
     if form is None:
         return _refusal(request, _STALE)
-    if not form.services.settings.secret_sign_in:
+    if not form.app[SERVICES].settings.secret_sign_in:
         raise NotFound("sign-in with a client's id and secret is turned off; sign in at the provider")
     try:
-        client = await form.services.tokens.authenticated(
+        client = await request.app[ACCESS].tokens.authenticated(
             form.text("client_id"), form.text("client_secret"), request.remote or ""
         )
     except (Unauthorized, RateLimited) as error:
-        await form.services.clients.sign_in_failed("agent.sign_in", form.text("client_id"), error)
+        await request.app[ACCESS].clients.sign_in_failed("agent.sign_in", form.text("client_id"), error)
         return _sign_in_page(request, form.authorization_request, form.sealed(), error.detail)
     return await _signed_in(request, form, client)
 
@@ -143,7 +141,7 @@ async def signed_in_by_provider(
     """Continues a request after the sign-in at the provider: with the consent page, or with the sign-in page and the
     reason of the refusal.
     """
-    form = _Form.of(request.app[SERVICES], purpose)
+    form = _Form.of(request.app, purpose)
     if isinstance(identified, GatewayError):
         return _sign_in_page(request, form.authorization_request, form.sealed(), identified.detail)
     return await _signed_in(request, form, identified)
@@ -153,7 +151,7 @@ async def _signed_in(request: web.Request, form: "_Form", client: Client) -> web
     """The consent page; first the choice of an organization if the client has several."""
     if len(client.organization_ids) == 1:
         return await _consent_page(request, form, client, next(iter(client.organization_ids)))
-    known = {each.id: each.name for each in await form.services.identity.organizations()}
+    known = {each.id: each.name for each in await form.app[SERVICES].identity.organizations()}
     names = {str(each): known[each] for each in sorted(client.organization_ids, key=known.__getitem__)}
     sealed = form.sealed(client_id=str(client.id))
     return _page(request, "organization", request=form.authorization_request, sealed=sealed, names=names)
@@ -187,7 +185,7 @@ def _sign_in_page(
 async def _consent_page(request: web.Request, form: "_Form", client: Client, organization_id: UUID) -> web.Response:
     authorization_request = form.authorization_request
     caller = Caller(client, organization_id)
-    workspaces = await form.services.connectors.workspaces(caller, limit=_MAX_WORKSPACES)
+    workspaces = await form.app[SERVICES].connectors.access.workspaces(caller, limit=_MAX_WORKSPACES)
     sealed = form.sealed(client_id=str(client.id), organization_id=str(organization_id))
     return _page(
         request,
@@ -208,7 +206,7 @@ async def consent(request: web.Request) -> web.Response:
     client = None if form is None else await form.client()
     if form is None or client is None or form.organization_id not in client.organization_ids:
         return _refusal(request, _STALE)
-    server, authorization_request = form.services.authorization, form.authorization_request
+    server, authorization_request = request.app[ACCESS].authorization, form.authorization_request
     scopes = tuple(each for each in authorization_request.scopes if each in form.all("scope") and each in client.scopes)
     if form.text("decision") != "allow" or not scopes:
         return _redirect(server.denied(authorization_request))
@@ -223,8 +221,8 @@ async def consent(request: web.Request) -> web.Response:
 class _Form:
     """A form of a page, sent by the browser that the page was made for."""
 
-    def __init__(self, services: Services, fields: "MultiDict[str]", state: dict[str, Any], context: bytes) -> None:
-        self.services = services
+    def __init__(self, app: web.Application, fields: "MultiDict[str]", state: dict[str, Any], context: bytes) -> None:
+        self.app = app
         self._fields = fields
         self._state = state
         self._context = context
@@ -234,8 +232,7 @@ class _Form:
     @classmethod
     async def read(cls, request: web.Request) -> "_Form | None":
         """The form; None if it is from another browser or site, or has expired."""
-        services = request.app[SERVICES]
-        if not is_origin_allowed(request, origins_of(services.settings.base_url)):
+        if not is_origin_allowed(request, origins_of(request.app[SERVICES].settings.base_url)):
             return None
         if request.content_type != "application/x-www-form-urlencoded":
             raise MalformedRequest("the body must be application/x-www-form-urlencoded")
@@ -246,14 +243,15 @@ class _Form:
             if browser is None or any("\x00" in value for value in fields.values()):
                 return None
             context = hashed(browser)
-            return cls(services, fields, services.page_seals.opened(fields.get("request", ""), context), context)
+            state = request.app[ACCESS].page_seals.opened(fields.get("request", ""), context)
+            return cls(request.app, fields, state, context)
         except (KeyError, ValueError):
             return None
 
     @classmethod
-    def of(cls, services: Services, carried: Mapping[str, Any]) -> "_Form":
+    def of(cls, app: web.Application, carried: Mapping[str, Any]) -> "_Form":
         """The form from the members of `carried`, after the sign-in at the provider."""
-        return cls(services, MultiDict(), {"request": carried["request"]}, bytes.fromhex(carried["context"]))
+        return cls(app, MultiDict(), {"request": carried["request"]}, bytes.fromhex(carried["context"]))
 
     @property
     def carried(self) -> dict[str, Any]:
@@ -268,7 +266,9 @@ class _Form:
 
     def sealed(self, **more: str) -> str:
         """The sealed state for the next page."""
-        return self.services.page_seals.sealed({"request": asdict(self.authorization_request), **more}, self._context)
+        return self.app[ACCESS].page_seals.sealed(
+            {"request": asdict(self.authorization_request), **more}, self._context
+        )
 
     @property
     def organization_id(self) -> UUID | None:
@@ -278,7 +278,7 @@ class _Form:
     async def client(self) -> Client | None:
         """The client that signed in, unless it was disabled since."""
         text = self._state.get("client_id")
-        return None if text is None else await self.services.identity.enabled_client(UUID(text))
+        return None if text is None else await self.app[SERVICES].identity.enabled_client(UUID(text))
 
 
 def _page(http: web.Request, name: str, status: int = 200, form_target: str = "", **context: Any) -> web.Response:

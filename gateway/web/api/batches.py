@@ -114,7 +114,7 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
     """
     services, caller, headers = request.app[SERVICES], request[CALLER], call_headers(request)
     options, limit, received, callback_url = await _received(request)
-    callback = None if callback_url is None else await services.webhooks.callback(caller, callback_url)
+    callback = None if callback_url is None else await services.events.webhooks.callback(caller, callback_url)
     call = BatchCall(
         connector_id=path_id(request, "connector_id"),
         options=options,
@@ -124,14 +124,14 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
         token_hash=headers.token_hash,
         callback=callback,
     )
-    accepted = await services.batches.accept(caller, call, received)
+    accepted = await services.operations.batches.accept(caller, call, received)
     preferences = headers.preferences
     sent = {**preferences.applied, **({} if accepted.is_new else {"Idempotency-Replayed": "true"})}
     job: JobSummary = accepted.job
     if call.token_hash is not None:
         return chained(job, 0)
     if preferences.wait and not preferences.respond_async:
-        job = await services.job_waiters.done(job.organization_id, job.id, preferences.wait)
+        job = await services.jobs.waiters.done(job.organization_id, job.id, preferences.wait)
     if not job.is_done:
         return accepted_response(request, job, sent)
     return await result_response(request, job, {**sent, "Location": f"/api/v1/jobs/{job.id}"})

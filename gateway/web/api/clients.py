@@ -10,7 +10,7 @@ from pydantic import Field
 from gateway.access.identity.model import Client, Scope
 from gateway.contract.gateway_state import ChangedClientView, ClientList, ClientView
 from gateway.web.bodies import Body, path_id, read_body
-from gateway.web.keys import CALLER, SERVICES
+from gateway.web.keys import ACCESS, CALLER, SERVICES
 from gateway.web.route import Route
 
 
@@ -45,9 +45,9 @@ def client_view(client: Client, callback_urls: Sequence[str] = ()) -> ClientView
 async def list_clients(request: web.Request) -> ClientList:
     """Programs and people that may act for the organization; secrets are never returned."""
     services, caller = request.app[SERVICES], request[CALLER]
-    callback_urls = await services.webhooks.callback_urls(caller)
+    callback_urls = await services.events.webhooks.callback_urls(caller)
     return ClientList(
-        [client_view(each, callback_urls.get(each.id, ())) for each in await services.clients.all(caller)]
+        [client_view(each, callback_urls.get(each.id, ())) for each in await request.app[ACCESS].clients.all(caller)]
     )
 
 
@@ -57,12 +57,12 @@ async def change_client(request: web.Request) -> ChangedClientView:
     """
     body, services, caller = await read_body(request, ChangeClient), request.app[SERVICES], request[CALLER]
     client_id, secret = path_id(request, "client_id"), None
-    client = await services.clients.own(caller, client_id)
+    client = await request.app[ACCESS].clients.own(caller, client_id)
     if "redirect_urls" in body.model_fields_set:
-        client = await services.clients.change_redirect_urls(caller, client_id, body.redirect_urls)
+        client = await request.app[ACCESS].clients.change_redirect_urls(caller, client_id, body.redirect_urls)
     if "callback_urls" in body.model_fields_set:
-        secret = await services.webhooks.set_callback_urls(caller, client_id, body.callback_urls)
-    callback_urls = (await services.webhooks.callback_urls(caller)).get(client_id, ())
+        secret = await services.events.webhooks.set_callback_urls(caller, client_id, body.callback_urls)
+    callback_urls = (await services.events.webhooks.callback_urls(caller)).get(client_id, ())
     return ChangedClientView(**asdict(client_view(client, callback_urls)), webhook_secret=secret)
 
 

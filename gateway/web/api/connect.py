@@ -51,7 +51,7 @@ async def create_connect_session(request: web.Request) -> web.Response:
     at most 30 minutes. `redirect_url` must be one of the client's redirect URLs.
     """
     body, services = await read_body(request, CreateConnectSession), request.app[SERVICES]
-    link = await services.connect_links.create(
+    link = await services.connectors.links.create(
         request[CALLER],
         body.workspace_name,
         body.connector_types,
@@ -64,7 +64,7 @@ async def create_connect_session(request: web.Request) -> web.Response:
 
 async def get_connect_session(request: web.Request) -> ConnectSessionView:
     """The state of a link: `pending`, `completed` with the `connector_id`, or `expired`."""
-    return await request.app[SERVICES].connect_links.get(request[CALLER], path_id(request, "session_id"))
+    return await request.app[SERVICES].connectors.links.get(request[CALLER], path_id(request, "session_id"))
 
 
 async def show_connect_page(request: web.Request) -> web.Response:
@@ -86,7 +86,7 @@ async def show_connect_page(request: web.Request) -> web.Response:
 async def send_connect_form(request: web.Request) -> web.Response:
     """POST /connect/{token}: connect with the credentials of the form, or continue to the application's consent."""
     session, fields = await _session(request), await read_form_fields(request)
-    links, catalog = request.app[SERVICES].connect_links, request.app[SERVICES].catalog
+    links, catalog = request.app[SERVICES].connectors.links, request.app[SERVICES].catalog
     if session.status is not SessionStatus.PENDING:
         return _ended(request, session)
     kind, method = catalog.kind(fields.pop("kind", "")), fields.pop("method", "")
@@ -98,14 +98,14 @@ async def send_connect_form(request: web.Request) -> web.Response:
         record = await links.connect(session, kind.name, values)
     except (InvalidParams, InvalidCredentials) as error:
         return _form(request, session, kind, method, values, error)
-    await request.app[SERVICES].synchronization.begin(record, session.client_id)
+    await request.app[SERVICES].copy.synchronization.begin(record, session.client_id)
     return _done(request, session, kind, record.id)
 
 
 async def finish_connect(request: web.Request) -> web.Response:
     """GET /connect/return: the redirect URL of consents that began at a link."""
     token = request.query.get("state", "")
-    session, state = await request.app[SERVICES].connect_links.finish_consent(token)
+    session, state = await request.app[SERVICES].connectors.links.finish_consent(token)
     kind = request.app[SERVICES].catalog.kind(state.kind)
     if state.status is FlowStatus.COMPLETED:
         return _done(request, session, kind, state.connector_id)
@@ -127,7 +127,7 @@ async def finish_connect(request: web.Request) -> web.Response:
 
 
 async def _session(request: web.Request) -> ConnectSession:
-    return await request.app[SERVICES].connect_links.open(request.match_info["token"])
+    return await request.app[SERVICES].connectors.links.open(request.match_info["token"])
 
 
 def _is_by_consent(kind: Kind, values: Mapping[str, str]) -> bool:

@@ -120,7 +120,7 @@ async def create_connector(request: web.Request) -> web.Response:
         body.validate_,
         IfExists(body.if_exists),
     )
-    connector, is_new = await services.connector_service.create(caller, connector_request)
+    connector, is_new = await services.connectors.change.create(caller, connector_request)
     location = {"Location": f"/api/v1/integrations/connectors/{connector.id}"}
     return json_response(
         connector, 201 if is_new else 200, {**location, **_sunset_headers(connector, services.catalog)}
@@ -136,13 +136,13 @@ async def list_connectors(request: web.Request) -> ConnectorPage:
         named = kinds.get(query.definition_id, "")
         kind = named if kind in (None, named) else ""
     selection = ConnectorSelection(query.workspace_name, kind=kind, status=query.status)
-    return await services.connector_service.find(caller, selection, query.cursor, query.limit)
+    return await services.connectors.change.find(caller, selection, query.cursor, query.limit)
 
 
 async def get_connector(request: web.Request) -> web.Response:
     """One connector, without its credentials."""
     services = request.app[SERVICES]
-    connector = await services.connector_service.get(request[CALLER], path_id(request, "connector_id"))
+    connector = await services.connectors.change.get(request[CALLER], path_id(request, "connector_id"))
     return json_response(connector, headers=_sunset_headers(connector, services.catalog))
 
 
@@ -153,7 +153,7 @@ async def change_connector(request: web.Request) -> Connector:
     body, caller, services = await read_body(request, ChangeConnector), request[CALLER], request.app[SERVICES]
     connector_id = path_id(request, "connector_id")
     status = None if body.status is None else ConnectorStatus(body.status)
-    return await services.connector_service.change(
+    return await services.connectors.change.change(
         caller, connector_id, name=body.name, credentials=body.credentials, status=status
     )
 
@@ -163,14 +163,16 @@ async def delete_connector(request: web.Request) -> web.Response:
     records, job results, stored files and secrets.
     """
     caller, services = request[CALLER], request.app[SERVICES]
-    job = await services.deletion.delete_connector(caller, path_id(request, "connector_id"), request[REQUEST_ID])
+    job = await services.operations.deletion.delete_connector(
+        caller, path_id(request, "connector_id"), request[REQUEST_ID]
+    )
     return _deletion(job)
 
 
 async def check_connector(request: web.Request) -> Health:
     """Calls the kind's health check: `healthy`, or `unhealthy` with the reason."""
     caller, services = request[CALLER], request.app[SERVICES]
-    opened = await services.resolver.get_for(caller, path_id(request, "connector_id"))
+    opened = await services.connectors.resolver.get_for(caller, path_id(request, "connector_id"))
     opened.require_active()
     try:
         await opened.connector.check()
@@ -184,7 +186,7 @@ async def inspect_connector(request: web.Request) -> InspectionView:
     """Whether the connector is ready, its operations and the state of its copies."""
     caller, services = request[CALLER], request.app[SERVICES]
     connector_id = path_id(request, "connector_id")
-    connector = await services.connector_service.get(caller, connector_id)
+    connector = await services.connectors.change.get(caller, connector_id)
     kind = services.catalog.kind(connector.kind)
     operations = [
         UsableEntityView(entity, kind.actions_of(entity), spec.description)
@@ -194,7 +196,7 @@ async def inspect_connector(request: web.Request) -> InspectionView:
         **asdict(connector),
         ready=connector.status is ConnectorStatus.ACTIVE,
         operations=operations,
-        context_store=await services.synchronization.freshness(caller.organization_id, connector_id, kind.name),
+        context_store=await services.copy.synchronization.freshness(caller.organization_id, connector_id, kind.name),
         docs_skill_id=kind.name,
     )
 
@@ -203,7 +205,9 @@ async def list_workspaces(request: web.Request) -> WorkspacePage:
     """The organization's workspaces by name, with the number of their connectors."""
     query, caller, services = read_query(request, WorkspaceQuery), request[CALLER], request.app[SERVICES]
     limit = query.limit or 1000
-    workspaces = await services.connectors.workspaces(caller, query.name_contains, read_cursor(query.cursor), limit + 1)
+    workspaces = await services.connectors.access.workspaces(
+        caller, query.name_contains, read_cursor(query.cursor), limit + 1
+    )
     page, next_cursor = page_of(workspaces, limit, lambda each: (each.name, each.id))
     data = [WorkspaceView(str(each.id), each.name, each.connectors, each.created_at) for each in page]
     return WorkspacePage(data, next_cursor)
@@ -214,7 +218,9 @@ async def delete_workspace(request: web.Request) -> web.Response:
     stored files and secrets.
     """
     caller, services = request[CALLER], request.app[SERVICES]
-    job = await services.deletion.delete_workspace(caller, path_id(request, "workspace_id"), request[REQUEST_ID])
+    job = await services.operations.deletion.delete_workspace(
+        caller, path_id(request, "workspace_id"), request[REQUEST_ID]
+    )
     return _deletion(job)
 
 

@@ -28,8 +28,8 @@ class SynchronizeBody(Body):
 async def context_store_status(request: web.Request) -> ContextStoreView:
     """The state of each entity's copy: number of records, last and next synchronization, last error."""
     caller, services = request[CALLER], request.app[SERVICES]
-    record = await services.connectors.get(caller, path_id(request, "connector_id"))
-    copies = await services.synchronization.freshness(caller.organization_id, record.id, record.kind)
+    record = await services.connectors.access.get(caller, path_id(request, "connector_id"))
+    copies = await services.copy.synchronization.freshness(caller.organization_id, record.id, record.kind)
     return ContextStoreView(copies)
 
 
@@ -39,9 +39,9 @@ async def synchronize(request: web.Request) -> web.Response:
     """
     caller, services = request[CALLER], request.app[SERVICES]
     body = await read_body(request, SynchronizeBody) if request.can_read_body else SynchronizeBody()
-    opened = await services.resolver.get_for(caller, path_id(request, "connector_id"))
+    opened = await services.connectors.resolver.get_for(caller, path_id(request, "connector_id"))
     opened.require_active()
-    job = await services.synchronization.request(opened.record, body.entities, caller, is_full=body.full)
+    job = await services.copy.synchronization.request(opened.record, body.entities, caller, is_full=body.full)
     return accepted_response(request, job)
 
 

@@ -72,7 +72,7 @@ async def head_file(request: web.Request) -> web.StreamResponse:
 async def linked_file(request: web.Request) -> web.StreamResponse:
     """The stored file of a signed link, with ranges."""
     job_id, query = path_id(request, "job_id"), read_query(request, LinkQuery)
-    async with request.app[SERVICES].file_links.open(job_id, query.signature) as file:
+    async with request.app[SERVICES].jobs.file_links.open(job_id, query.signature) as file:
         request[CALLER] = file.caller
         return await stored_file(request, file.job, file.document)
 
@@ -84,12 +84,12 @@ async def stored_file(request: web.Request, job: JobSummary, document: Mapping[s
     range_request = RangeRequest.of(request.headers, method=request.method, range_header=range_header)
     reply = stored_reply(range_request, file.size, file.headers)
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
-        async with caller_present(request) as flow, request.app[SERVICES].files.open(file) as blob:
+        async with caller_present(request) as flow, request.app[SERVICES].jobs.files.open(file) as blob:
             return await send(request, reply.status, reply.headers, read_all(blob, reply.body), flow)
 
 
 async def _range_of(request: web.Request, job: JobSummary) -> str | None:
-    return (await request.app[SERVICES].jobs.params(job)).get("range_header")
+    return (await request.app[SERVICES].jobs.access.params(job)).get("range_header")
 
 
 async def _stream(request: web.Request, call: OperationCall) -> web.StreamResponse:
@@ -97,7 +97,7 @@ async def _stream(request: web.Request, call: OperationCall) -> web.StreamRespon
     range_request = RangeRequest.of(
         request.headers, method=request.method, range_header=range_header if isinstance(range_header, str) else None
     )
-    execution = request.app[SERVICES].execution
+    execution = request.app[SERVICES].operations.execution
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
         async with caller_present(request) as flow, execution.download(request[CALLER], call, range_request) as file:
             return await send(request, file.status, file.headers, file, flow)
@@ -110,7 +110,9 @@ async def _chunk(request: web.Request, call: OperationCall) -> web.Response:
     file_call = replace(call, params={**file_params(call.params), "range_header": chunk_request.range_header})
     range_request = RangeRequest.of({}, range_header=chunk_request.range_header)
     try:
-        async with request.app[SERVICES].execution.download(request[CALLER], file_call, range_request) as file:
+        async with request.app[SERVICES].operations.execution.download(
+            request[CALLER], file_call, range_request
+        ) as file:
             document = await chunk(file, chunk_request)
     except RangeNotSatisfiable as error:
         if chunk_request.start or error.extra.get("size") != 0:

@@ -53,7 +53,7 @@ async def list_events(request: web.Request) -> EventPage:
     are kept for a week by default; 410 `cursor_expired` says where the feed begins.
     """
     query = read_query(request, EventQuery)
-    return await request.app[SERVICES].events.page(
+    return await request.app[SERVICES].events.access.page(
         request[CALLER], _selection_of(query), query.after, query.limit, float(query.wait)
     )
 
@@ -66,7 +66,7 @@ async def stream_feed(request: web.Request) -> web.StreamResponse:
     last_id, selection = last_event_id(request), _selection_of(query)
     after = query.after if last_id is None else last_id
     # Check the cursor before the stream begins, because a refusal must be an error response.
-    await request.app[SERVICES].events.page(request[CALLER], selection, after, 1)
+    await request.app[SERVICES].events.access.page(request[CALLER], selection, after, 1)
     return await stream_events(request, _events(request, selection, after))
 
 
@@ -79,9 +79,9 @@ async def _events(
 ) -> AsyncGenerator[ServerSentEvent, None]:
     """Events until the process stops, the organization is disabled, the token revoked, or the next event deleted."""
     services = request.app[SERVICES]
-    while not services.feed.is_shutting_down:
+    while not services.events.feed.is_shutting_down:
         try:
-            async for page in services.events.follow(request[CALLER], selection, after, KEEP_ALIVE):
+            async for page in services.events.access.follow(request[CALLER], selection, after, KEEP_ALIVE):
                 for event in page.data:
                     yield ServerSentEvent(event.id, event.type, msgspec.json.encode(event).decode())
                 after = int(page.next_cursor)

@@ -111,21 +111,21 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
     connector_id, headers = path_id(request, "connector_id"), call_headers(request)
     call = _call(request, connector_id, body, headers, app[LINK_BASE])
     if body.callback_url is not None:
-        call = replace(call, callback=await services.webhooks.callback(request[CALLER], body.callback_url))
+        call = replace(call, callback=await services.events.webhooks.callback(request[CALLER], body.callback_url))
     if body.dry_run:
         request[AUDIT].what = None
-        use_case = services.copy_search if body.action == SEARCH_ACTION else services.execution
+        use_case = services.operations.copy_search if body.action == SEARCH_ACTION else services.operations.execution
         requests = await use_case.dry_run(request[CALLER], call)
         return Answer(result=requests, meta=None, dry_run=True)
     if body.output is not None:
-        exported = await services.exports.start(request[CALLER], call)
+        exported = await services.operations.exports.start(request[CALLER], call)
         return _answered(request, call, exported, {**headers.preferences.applied})
     if body.action == SEARCH_ACTION:
-        done = await services.copy_search.search(request[CALLER], call)
+        done = await services.operations.copy_search.search(request[CALLER], call)
         return envelope(request, id_text(call.connector_id), done.answer, done.took_ms)
     if body.action == DOWNLOAD and (call.token_hash is not None or not call.respond_async):
         return await download(request, call)
-    outcome = await services.execution.execute(request[CALLER], call)
+    outcome = await services.operations.execution.execute(request[CALLER], call)
     return _answered(request, call, outcome, {**headers.preferences.applied, **outcome.sunset_headers})
 
 

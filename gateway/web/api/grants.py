@@ -6,7 +6,7 @@ from pydantic import Field
 from gateway.access.identity.model import Scope
 from gateway.contract.oauth import GrantPage
 from gateway.web.bodies import QueryString, path_id, read_query
-from gateway.web.keys import CALLER, SERVICES
+from gateway.web.keys import ACCESS, CALLER
 from gateway.web.route import Route
 
 
@@ -20,12 +20,12 @@ class GrantQuery(QueryString):
 async def list_grants(request: web.Request) -> GrantPage:
     """The access that people gave to agents' hosts: client, host, scopes and workspaces; the newest first."""
     query = read_query(request, GrantQuery)
-    return await request.app[SERVICES].authorization.grants(request[CALLER], query.cursor, query.limit)
+    return await request.app[ACCESS].authorization.grants(request[CALLER], query.cursor, query.limit)
 
 
 async def revoke_grant(request: web.Request) -> web.Response:
     """Revokes a grant and its tokens, in every process at once. The host may ask the person again."""
-    authorization = request.app[SERVICES].authorization
+    authorization = request.app[ACCESS].authorization
     await authorization.revoke(request[CALLER], path_id(request, "grant_id"))
     return web.Response(status=204)
 

@@ -11,7 +11,7 @@ from gateway.contract.hooks import HookView, NoticeAnswer
 from gateway.errors import Forbidden
 from gateway.foundation.telemetry.metrics import NOTICE_SECONDS
 from gateway.web.bodies import Body, json_response, path_id, read_body, read_bytes
-from gateway.web.keys import CALLER, SERVICES
+from gateway.web.keys import ACCESS, CALLER, SERVICES
 from gateway.web.route import CONNECTOR, Route
 
 #: maximum bytes of a notice
@@ -38,19 +38,19 @@ async def create_hook(request: web.Request) -> web.Response:
     valid, or to allow handshakes to set the secret for another hour.
     """
     body = await read_body(request, CreateHook) if request.body_exists else CreateHook(secret=None)
-    hooks = request.app[SERVICES].inbound_webhooks
+    hooks = request.app[SERVICES].copy.notices
     return _hook_response(await hooks.create(request[CALLER], path_id(request, "connector_id"), body.secret))
 
 
 async def get_hook(request: web.Request) -> web.Response:
     """The connector's hook, without its secrets."""
-    hooks = request.app[SERVICES].inbound_webhooks
+    hooks = request.app[SERVICES].copy.notices
     return _hook_response(await hooks.get(request[CALLER], path_id(request, "connector_id")))
 
 
 async def delete_hook(request: web.Request) -> web.Response:
     """Deletes the hook with its secrets: its URL accepts no more notices."""
-    await request.app[SERVICES].inbound_webhooks.delete(request[CALLER], path_id(request, "connector_id"))
+    await request.app[SERVICES].copy.notices.delete(request[CALLER], path_id(request, "connector_id"))
     return web.Response(status=204)
 
 
@@ -61,13 +61,13 @@ async def receive_notice(request: web.Request) -> web.Response:
     """
     services, started = request.app[SERVICES], time.perf_counter()
     try:
-        hook = await services.inbound_webhooks.find(id_of(request.match_info["hook_id"]))
+        hook = await services.copy.notices.find(id_of(request.match_info["hook_id"]))
         max_size = min(MAX_NOTICE, request.client_max_size)
         body = await read_bytes(request.clone(client_max_size=max_size))
         query = request.rel_url.raw_query_string
-        receipt = await services.inbound_webhooks.receive(hook, request.method, query, request.headers, body)
+        receipt = await services.copy.notices.receive(hook, request.method, query, request.headers, body)
     except Forbidden:
-        await services.attempts.require("notices to hooks", request.remote or "")
+        await request.app[ACCESS].attempts.require("notices to hooks", request.remote or "")
         raise
     NOTICE_SECONDS.observe(time.perf_counter() - started, hook.kind)
     return json_response(NoticeAnswer(receipt.challenge), headers=dict([receipt.header] if receipt.header else []))

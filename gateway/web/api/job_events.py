@@ -26,7 +26,7 @@ async def job_events(request: web.Request) -> web.StreamResponse:
     stream continues after that event, without gap or repeat; 204 when there are no more events.
     """
     services, job_id = request.app[SERVICES], path_id(request, "job_id")
-    job = await services.jobs.get(request[CALLER], job_id)
+    job = await services.jobs.access.get(request[CALLER], job_id)
     last_event = last_event_id(request) or 0
     if job.is_done and last_event >= job.version:
         # 204 keeps an EventSource from connecting again (WHATWG HTML §9.2.3).
@@ -37,7 +37,7 @@ async def job_events(request: web.Request) -> web.StreamResponse:
 async def _events(request: web.Request, job: JobSummary, last_event: int) -> AsyncGenerator[ServerSentEvent, None]:
     """The events after `last_event` until the job is done, the process stops, or the caller may not see it any more."""
     services = request.app[SERVICES]
-    waiters = services.job_waiters
+    waiters = services.jobs.waiters
     while True:
         try:
             async for event in _events_after(request, job, last_event):
@@ -45,7 +45,7 @@ async def _events(request: web.Request, job: JobSummary, last_event: int) -> Asy
                 last_event = event.id
             if job.is_done or waiters.is_shutting_down:
                 return
-            job = await services.jobs.changed(request[CALLER], job.id, job.version, KEEP_ALIVE)
+            job = await services.jobs.access.changed(request[CALLER], job.id, job.version, KEEP_ALIVE)
         except (NotFound, Unauthorized):
             return
         except Unavailable:
@@ -59,7 +59,7 @@ async def _events_after(request: web.Request, job: JobSummary, last_event: int) 
     if last_event < 1:
         yield ServerSentEvent(1, "status", _ACCEPTED)
         last_event = 1
-    while page := await request.app[SERVICES].jobs.events(job, last_event):
+    while page := await request.app[SERVICES].jobs.access.events(job, last_event):
         for change in page:
             yield ServerSentEvent(change.number, change.event, change.data)
         last_event = page[-1].number

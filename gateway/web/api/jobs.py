@@ -143,7 +143,7 @@ async def by_token_or_chain(request: web.Request) -> Caller:
     except Unauthorized:
         if not is_sdk(request) or request.method != "GET":
             raise
-        jobs = request.app[SERVICES].jobs
+        jobs = request.app[SERVICES].jobs.access
         found = await jobs.follower(path_id(request, "job_id"), token_of(request), CHAIN_SECONDS)
         if found is None:
             raise
@@ -179,7 +179,7 @@ async def list_jobs(request: web.Request) -> JobPage:
         created_before=query.created_before,
     )
     before = read_time_cursor(query.cursor)
-    jobs = await request.app[SERVICES].jobs.find(caller, job_filter, before, query.limit + 1)
+    jobs = await request.app[SERVICES].jobs.access.find(caller, job_filter, before, query.limit + 1)
     page, next_cursor = page_of(jobs, query.limit)
     return JobPage([job_view(request, job) for job in page], next_cursor)
 
@@ -191,7 +191,7 @@ async def get_job(request: web.Request) -> web.Response:
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
     known, job_id = request.headers.get("If-None-Match"), path_id(request, "job_id")
     wait, applied = _wait_of(request, query)
-    job = await services.jobs.changed(caller, job_id, _known_version(known), wait)
+    job = await services.jobs.access.changed(caller, job_id, _known_version(known), wait)
     view, etag = job_view(request, job), f'"{job.version}"'
     headers = {"ETag": etag, **applied}
     if not view.done:
@@ -206,8 +206,8 @@ async def cancel_job(request: web.Request) -> web.Response:
     `job_not_cancelable` if the job has ended, and for a deletion.
     """
     caller, services = request[CALLER], request.app[SERVICES]
-    job = await services.jobs.get(caller, path_id(request, "job_id"))
-    return json_response(job_view(request, await services.job_control.cancel(caller, job)), 202)
+    job = await services.jobs.access.get(caller, path_id(request, "job_id"))
+    return json_response(job_view(request, await services.operations.job_control.cancel(caller, job)), 202)
 
 
 async def retry_job(request: web.Request) -> web.Response:
@@ -216,9 +216,10 @@ async def retry_job(request: web.Request) -> web.Response:
     """
     caller, services = request[CALLER], request.app[SERVICES]
     confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
-    job = await services.jobs.get(caller, path_id(request, "job_id"))
+    job = await services.jobs.access.get(caller, path_id(request, "job_id"))
     return accepted_response(
-        request, await services.job_control.retry(caller, job, confirm=confirm, request_id=request[REQUEST_ID])
+        request,
+        await services.operations.job_control.retry(caller, job, confirm=confirm, request_id=request[REQUEST_ID]),
     )
 
 
@@ -229,7 +230,7 @@ async def job_result(request: web.Request) -> web.StreamResponse:
     """
     query, caller, services = read_query(request, WaitQuery), request[CALLER], request.app[SERVICES]
     wait, applied = _wait_of(request, query)
-    job = await services.jobs.done(caller, path_id(request, "job_id"), wait)
+    job = await services.jobs.access.done(caller, path_id(request, "job_id"), wait)
     if not job.is_done:
         if is_sdk(request) and query.hop < _HOPS:
             return chained(job, query.hop)
@@ -241,7 +242,7 @@ async def result_response(
     request: web.Request, job: JobSummary, headers: Mapping[str, str] = NO_HEADERS
 ) -> web.StreamResponse:
     """The result of a job that has ended, as a stream; raises the error that it ended with."""
-    result = await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
+    result = await request.app[SERVICES].jobs.access.result(job, request.app[LINK_BASE])
     if result.is_partial:
         return await _partial(request, job, result)
     if has_file(job):

@@ -12,9 +12,8 @@ from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.contract.oauth import JsonRpcRequest, JsonRpcResponse
 from gateway.errors import Forbidden
 from gateway.foundation.aio.remembered import Remembered
-from gateway.run.services.front_end import Services
 from gateway.web.bodies import QueryString, read_query
-from gateway.web.keys import CALLER, SERVICES
+from gateway.web.keys import ACCESS, CALLER, INDEX, SERVICES
 from gateway.web.route import Route
 
 if TYPE_CHECKING:
@@ -39,15 +38,16 @@ class McpQuery(KindQuery):
     )
 
 
-def set_up_mcp(app: web.Application, services: Services) -> None:
+def set_up_mcp(app: web.Application) -> None:
     """Set up the endpoint /mcp and its allowed origins."""
-    app[ENDPOINT] = Remembered(partial(_endpoint, services), inf)
-    app[ORIGINS] = origins_of(services.settings.base_url, *services.settings.mcp_origins)
+    settings = app[SERVICES].settings
+    app[ENDPOINT] = Remembered(partial(_endpoint, app), inf)
+    app[ORIGINS] = origins_of(settings.base_url, *settings.mcp_origins)
 
 
-async def _endpoint(services: Services) -> "McpEndpoint":
+async def _endpoint(app: web.Application) -> "McpEndpoint":
     endpoint = await asyncio.to_thread(_loaded)
-    return endpoint(services, await services.operations())
+    return endpoint(app[SERVICES], await app[INDEX](), app[ACCESS])
 
 
 def _loaded() -> "type[McpEndpoint]":

@@ -3,13 +3,14 @@
 import msgspec
 from aiohttp import web
 
+from gateway.access.services import Access
 from gateway.agents.mcp import http
 from gateway.agents.mcp.request_state import RequestStates
 from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedEvents, HostedJobs
 from gateway.agents.tools.server import Servers
 from gateway.foundation.telemetry import tracing
 from gateway.kinds.find.index import OperationIndex
-from gateway.run.services.front_end import Services
+from gateway.run.services import Services
 from gateway.web.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID
 from gateway.web.server.admission.load_shedding import LIMITS
 
@@ -17,8 +18,8 @@ from gateway.web.server.admission.load_shedding import LIMITS
 class McpEndpoint:
     """The MCP servers with the tools of this process."""
 
-    def __init__(self, services: Services, operations: OperationIndex) -> None:
-        states = RequestStates(services.request_seals)
+    def __init__(self, services: Services, operations: OperationIndex, access: Access) -> None:
+        states = RequestStates(access.request_seals)
         self._servers = Servers(
             HostedBackend(services, operations), HostedJobs(services), states, HostedEvents(services)
         )

@@ -105,7 +105,7 @@ async def initiate_oauth(request: web.Request) -> web.Response:
     the query. With `connector_id` in the body, an existing connector is authorized again.
     """
     body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
-    started = await services.oauth.flows.initiate(caller, ConsentRequest(**dict(body)))
+    started = await services.connectors.oauth.flows.initiate(caller, ConsentRequest(**dict(body)))
     return json_response(started.view, headers=_PRIVATE)
 
 
@@ -114,7 +114,7 @@ async def begin_consent(request: web.Request) -> web.Response:
     plain page for an unknown, used or expired consent.
     """
     browser = _BROWSER.secret(request) or new_secret()
-    address = await request.app[SERVICES].oauth.flows.bind_browser(list(request.query.items()), browser)
+    address = await request.app[SERVICES].connectors.oauth.flows.bind_browser(list(request.query.items()), browser)
     if address is None:
         return await _not_usable(request)
     response = web.Response(status=303, headers={"Location": address, **_PRIVATE})
@@ -124,7 +124,7 @@ async def begin_consent(request: web.Request) -> web.Response:
 
 async def _not_usable(request: web.Request) -> web.Response:
     """The page for a state that is unknown, used or expired."""
-    is_done = await request.app[SERVICES].oauth.flows.was_completed(
+    is_done = await request.app[SERVICES].connectors.oauth.flows.was_completed(
         list(request.query.items()), _BROWSER.secret(request)
     )
     return web.Response(status=400, text=_WAS_COMPLETED if is_done else _NOT_USABLE, headers=_PRIVATE)
@@ -135,17 +135,17 @@ async def finish_oauth(request: web.Request) -> web.Response:
     redirects to `redirect_url`. 400 with a plain page for an unknown, used or expired `state`.
     """
     services = request.app[SERVICES]
-    redirected = await services.oauth.flows.finish(list(request.query.items()), _BROWSER.secret(request))
+    redirected = await services.connectors.oauth.flows.finish(list(request.query.items()), _BROWSER.secret(request))
     if redirected is None:
         return await _not_usable(request)
     if redirected.connector is not None:
-        await services.synchronization.begin(redirected.connector, redirected.client_id)
+        await services.copy.synchronization.begin(redirected.connector, redirected.client_id)
     return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
 
 
 async def get_oauth_flow(request: web.Request) -> FlowView:
     """The state of a consent, for callers that cannot see the browser."""
-    state = await request.app[SERVICES].oauth.flows.state(request[CALLER], path_id(request, "flow_id"))
+    state = await request.app[SERVICES].connectors.oauth.flows.state(request[CALLER], path_id(request, "flow_id"))
     return state.view
 
 
@@ -153,20 +153,20 @@ async def put_oauth_app(request: web.Request) -> AppView:
     """Sets the organization's own OAuth app for a kind; later consents use it. The secret is sealed and never
     returned.
     """
-    body, apps = await read_body(request, PutOAuthApp), request.app[SERVICES].oauth.apps
+    body, apps = await read_body(request, PutOAuthApp), request.app[SERVICES].connectors.oauth.apps
     app = body.configuration
     return await apps.put(request[CALLER], body.connector_type, app.client_id, app.client_secret)
 
 
 async def list_oauth_apps(request: web.Request) -> AppList:
     """The organization's own OAuth apps, without their secrets."""
-    apps = await request.app[SERVICES].oauth.apps.find(request[CALLER].organization_id)
+    apps = await request.app[SERVICES].connectors.oauth.apps.find(request[CALLER].organization_id)
     return AppList(apps)
 
 
 async def delete_oauth_app(request: web.Request) -> web.Response:
     """Deletes the organization's own OAuth app; later consents use the platform's app."""
-    await request.app[SERVICES].oauth.apps.delete(request[CALLER], request.match_info["connector_type"])
+    await request.app[SERVICES].connectors.oauth.apps.delete(request[CALLER], request.match_info["connector_type"])
     return web.Response(status=204)
 
 

@@ -17,9 +17,9 @@ from gateway.kinds.find.entries import DEFAULT_LIMIT, OperationEntry, entry_of, 
 from gateway.kinds.find.findings import Findings, Match
 from gateway.kinds.find.formats import FORMATS
 from gateway.kinds.find.tools import tool_of
-from gateway.run.services.front_end import Services
+from gateway.run.services import Services
 from gateway.web.bodies import QueryString, read_query
-from gateway.web.keys import CALLER, SERVICES
+from gateway.web.keys import CALLER, INDEX, SERVICES
 from gateway.web.route import Route
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ async def search_operations(request: web.Request) -> OperationMatches:
     query, services = read_query(request, OperationQuery), request.app[SERVICES]
     connectors = await _connectors(request, query.connector_id)
     kind = _kind(services, query.kind)
-    index = await services.operations()
+    index = await request.app[INDEX]()
     started = time.perf_counter()
     found = _found(index, query, kind, connectors)
     took_ms = round((time.perf_counter() - started) * 1000)
@@ -89,7 +89,7 @@ async def list_tools(request: web.Request) -> ToolsView:
     """
     query, services = read_query(request, ToolQuery), request.app[SERVICES]
     among = await _connectors(request, query.connector_id) if query.connector_id else None
-    entries = _only(await _named(services, query.operations), _kind(services, query.kind), query.effect, among)
+    entries = _only(await _named(request, query.operations), _kind(services, query.kind), query.effect, among)
     tools = [tool_of(entry) for entry in entries]
     data = [FORMATS[query.format](tool) for tool in tools]
     return ToolsView(data, {tool.name: tool.operation for tool in tools})
@@ -102,7 +102,7 @@ def _kind(services: Services, name: str | None) -> str | None:
 
 async def _connectors(request: web.Request, connector_id: UUID | None) -> Mapping[str, Sequence[Connector]]:
     """The caller's connectors by kind, or the requested one; raises NotFound."""
-    caller, known = request[CALLER], request.app[SERVICES].connector_service
+    caller, known = request[CALLER], request.app[SERVICES].connectors.change
     if connector_id is not None:
         record = await known.get(caller, connector_id)
         return {record.kind: [record]}
@@ -126,12 +126,12 @@ def _found(
     return index.search(query.query, kind, query.effect, limit, connected=connectors, among=among)
 
 
-async def _named(services: Services, names: str | None) -> Sequence[OperationEntry]:
+async def _named(request: web.Request, names: str | None) -> Sequence[OperationEntry]:
     """The operations with these names, in their order and without repetitions; all if None. Raises InvalidParams."""
     if names is None:
-        return (await services.operations()).entries
+        return (await request.app[INDEX]()).entries
     unique_names = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
-    return [entry_of(services.catalog, name) for name in unique_names]
+    return [entry_of(request.app[SERVICES].catalog, name) for name in unique_names]
 
 
 def _only(

@@ -40,7 +40,7 @@ async def list_requests(request: web.Request) -> RequestPage:
     selection = RequestSelection(
         query.connector_id, query.job_id, query.request_id, query.status, query.since, caller.client.workspaces
     )
-    return await request.app[SERVICES].request_log.find(
+    return await request.app[SERVICES].logs.requests.find(
         caller.organization_id, selection, before=query.cursor, limit=query.limit
     )
 

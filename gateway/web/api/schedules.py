@@ -108,36 +108,40 @@ async def create_schedule(request: web.Request) -> web.Response:
     `schedule_id`.
     """
     body = await read_body(request, CreateSchedule)
-    schedule = await request.app[SERVICES].schedules.create(request[CALLER], ScheduleDefinition(**_sent(body)))
+    schedule = await request.app[SERVICES].operations.schedules.create(
+        request[CALLER], ScheduleDefinition(**_sent(body))
+    )
     return json_response(schedule, 201, {"Location": f"/api/v1/schedules/{schedule.id}"})
 
 
 async def list_schedules(request: web.Request) -> SchedulePage:
     """The schedules of the organization, the oldest first."""
     query = read_query(request, ScheduleQuery)
-    return await request.app[SERVICES].schedules.find(request[CALLER], query.cursor, query.limit, query.connector_id)
+    return await request.app[SERVICES].operations.schedules.find(
+        request[CALLER], query.cursor, query.limit, query.connector_id
+    )
 
 
 async def get_schedule(request: web.Request) -> ScheduleView:
     """The schedule with its next slots and the jobs of its last runs."""
-    return await request.app[SERVICES].schedules.get(request[CALLER], path_id(request, "schedule_id"))
+    return await request.app[SERVICES].operations.schedules.get(request[CALLER], path_id(request, "schedule_id"))
 
 
 async def change_schedule(request: web.Request) -> ScheduleView:
     """Changes members of a schedule. From then on it runs as the client that changed it."""
     body, schedule_id = await read_body(request, ChangeSchedule), path_id(request, "schedule_id")
-    return await request.app[SERVICES].schedules.change(request[CALLER], schedule_id, _sent(body))
+    return await request.app[SERVICES].operations.schedules.change(request[CALLER], schedule_id, _sent(body))
 
 
 async def delete_schedule(request: web.Request) -> web.Response:
     """Deletes a schedule. A run that has begun continues."""
-    await request.app[SERVICES].schedules.delete(request[CALLER], path_id(request, "schedule_id"))
+    await request.app[SERVICES].operations.schedules.delete(request[CALLER], path_id(request, "schedule_id"))
     return web.Response(status=204)
 
 
 async def run_schedule(request: web.Request) -> web.Response:
     """Runs the schedule's operation now, whether or not the schedule is enabled or a run is in progress."""
-    schedules, schedule_id = request.app[SERVICES].schedules, path_id(request, "schedule_id")
+    schedules, schedule_id = request.app[SERVICES].operations.schedules, path_id(request, "schedule_id")
     return accepted_response(request, await schedules.run(request[CALLER], schedule_id, request[REQUEST_ID]))
 
 

@@ -14,7 +14,7 @@ from gateway.contract.oauth import REVOKE, TOKEN, GrantedTokenView, TokenView
 from gateway.contract.problems import OAuthErrorView
 from gateway.errors import BodyTooLarge, MalformedRequest, OAuthError, RateLimited, RequestError, Unauthorized
 from gateway.web.bodies import Body, Form, json_response, read_body, read_form
-from gateway.web.keys import SERVICES
+from gateway.web.keys import ACCESS
 from gateway.web.route import NO_STORE, Route
 
 #: maximum characters of a client's id, and of its secret
@@ -87,7 +87,7 @@ async def issue_token(request: web.Request) -> web.Response:
     and a wrong secret.
     """
     body = await read_body(request, TokenBody)
-    issued = await request.app[SERVICES].tokens.issue(body.client_id, body.client_secret, address_of(request))
+    issued = await request.app[ACCESS].tokens.issue(body.client_id, body.client_secret, address_of(request))
     view = TokenView(issued.access_token, "bearer", issued.expires_in, _only_organization(issued.client))
     return json_response(view, headers=_NO_STORE)
 
@@ -114,10 +114,10 @@ async def _grant(request: web.Request) -> web.Response:
         return await _exchange(request, form)
     if form.grant_type != "client_credentials":
         raise _UnsupportedGrantType("grant_type must be client_credentials, authorization_code or refresh_token")
-    services, (client_id, secret) = request.app[SERVICES], _client_of(request, form)
+    client_id, secret = _client_of(request, form)
     scopes = frozenset(form.scope.split())
-    resource = None if form.resource is None else services.authorization.resource_of_client(form.resource)
-    issued = await services.tokens.issue(client_id, secret, address_of(request), scopes, resource)
+    resource = None if form.resource is None else request.app[ACCESS].authorization.resource_of_client(form.resource)
+    issued = await request.app[ACCESS].tokens.issue(client_id, secret, address_of(request), scopes, resource)
     scope = " ".join(sorted(issued.client.scopes))
     view = GrantedTokenView(issued.access_token, "bearer", issued.expires_in, scope)
     return json_response(view, headers=_NO_STORE)
@@ -125,17 +125,17 @@ async def _grant(request: web.Request) -> web.Response:
 
 async def _exchange(request: web.Request, form: TokenRequest) -> web.Response:
     """Tokens for an agent's host, a public client: it has an id and no secret."""
-    view = await request.app[SERVICES].authorization.exchange(form.model_dump(exclude_none=True))
+    view = await request.app[ACCESS].authorization.exchange(form.model_dump(exclude_none=True))
     return json_response(view, headers=_NO_STORE)
 
 
 async def _revoke(request: web.Request) -> web.Response:
     form = await read_form(request, RevokeToken)
-    services, (client_id, secret) = request.app[SERVICES], _client_of(request, form)
-    if not secret and await services.authorization.hosts.is_host(client_id):
-        await services.authorization.revoke_token(client_id, form.token)
+    client_id, secret = _client_of(request, form)
+    if not secret and await request.app[ACCESS].authorization.hosts.is_host(client_id):
+        await request.app[ACCESS].authorization.revoke_token(client_id, form.token)
     else:
-        await services.tokens.revoke(client_id, secret, form.token, address_of(request))
+        await request.app[ACCESS].tokens.revoke(client_id, secret, form.token, address_of(request))
     return web.Response(headers=_NO_STORE)
 
 

@@ -82,7 +82,7 @@ async def upload(request: web.Request) -> web.Response:
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
         if "Upload-Complete" in request.headers:
             return await _begun(request, call, file, length)
-        done = await request.app[SERVICES].execution.upload(request[CALLER], call, file)
+        done = await request.app[SERVICES].operations.execution.upload(request[CALLER], call, file)
     return envelope(request, id_text(call.connector_id), done.answer, done.took_ms, dict(done.sunset_headers))
 
 
@@ -91,7 +91,7 @@ async def get_upload(request: web.Request) -> web.Response:
     it has stored. Once it is `complete`, `answer` is the response of `execute`, even if the response to the last
     request was lost.
     """
-    state = await request.app[SERVICES].uploads.state(request[CALLER], *_ids(request))
+    state = await request.app[SERVICES].operations.uploads.state(request[CALLER], *_ids(request))
     headers = _headers(state.view, state.multiple, request.app[MAX_UPLOAD])
     return json_response(_answered(request, state.view, state.answer, 0), headers=headers)
 
@@ -115,7 +115,7 @@ async def append(request: web.Request) -> web.Response:
 
 async def _begun(request: web.Request, call: OperationCall, file: SourceFile, length: int) -> web.Response:
     """Create an upload, and append the body of the same request."""
-    state = await request.app[SERVICES].uploads.create(request[CALLER], call, file)
+    state = await request.app[SERVICES].operations.uploads.create(request[CALLER], call, file)
     headers = {**_headers(state.view, state.multiple, request.app[MAX_UPLOAD]), "Location": _path(state.view)}
     is_last = _is_complete(request)
     if length == 0 and not is_last:
@@ -130,7 +130,7 @@ async def _appended(
     request: web.Request, ids: tuple[Any, Any], offset: int, part: SourceFile, *, is_last: bool, status: int = 204
 ) -> web.Response:
     started = time.monotonic()
-    state = await request.app[SERVICES].uploads.append(request[CALLER], *ids, offset, part, is_last=is_last)
+    state = await request.app[SERVICES].operations.uploads.append(request[CALLER], *ids, offset, part, is_last=is_last)
     headers = {**_headers(state.view, state.multiple, request.app[MAX_UPLOAD]), "Location": _path(state.view)}
     took_ms = round((time.monotonic() - started) * 1000)
     if state.answer is not None:

@@ -90,7 +90,7 @@ async def create_webhook(request: web.Request) -> web.Response:
     """
     body = await read_body(request, CreateWebhook)
     await _require_connector(request, body.connector_id)
-    webhook = await request.app[SERVICES].webhooks.create(request[CALLER], NewWebhook(**body.model_dump()))
+    webhook = await request.app[SERVICES].events.webhooks.create(request[CALLER], NewWebhook(**body.model_dump()))
     headers = {"Location": f"/api/v1/webhooks/{webhook.id}", "Cache-Control": "no-store"}
     return json_response(webhook, 201, headers)
 
@@ -98,18 +98,18 @@ async def create_webhook(request: web.Request) -> web.Response:
 async def _require_connector(request: web.Request, connector_id: UUID | None) -> None:
     """Raise NotFound for a connector that the caller cannot access: the webhook would never send anything."""
     if connector_id is not None:
-        await request.app[SERVICES].connectors.get(request[CALLER], connector_id)
+        await request.app[SERVICES].connectors.access.get(request[CALLER], connector_id)
 
 
 async def list_webhooks(request: web.Request) -> WebhookPage:
     """The organization's webhooks, the newest first."""
     query = read_query(request, WebhookQuery)
-    return await request.app[SERVICES].webhooks.find(request[CALLER], query.cursor, query.limit)
+    return await request.app[SERVICES].events.webhooks.find(request[CALLER], query.cursor, query.limit)
 
 
 async def get_webhook(request: web.Request) -> WebhookView:
     """A webhook. If it is disabled, `status_reason` says why."""
-    return await request.app[SERVICES].webhooks.get(request[CALLER], path_id(request, "webhook_id"))
+    return await request.app[SERVICES].events.webhooks.get(request[CALLER], path_id(request, "webhook_id"))
 
 
 async def change_webhook(request: web.Request) -> WebhookView:
@@ -117,30 +117,30 @@ async def change_webhook(request: web.Request) -> WebhookView:
     body, webhook_id = await read_body(request, ChangeWebhook), path_id(request, "webhook_id")
     change = {name: getattr(body, name) for name in body.model_fields_set}
     await _require_connector(request, body.connector_id)
-    return await request.app[SERVICES].webhooks.change(request[CALLER], webhook_id, change)
+    return await request.app[SERVICES].events.webhooks.change(request[CALLER], webhook_id, change)
 
 
 async def delete_webhook(request: web.Request) -> web.Response:
     """Deletes a webhook with its deliveries; an attempt in progress continues."""
-    await request.app[SERVICES].webhooks.delete(request[CALLER], path_id(request, "webhook_id"))
+    await request.app[SERVICES].events.webhooks.delete(request[CALLER], path_id(request, "webhook_id"))
     return web.Response(status=204)
 
 
 async def test_webhook(request: web.Request) -> WebhookTestView:
     """Sends an event of the type `webhook.test` to the receiver, once, and returns the result."""
-    return await request.app[SERVICES].webhooks.test(request[CALLER], path_id(request, "webhook_id"))
+    return await request.app[SERVICES].events.webhooks.test(request[CALLER], path_id(request, "webhook_id"))
 
 
 async def rotate_webhook_secret(request: web.Request) -> web.Response:
     """Creates a new signing secret. For a day deliveries are signed with the previous one too."""
-    rotated = await request.app[SERVICES].webhooks.rotate(request[CALLER], path_id(request, "webhook_id"))
+    rotated = await request.app[SERVICES].events.webhooks.rotate(request[CALLER], path_id(request, "webhook_id"))
     return json_response(rotated, headers={"Cache-Control": "no-store"})
 
 
 async def list_deliveries(request: web.Request) -> DeliveryPage:
     """A webhook's deliveries, the newest event first, each with the receiver's last response."""
     query, webhook_id = read_query(request, DeliveryQuery), path_id(request, "webhook_id")
-    return await request.app[SERVICES].webhooks.deliveries(
+    return await request.app[SERVICES].events.webhooks.deliveries(
         request[CALLER], webhook_id, query.status, query.cursor, query.limit
     )
 
@@ -148,7 +148,7 @@ async def list_deliveries(request: web.Request) -> DeliveryPage:
 async def replay_webhook(request: web.Request) -> web.Response:
     """Delivers the events after `after` again, each with its previous `webhook-id`; 410 if they have been deleted."""
     body, webhook_id = await read_body(request, ReplayBody), path_id(request, "webhook_id")
-    webhook = await request.app[SERVICES].webhooks.replay(request[CALLER], webhook_id, body.after)
+    webhook = await request.app[SERVICES].events.webhooks.replay(request[CALLER], webhook_id, body.after)
     return json_response(webhook, 202)
 
 

@@ -36,10 +36,10 @@ async def list_connectors(request: web.Request) -> web.Response:
         status=chosen["status"] or None,
         containing=chosen["query"] or None,
     )
-    found = await services.connector_service.find(caller, selection, request.query.get("cursor"), _LIMIT)
+    found = await services.connectors.change.find(caller, selection, request.query.get("cursor"), _LIMIT)
     sent = {name: value for name, value in chosen.items() if value}
-    workspaces = await services.connectors.workspaces(caller, limit=_LIMIT)
-    activity = await services.audit.activity(caller.organization_id, [UUID(each.id) for each in found.data])
+    workspaces = await services.connectors.access.workspaces(caller, limit=_LIMIT)
+    activity = await services.logs.audit.activity(caller.organization_id, [UUID(each.id) for each in found.data])
     return console_page(
         request,
         "connectors.html",
@@ -66,7 +66,7 @@ async def connect(request: web.Request) -> web.Response:
     workspace = name_in(fields, "workspace_name")
     if not workspace:
         raise MalformedRequest("enter the workspace of the new connector")
-    link = await services.connect_links.create(request[CALLER], workspace, None, None, None, MAX_LINK_SECONDS)
+    link = await services.connectors.links.create(request[CALLER], workspace, None, None, None, MAX_LINK_SECONDS)
     return see_other(link.url)
 
 
@@ -74,7 +74,7 @@ async def change_connector(request: web.Request) -> web.Response:
     """POST /console/connectors/{connector_id}: rename, enable or disable it."""
     fields, connector_id = await read_console_form(request), path_id(request, "connector_id")
     status = fields.get("status")
-    await request.app[SERVICES].connector_service.change(
+    await request.app[SERVICES].connectors.change.change(
         request[CALLER],
         connector_id,
         name=name_in(fields, "name"),
@@ -88,7 +88,7 @@ async def renew_connector(request: web.Request) -> web.Response:
     """POST …/{connector_id}/renew: create a connect link that authorizes this connector again, and redirect to it."""
     await read_console_form(request)
     record = await _record(request)
-    link = await request.app[SERVICES].connect_links.create(
+    link = await request.app[SERVICES].connectors.links.create(
         request[CALLER], record.workspace_name, None, UUID(record.id), None, MAX_LINK_SECONDS
     )
     return see_other(link.url)
@@ -99,7 +99,7 @@ async def check_connector(request: web.Request) -> web.Response:
     await read_console_form(request)
     record = await _record(request)
     try:
-        opened = await request.app[SERVICES].resolver.get_for(request[CALLER], UUID(record.id))
+        opened = await request.app[SERVICES].connectors.resolver.get_for(request[CALLER], UUID(record.id))
         opened.require_active()
         await opened.connector.check()
     except GatewayError as error:
@@ -110,9 +110,9 @@ async def check_connector(request: web.Request) -> web.Response:
 async def synchronize(request: web.Request) -> web.Response:
     """POST …/{connector_id}/synchronize: synchronize the chosen copies now; all if none is chosen."""
     fields, services = await read_console_form(request), request.app[SERVICES]
-    record = await services.connectors.get(request[CALLER], path_id(request, "connector_id"))
+    record = await services.connectors.access.get(request[CALLER], path_id(request, "connector_id"))
     names = chosen_in(fields, "entity:") or None
-    job = await services.synchronization.request(record, names, request[CALLER], is_full=False)
+    job = await services.copy.synchronization.request(record, names, request[CALLER], is_full=False)
     return see_other(f"/console/jobs/{job.id}")
 
 
@@ -121,7 +121,9 @@ async def delete_connector(request: web.Request) -> web.Response:
     fields, record = await read_console_form(request), await _record(request)
     if fields.get("name") != record.name:
         return await _shown(request, record, problem=f"Enter its name, {record.name}, to delete it.")
-    job = await request.app[SERVICES].deletion.delete_connector(request[CALLER], UUID(record.id), request[REQUEST_ID])
+    job = await request.app[SERVICES].operations.deletion.delete_connector(
+        request[CALLER], UUID(record.id), request[REQUEST_ID]
+    )
     return see_other(f"/console/jobs/{job.id}")
 
 
@@ -129,7 +131,7 @@ async def _record(request: web.Request) -> Connector:
     connector_id = path_id(request, "connector_id")
     if AUDIT in request:
         request[AUDIT].connector_id = connector_id
-    return await request.app[SERVICES].connector_service.get(request[CALLER], connector_id)
+    return await request.app[SERVICES].connectors.change.get(request[CALLER], connector_id)
 
 
 async def _shown(
@@ -137,13 +139,13 @@ async def _shown(
 ) -> web.Response:
     services, organization_id = request.app[SERVICES], request[CALLER].organization_id
     kind, connector_id = services.catalog.kind(connector.kind), UUID(connector.id)
-    activity = await services.audit.activity(organization_id, [connector_id])
-    entries = await services.audit.find(organization_id, EntryFilter(connector_id=connector_id), limit=_RECENT)
-    requests = await services.request_log.find(
+    activity = await services.logs.audit.activity(organization_id, [connector_id])
+    entries = await services.logs.audit.find(organization_id, EntryFilter(connector_id=connector_id), limit=_RECENT)
+    requests = await services.logs.requests.find(
         organization_id, RequestSelection(connector_id=connector_id), limit=_RECENT
     )
-    jobs = await services.jobs.find(request[CALLER], JobFilter(connector_id=connector_id), None, _RECENT)
-    freshness = await services.synchronization.freshness(organization_id, connector_id, kind.name)
+    jobs = await services.jobs.access.find(request[CALLER], JobFilter(connector_id=connector_id), None, _RECENT)
+    freshness = await services.copy.synchronization.freshness(organization_id, connector_id, kind.name)
     return console_page(
         request,
         "connector.html",

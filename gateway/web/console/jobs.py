@@ -47,7 +47,7 @@ async def list_jobs(request: web.Request) -> web.Response:
         entity=chosen["entity"] or None,
     )
     before = read_time_cursor(request.query.get("cursor"))
-    jobs = await request.app[SERVICES].jobs.find(request[CALLER], job_filter, before, _LIMIT + 1)
+    jobs = await request.app[SERVICES].jobs.access.find(request[CALLER], job_filter, before, _LIMIT + 1)
     page, cursor = page_of(jobs, _LIMIT)
     records = await connectors_to_choose(request, job_filter.connector_id)
     return console_page(
@@ -89,14 +89,14 @@ async def cancel_job(request: web.Request) -> web.Response:
     """POST /console/jobs/{job_id}/cancel."""
     await read_console_form(request)
     job = await _job(request)
-    await request.app[SERVICES].job_control.cancel(request[CALLER], job)
+    await request.app[SERVICES].operations.job_control.cancel(request[CALLER], job)
     return see_other(f"{_PAGE}/{job.id}")
 
 
 async def retry_job(request: web.Request) -> web.Response:
     """POST /console/jobs/{job_id}/retry: run it again as a new job; an `unknown` job needs the confirmation."""
     fields, job = await read_console_form(request), await _job(request)
-    again = await request.app[SERVICES].job_control.retry(
+    again = await request.app[SERVICES].operations.job_control.retry(
         request[CALLER], job, confirm=fields.get("confirm") == "yes", request_id=request[REQUEST_ID]
     )
     return see_other(f"{_PAGE}/{again.id}")
@@ -107,22 +107,22 @@ async def retry_jobs(request: web.Request) -> web.Response:
     fields, caller = await read_console_form(request), request[CALLER]
     services = request.app[SERVICES]
     for job_id in filter(None, map(id_of, chosen_in(fields, "job:"))):
-        job = await services.jobs.get(caller, job_id)
-        await services.job_control.retry(caller, job, confirm=False, request_id=request[REQUEST_ID])
+        job = await services.jobs.access.get(caller, job_id)
+        await services.operations.job_control.retry(caller, job, confirm=False, request_id=request[REQUEST_ID])
     return see_other(_PAGE)
 
 
 async def _job(request: web.Request) -> JobSummary:
-    return await request.app[SERVICES].jobs.get(request[CALLER], path_id(request, "job_id"))
+    return await request.app[SERVICES].jobs.access.get(request[CALLER], path_id(request, "job_id"))
 
 
 async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
     result = await _result(request, job)
     columns, rows, more = await _first_records(job, result)
     services, caller, organization_id = request.app[SERVICES], request[CALLER], job.organization_id
-    requests = await services.request_log.find(organization_id, RequestSelection(job_id=job.id), limit=_RECORDS)
+    requests = await services.logs.requests.find(organization_id, RequestSelection(job_id=job.id), limit=_RECORDS)
     entries = (
-        await services.audit.find(
+        await services.logs.audit.find(
             organization_id, EntryFilter(request_id=job.request_id, workspaces=caller.client.workspaces), limit=5
         )
         if job.request_id and Scope.ADMIN in caller.client.scopes
@@ -132,8 +132,8 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
         "job": job_view(request, job),
         "is_partial": _is_partial(job, result),
         "connector": await _connector(request, job),
-        "params": _shown_params(await services.jobs.params(job)),
-        "steps": await services.jobs.steps(job, _STEPS),
+        "params": _shown_params(await services.jobs.access.params(job)),
+        "steps": await services.jobs.access.steps(job, _STEPS),
         "requests": requests.data,
         "entries": entries,
         "took": (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None,
@@ -154,7 +154,7 @@ async def _connector(request: web.Request, job: JobSummary) -> Connector | None:
     services = request.app[SERVICES]
     with contextlib.suppress(NotFound):
         if job.connector_id is not None:
-            return await services.connector_service.get(request[CALLER], job.connector_id)
+            return await services.connectors.change.get(request[CALLER], job.connector_id)
     return None
 
 
@@ -196,7 +196,7 @@ async def _result(request: web.Request, job: JobSummary) -> JobResult | None:
     """The result of a job; None without one, or if it cannot be read."""
     with contextlib.suppress(GatewayError):
         if job.has_result:
-            return await request.app[SERVICES].jobs.result(job, request.app[LINK_BASE])
+            return await request.app[SERVICES].jobs.access.result(job, request.app[LINK_BASE])
     return None
 
 

@@ -15,7 +15,7 @@ from gateway.run.monitoring.organization_health import NEEDED, organization_chec
 from gateway.run.monitoring.statistics import read_own_copies, read_work_in_progress
 from gateway.web.api.jobs import job_view
 from gateway.web.console.page import connectors_by_id, console_page, see_other
-from gateway.web.keys import CALLER, READINESS, SERVICES
+from gateway.web.keys import ACCESS, CALLER, READINESS, SERVICES
 
 #: maximum connectors that must be authorized again, and disabled webhooks, on the overview
 _ATTENTION = 20
@@ -57,13 +57,13 @@ async def overview(request: web.Request) -> web.Response:
     caller, services = request[CALLER], request.app[SERVICES]
     span = request.query.get("span", "hour")
     back, step = _SPANS.get(span, _SPANS["hour"])
-    usage = await services.audit.usage(caller.organization_id, CLOCK.now() - back, step)
+    usage = await services.logs.audit.usage(caller.organization_id, CLOCK.now() - back, step)
     in_progress = await read_work_in_progress(services.database, caller.organization_id)
-    recent = await services.jobs.find(caller, JobFilter(), None, _RECENT)
-    failed = await services.jobs.find(
+    recent = await services.jobs.access.find(caller, JobFilter(), None, _RECENT)
+    failed = await services.jobs.access.find(
         caller, JobFilter(["failed", "unknown"], created_after=CLOCK.now() - back), None, _RECENT
     )
-    requests = await services.request_log.find(
+    requests = await services.logs.requests.find(
         caller.organization_id,
         RequestSelection(status="failed", since=CLOCK.now() - back, workspaces=caller.client.workspaces),
         limit=_RECENT,
@@ -75,9 +75,9 @@ async def overview(request: web.Request) -> web.Response:
         "p50_ms": [point.p50_ms for point in usage],
         "p95_ms": [point.p95_ms for point in usage],
     }
-    counts = await services.connectors.count(caller)
+    counts = await services.connectors.access.count(caller)
     needs_reauth = ConnectorSelection(status=ConnectorStatus.NEEDS_REAUTH)
-    attention = await services.connectors.find(caller, needs_reauth, limit=_ATTENTION)
+    attention = await services.connectors.access.find(caller, needs_reauth, limit=_ATTENTION)
     readiness = await request.app[READINESS]()
     return console_page(
         request,
@@ -91,7 +91,7 @@ async def overview(request: web.Request) -> web.Response:
         counts={status.value: count for status, count in counts.items()},
         steps=await _first_steps(request, is_connected=any(counts.values())),
         attention=attention,
-        disabled=await services.webhooks.disabled_by_gateway(caller, _ATTENTION),
+        disabled=await services.events.webhooks.disabled_by_gateway(caller, _ATTENTION),
         failed=[job_view(request, job) for job in failed],
         requests=requests.data,
         jobs=[job_view(request, job) for job in recent],
@@ -105,12 +105,12 @@ async def overview(request: web.Request) -> web.Response:
 async def _first_steps(request: web.Request, *, is_connected: bool) -> dict[str, bool] | None:
     """The first steps, and whether each is done; None if all are done, or if the organization made many calls."""
     caller, services = request[CALLER], request.app[SERVICES]
-    entries = await services.audit.find(
+    entries = await services.logs.audit.find(
         caller.organization_id,
         EntryFilter(outcome="succeeded", workspaces=caller.client.workspaces),
         limit=_SEARCHED_ENTRIES,
     )
-    grants = await services.authorization.grants(caller, None, 1)
+    grants = await request.app[ACCESS].authorization.grants(caller, None, 1)
     steps = {
         "connect": is_connected,
         "try": any(not entry.what.startswith(_ADMINISTRATION) for entry in entries),

@@ -10,7 +10,7 @@ from aiohttp import web
 from gateway.access.identity.model import id_of
 from gateway.contract.connectors import Connector, ConnectorSelection
 from gateway.errors import NotFound
-from gateway.web.keys import CALLER, SERVICES, SESSION
+from gateway.web.keys import ACCESS, CALLER, SERVICES, SESSION
 from gateway.web.pages.rendering import PAGES, html_response
 
 #: maximum connectors of each kind in a choice
@@ -42,7 +42,7 @@ def console_page(
         active=active,
         client=caller.client.name,
         scopes=sorted(caller.client.scopes),
-        csrf=request.app[SERVICES].console_sessions.csrf_token(request[SESSION]),
+        csrf=request.app[ACCESS].console_sessions.csrf_token(request[SESSION]),
         **context,
     )
     return html_response(html, pages.headers(), status)
@@ -50,7 +50,7 @@ def console_page(
 
 async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> list[Connector]:
     """The latest connectors of each kind and the chosen one, the oldest first."""
-    connectors, caller = request.app[SERVICES].connector_service, request[CALLER]
+    connectors, caller = request.app[SERVICES].connectors.change, request[CALLER]
     offered = {each.id: each for each in await connectors.latest_of_each_kind(caller, _CHOICES)}
     if chosen_id is not None and str(chosen_id) not in offered:
         with contextlib.suppress(NotFound):
@@ -61,7 +61,7 @@ async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> 
 async def connectors_by_id(request: web.Request, ids: Iterable[UUID | str | None]) -> dict[str, Connector]:
     """The connectors with these ids that the caller can access; other and deleted ids are ignored."""
     wanted = [each for each in {id_of(str(each)) for each in ids} if each is not None]
-    found = await request.app[SERVICES].connector_service.find(request[CALLER], ConnectorSelection(ids=wanted))
+    found = await request.app[SERVICES].connectors.change.find(request[CALLER], ConnectorSelection(ids=wanted))
     return {each.id: each for each in found.data}
 
 

@@ -20,7 +20,7 @@ from gateway.operations.call import Accepted, OperationCall
 from gateway.web.console.page import connectors_to_choose, console_page, see_other
 from gateway.web.console.schema_form import fields_of, params_of, table_of
 from gateway.web.console.session import read_console_form
-from gateway.web.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
+from gateway.web.keys import AUDIT, CALLER, INDEX, REQUEST_ID, SERVICES
 
 #: maximum operations in the list, and maximum characters of a response on the page
 _LIMIT, _SHOWN = 8, 20_000
@@ -35,7 +35,7 @@ async def show_playground(request: web.Request) -> web.Response:
     records = await connectors_to_choose(request, chosen_id)
     record = next((each for each in records if id_of(each.id) == chosen_id), None)
     entry = entry_of(services.catalog, request.query["operation"]) if request.query.get("operation") else None
-    found = (await services.operations()).search(query, limit=_LIMIT, connected={record.kind for record in records})
+    found = (await request.app[INDEX]()).search(query, limit=_LIMIT, connected={record.kind for record in records})
     return console_page(
         request,
         "playground.html",
@@ -73,7 +73,7 @@ async def run_operation(request: web.Request) -> web.Response:
     """POST /console/playground: run the operation, or show the requests that it would send."""
     fields, services = await read_console_form(request), request.app[SERVICES]
     entry = entry_of(services.catalog, fields.get("operation", ""))
-    record = await services.connector_service.get(request[CALLER], _connector_id(fields))
+    record = await services.connectors.change.get(request[CALLER], _connector_id(fields))
     params: dict[str, Any] = {}
     try:
         params = params_of(entry.schema, fields)
@@ -90,12 +90,12 @@ async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> 
     services, caller = request.app[SERVICES], request[CALLER]
     if is_dry:
         request[AUDIT].what = None
-        use_case = services.copy_search if call.action == SEARCH_ACTION else services.execution
+        use_case = services.operations.copy_search if call.action == SEARCH_ACTION else services.operations.execution
         return {"requests": _pretty(await use_case.dry_run(caller, call))}
     if call.action == SEARCH_ACTION:
-        outcome = await services.copy_search.search(caller, call)
+        outcome = await services.operations.copy_search.search(caller, call)
     else:
-        done = await services.execution.execute(caller, call)
+        done = await services.operations.execution.execute(caller, call)
         if isinstance(done, Accepted):
             return see_other(f"/console/jobs/{done.job.id}")
         outcome = done

@@ -10,7 +10,7 @@ from gateway.contract.oauth import SIGN_IN_CALLBACK
 from gateway.errors import Forbidden, GatewayError, Unavailable
 from gateway.web.api.authorization import AUTHORIZE_PAGE, signed_in_by_provider
 from gateway.web.console.sign_in import console_signed_in_by_provider
-from gateway.web.keys import SERVICES
+from gateway.web.keys import ACCESS
 from gateway.web.pages.sign_in import SIGN_IN_BROWSER
 from gateway.web.route import Route
 
@@ -21,7 +21,7 @@ _STALE = "This sign-in has expired, was used already, or was begun in another br
 
 async def finish_sign_in(request: web.Request) -> web.Response:
     """GET /sign-in/callback: continues with the page from which the person went to the provider."""
-    provider = request.app[SERVICES].sign_in_provider
+    provider = request.app[ACCESS].sign_in_provider
     query, browser = list(request.query.items()), SIGN_IN_BROWSER.secret(request)
     pending = await provider.resume(query, browser) if browser else None
     if pending is None:

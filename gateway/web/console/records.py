@@ -25,7 +25,7 @@ from gateway.web.bodies import query_id, whole_number
 from gateway.web.console.csv_files import csv_response
 from gateway.web.console.page import connectors_by_id, connectors_to_choose, console_page
 from gateway.web.console.schema_form import json_value, table_of
-from gateway.web.keys import CALLER, SERVICES
+from gateway.web.keys import ACCESS, CALLER, SERVICES
 
 _LIMIT = 50
 #: maximum conditions of a search
@@ -64,7 +64,7 @@ async def export_search(request: web.Request) -> web.Response:
     if search.call is None:
         raise InvalidParams("choose a connector and an entity to search")
     call = replace(search.call, params={**search.call.params, "limit": _MAX_RECORDS})
-    done = await request.app[SERVICES].copy_search.search(request[CALLER], call)
+    done = await request.app[SERVICES].operations.copy_search.search(request[CALLER], call)
     records = msgspec.json.decode(msgspec.json.encode(done.answer.result))["data"]
     columns, rows = table_of(records, max_columns=_MAX_COLUMNS)
     return csv_response(f"{search.entity}.csv", columns, rows)
@@ -123,7 +123,7 @@ def _value(operator: str, text: str) -> Any:
 
 async def _result(request: web.Request, call: OperationCall) -> dict[str, Any]:
     try:
-        done = await request.app[SERVICES].copy_search.search(request[CALLER], call)
+        done = await request.app[SERVICES].operations.copy_search.search(request[CALLER], call)
     except GatewayError as error:
         return {"columns": [], "rows": [], "documents": [], "meta": None, "error": error.detail}
     document = msgspec.json.decode(msgspec.json.encode(done.answer.result))
@@ -142,7 +142,7 @@ async def list_audit(request: web.Request) -> web.Response:
     """GET /console/audit: the entries that match the filters, the newest first."""
     services = request.app[SERVICES]
     filters = {name: request.query.get(name, "").strip() for name in _FILTERS}
-    entries = await services.audit.find(
+    entries = await services.logs.audit.find(
         request[CALLER].organization_id,
         _entry_filter(request, filters),
         before=whole_number(request.query.get("cursor", "")),
@@ -157,7 +157,7 @@ async def list_audit(request: web.Request) -> web.Response:
         entries=[entry_view(entry, services.catalog) for entry in page],
         connectors=await connectors_to_choose(request, query_id(request, "connector")),
         named=await connectors_by_id(request, ids),
-        clients=await services.clients.all(request[CALLER]),
+        clients=await request.app[ACCESS].clients.all(request[CALLER]),
         filters=filters,
         is_filtered=any(filters.values()),
         older=urlencode({**filters, "cursor": page[-1].id}) if len(entries) > len(page) else None,
@@ -168,7 +168,7 @@ async def export_audit(request: web.Request) -> web.Response:
     """GET /console/audit.csv: the entries that match the filters, at most 10,000, the newest first."""
     services = request.app[SERVICES]
     filters = {name: request.query.get(name, "").strip() for name in _FILTERS}
-    entries = await services.audit.find(
+    entries = await services.logs.audit.find(
         request[CALLER].organization_id, _entry_filter(request, filters), limit=_MAX_EXPORTED
     )
     views = [entry_view(entry, services.catalog) for entry in entries]

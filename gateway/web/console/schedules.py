@@ -21,7 +21,7 @@ _PAGE, _LIMIT = "/console/schedules", 50
 
 async def list_schedules(request: web.Request) -> web.Response:
     """GET /console/schedules."""
-    page = await request.app[SERVICES].schedules.find(request[CALLER], request.query.get("cursor"), _LIMIT)
+    page = await request.app[SERVICES].operations.schedules.find(request[CALLER], request.query.get("cursor"), _LIMIT)
     return console_page(
         request,
         "schedules.html",
@@ -34,7 +34,7 @@ async def list_schedules(request: web.Request) -> web.Response:
 
 async def show_schedule(request: web.Request) -> web.Response:
     """GET /console/schedules/{schedule_id}."""
-    schedule = await request.app[SERVICES].schedules.get(request[CALLER], path_id(request, "schedule_id"))
+    schedule = await request.app[SERVICES].operations.schedules.get(request[CALLER], path_id(request, "schedule_id"))
     return console_page(
         request,
         "schedule.html",
@@ -50,14 +50,14 @@ async def enable_schedule(request: web.Request) -> web.Response:
     """POST /console/schedules/{schedule_id}: enable or disable it."""
     fields, schedule_id = await read_console_form(request), path_id(request, "schedule_id")
     change = {"enabled": fields.get("enabled") == "yes"}
-    await request.app[SERVICES].schedules.change(request[CALLER], schedule_id, change)
+    await request.app[SERVICES].operations.schedules.change(request[CALLER], schedule_id, change)
     return see_other(f"{_PAGE}/{schedule_id}")
 
 
 async def run_schedule(request: web.Request) -> web.Response:
     """POST /console/schedules/{schedule_id}/run: run it now, and redirect to the job."""
     await read_console_form(request)
-    schedules, schedule_id = request.app[SERVICES].schedules, path_id(request, "schedule_id")
+    schedules, schedule_id = request.app[SERVICES].operations.schedules, path_id(request, "schedule_id")
     job = await schedules.run(request[CALLER], schedule_id, request[REQUEST_ID])
     return see_other(f"/console/jobs/{job.id}")
 
@@ -65,13 +65,13 @@ async def run_schedule(request: web.Request) -> web.Response:
 async def delete_schedule(request: web.Request) -> web.Response:
     """POST /console/schedules/{schedule_id}/delete."""
     await read_console_form(request)
-    await request.app[SERVICES].schedules.delete(request[CALLER], path_id(request, "schedule_id"))
+    await request.app[SERVICES].operations.schedules.delete(request[CALLER], path_id(request, "schedule_id"))
     return see_other(_PAGE)
 
 
 async def _runs(request: web.Request, schedule: ScheduleView) -> list[JobView]:
     """The jobs of its last runs that are still stored, the newest first."""
-    jobs, runs = request.app[SERVICES].jobs, []
+    jobs, runs = request.app[SERVICES].jobs.access, []
     for job_id in schedule.job_ids:
         with contextlib.suppress(NotFound):  # pruned
             runs.append(job_view(request, await jobs.get(request[CALLER], UUID(job_id))))

@@ -11,7 +11,7 @@ from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.errors import FieldError, Forbidden, InvalidParams
 from gateway.web.bodies import Name, read_form_fields
 from gateway.web.cookies import HostCookie
-from gateway.web.keys import SERVICES, SESSION
+from gateway.web.keys import ACCESS, SERVICES, SESSION
 from gateway.web.pages.sign_in import SignInRequired
 
 SESSION_COOKIE = HostCookie("gateway-console", LIFETIME)
@@ -29,7 +29,7 @@ class ForeignForm(Forbidden):
 async def signed_in(request: web.Request) -> Caller:
     """The signed-in caller; raises SignInRequired."""
     token = SESSION_COOKIE.secret(request)
-    caller = await request.app[SERVICES].console_sessions.caller(token) if token else None
+    caller = await request.app[ACCESS].console_sessions.caller(token) if token else None
     if token is None or caller is None:
         raise SignInRequired("sign in first")
     request[SESSION] = token
@@ -39,7 +39,7 @@ async def signed_in(request: web.Request) -> Caller:
 async def read_console_form(request: web.Request) -> dict[str, str]:
     """The fields of a form of the console; raises ForeignForm for a form that is not of this session."""
     fields = await read_form_fields(request)
-    if not request.app[SERVICES].console_sessions.is_csrf_token(request[SESSION], fields.pop("csrf", "")):
+    if not request.app[ACCESS].console_sessions.is_csrf_token(request[SESSION], fields.pop("csrf", "")):
         raise ForeignForm("the form is not of this session; go back, reload the page and send it again")
     return fields
 

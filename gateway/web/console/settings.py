@@ -10,7 +10,7 @@ from gateway.errors import Conflict, InvalidParams
 from gateway.web.bodies import path_id
 from gateway.web.console.page import console_page, see_other
 from gateway.web.console.session import read_console_form
-from gateway.web.keys import CALLER, SERVICES
+from gateway.web.keys import ACCESS, CALLER, SERVICES
 
 _PAGE = "/console/settings"
 
@@ -25,7 +25,7 @@ async def create_client(request: web.Request) -> web.Response:
     fields = await read_console_form(request)
     scopes = [scope for scope in Scope if fields.get(scope.value) == "on"]
     try:
-        created = await request.app[SERVICES].clients.create(request[CALLER], fields.get("name", "").strip(), scopes)
+        created = await request.app[ACCESS].clients.create(request[CALLER], fields.get("name", "").strip(), scopes)
     except (InvalidParams, Conflict) as error:
         return await _shown(request, problem=error.detail)
     return await _shown(request, secret=created)
@@ -35,7 +35,7 @@ async def rotate_secret(request: web.Request) -> web.Response:
     """POST /console/settings/clients/{client_id}/secret: a new secret, shown once; the previous one stays valid."""
     await read_console_form(request)
     client_id = path_id(request, "client_id")
-    secret = await request.app[SERVICES].clients.rotate_secret(request[CALLER], client_id)
+    secret = await request.app[ACCESS].clients.rotate_secret(request[CALLER], client_id)
     return await _shown(request, secret=(client_id, secret))
 
 
@@ -43,7 +43,7 @@ async def disable_client(request: web.Request) -> web.Response:
     """POST /console/settings/clients/{client_id}/disable: disable the client."""
     await read_console_form(request)
     try:
-        await request.app[SERVICES].clients.disable(request[CALLER], path_id(request, "client_id"))
+        await request.app[ACCESS].clients.disable(request[CALLER], path_id(request, "client_id"))
     except Conflict as error:
         return await _shown(request, problem=error.detail)
     return see_other(_PAGE)
@@ -53,7 +53,7 @@ async def change_redirect_urls(request: web.Request) -> web.Response:
     """POST /console/settings/clients/{client_id}/redirect-urls: replace them; the field has one per line."""
     urls = (await read_console_form(request)).get("redirect_urls", "").split()
     try:
-        await request.app[SERVICES].clients.change_redirect_urls(request[CALLER], path_id(request, "client_id"), urls)
+        await request.app[ACCESS].clients.change_redirect_urls(request[CALLER], path_id(request, "client_id"), urls)
     except InvalidParams as error:
         return await _shown(request, problem=error.detail)
     return see_other(_PAGE)
@@ -66,7 +66,7 @@ async def put_app(request: web.Request) -> web.Response:
     try:
         if not all(0 < len(each) <= 1000 and each.isprintable() and each.isascii() for each in (client_id, secret)):
             raise InvalidParams("client id and client secret must each be 1 to 1000 printable ASCII characters")
-        await services.oauth.apps.put(request[CALLER], fields.get("kind", ""), client_id, SecretStr(secret))
+        await services.connectors.oauth.apps.put(request[CALLER], fields.get("kind", ""), client_id, SecretStr(secret))
     except InvalidParams as error:
         return await _shown(request, problem=error.detail)
     return see_other(_PAGE)
@@ -75,7 +75,7 @@ async def put_app(request: web.Request) -> web.Response:
 async def delete_app(request: web.Request) -> web.Response:
     """POST /console/settings/apps/delete: delete the organization's own app, so that the platform's is used."""
     fields, services = await read_console_form(request), request.app[SERVICES]
-    await services.oauth.apps.delete(request[CALLER], fields.get("kind", ""))
+    await services.connectors.oauth.apps.delete(request[CALLER], fields.get("kind", ""))
     return see_other(_PAGE)
 
 
@@ -83,16 +83,16 @@ async def _shown(
     request: web.Request, *, secret: tuple[UUID, str] | None = None, problem: str | None = None
 ) -> web.Response:
     services, organization_id = request.app[SERVICES], request[CALLER].organization_id
-    clients = await services.clients.all(request[CALLER])
+    clients = await request.app[ACCESS].clients.all(request[CALLER])
     return console_page(
         request,
         "settings.html",
         active="settings",
         status=422 if problem else 200,
         clients=clients,
-        last_uses=await services.audit.last_uses(organization_id, [client.id for client in clients]),
+        last_uses=await services.logs.audit.last_uses(organization_id, [client.id for client in clients]),
         own_id=request[CALLER].client_id,
-        apps=await services.oauth.apps.find(request[CALLER].organization_id),
+        apps=await services.connectors.oauth.apps.find(request[CALLER].organization_id),
         names={kind.name: kind.spec.application for kind in services.catalog},
         kinds=[kind.spec for kind in services.catalog if kind.spec.oauth is not None],
         client_rate=f"{services.settings.client_rate:g}" if services.settings.client_rate else None,

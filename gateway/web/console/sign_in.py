@@ -18,7 +18,7 @@ from gateway.errors import (
 from gateway.web.api.tokens import address_of
 from gateway.web.console.page import see_other
 from gateway.web.console.session import SESSION_COOKIE, read_console_form, read_sign_in_form
-from gateway.web.keys import AUDIT, SERVICES, SESSION
+from gateway.web.keys import ACCESS, AUDIT, SERVICES, SESSION
 from gateway.web.pages.rendering import PAGES, html_response
 from gateway.web.pages.sign_in import SIGN_IN, provider_page, sign_in_methods
 
@@ -42,14 +42,14 @@ async def sign_in(request: web.Request) -> web.Response:
     client_id, secret = fields.get("client_id", "").strip(), fields.get("client_secret", "").strip()
     next_page = fields.get("next", "")
     try:
-        client = await services.tokens.authenticated(client_id, secret, address_of(request))
+        client = await request.app[ACCESS].tokens.authenticated(client_id, secret, address_of(request))
         return await _session(request, client, fields.get("organization_id", ""), next_page)
     except OrganizationRequired as error:
         organizations = ", ".join(sorted(map(str, client.organization_ids)))
         problem = OrganizationRequired(f"{error.detail}: {organizations}")
         return _form(request, next_page, problem, client_id=client_id, asks_organization=True)
     except (Unauthorized, RateLimited, Forbidden) as error:
-        await services.clients.sign_in_failed("console.sign_in", client_id, error)
+        await request.app[ACCESS].clients.sign_in_failed("console.sign_in", client_id, error)
         return _form(request, next_page, error, client_id=client_id)
 
 
@@ -86,7 +86,7 @@ async def console_signed_in_by_provider(
 async def sign_out(request: web.Request) -> web.Response:
     """POST /console/sign-out."""
     await read_console_form(request)
-    await request.app[SERVICES].console_sessions.end(request[SESSION])
+    await request.app[ACCESS].console_sessions.end(request[SESSION])
     response = see_other(SIGN_IN)
     SESSION_COOKIE.delete(request, response)
     return response
@@ -96,7 +96,7 @@ async def _session(request: web.Request, client: Client, organization: str, next
     """Begin a session; raises OrganizationRequired and OrganizationForbidden."""
     caller, pending = client.caller(organization.strip() or None), request[AUDIT]
     pending.organization_id, pending.actor = caller.organization_id, client.id
-    token = await request.app[SERVICES].console_sessions.begin(caller)
+    token = await request.app[ACCESS].console_sessions.begin(caller)
     response = see_other(_own_page(next_page))
     SESSION_COOKIE.set(request, response, token)
     return response

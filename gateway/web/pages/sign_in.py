@@ -10,7 +10,7 @@ from gateway.access.identity.tokens import new_secret
 from gateway.contract.oauth import SIGN_IN_SECONDS
 from gateway.errors import GatewayError
 from gateway.web.cookies import HostCookie
-from gateway.web.keys import SERVICES
+from gateway.web.keys import ACCESS, SERVICES
 from gateway.web.pages.rendering import PAGES, html_response
 
 #: binds a sign-in to one browser; Lax, because the browser returns by a navigation from the provider's site
@@ -35,7 +35,7 @@ def sign_in_response(request: web.Request) -> web.Response:
 def sign_in_methods(request: web.Request) -> dict[str, Any]:
     """The ways to sign in: the provider's name, and whether a client's secret is accepted."""
     services = request.app[SERVICES]
-    provider = services.settings.oidc_name if services.provider_sign_in else None
+    provider = services.settings.oidc_name if request.app[ACCESS].provider_sign_in else None
     return {"provider": provider, "takes_secret": services.settings.secret_sign_in}
 
 
@@ -47,9 +47,9 @@ async def provider_page(request: web.Request, purpose: Mapping[str, Any]) -> web
     It is a page instead of a redirect: browsers apply the form's policy to redirects, and the provider may redirect to
     further origins.
     """
-    await request.app[SERVICES].attempts.require("sign-in at the provider", request.remote or "")
+    await request.app[ACCESS].attempts.require("sign-in at the provider", request.remote or "")
     browser = SIGN_IN_BROWSER.secret(request) or new_secret()
-    address = await request.app[SERVICES].sign_in_provider.begin(browser, purpose)
+    address = await request.app[ACCESS].sign_in_provider.begin(browser, purpose)
     pages = request.app[PAGES]
     html = pages.render("leave.html", title=request.app[SERVICES].settings.oidc_name, address=address)
     response = html_response(html, pages.headers())

@@ -7,7 +7,7 @@ from multidict import istr
 from gateway.access.identity.model import Caller
 from gateway.access.identity.tokens import bearer_token
 from gateway.errors import MalformedRequest, Unauthorized
-from gateway.web.keys import SERVICES
+from gateway.web.keys import ACCESS, SERVICES
 
 #: an `istr`, because multidict lowercases a plain text at each look-up
 _ORGANIZATION = istr("X-Organization-Id")
@@ -16,7 +16,7 @@ _ORGANIZATION = istr("X-Organization-Id")
 async def by_token(request: web.Request) -> Caller:
     """The caller and the organization; every invalid token gets the same error."""
     services = request.app[SERVICES]
-    client = await services.tokens.verify(token_of(request))
+    client = await request.app[ACCESS].tokens.verify(token_of(request))
     if client.resource is not None and not _is_within(request.path, client.resource, services.settings.base_url):
         raise Unauthorized("the token is for another resource (RFC 8707)")
     return client.caller(request.headers.get(_ORGANIZATION))

@@ -25,7 +25,7 @@ from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REQUEST_SECONDS, REQUESTS
 from gateway.web.bodies import UnknownId, json_response
 from gateway.web.errors import code_of, from_http, problem_response
-from gateway.web.keys import AUDIT, CALLER, IS_DRAINING, RATE_HEADERS, REQUEST_ID, ROUTE_OF, SERVICES, STREAM
+from gateway.web.keys import ACCESS, AUDIT, CALLER, IS_DRAINING, RATE_HEADERS, REQUEST_ID, ROUTE_OF, SERVICES, STREAM
 from gateway.web.pages.rendering import PAGES, html_response
 from gateway.web.pages.sign_in import SignInRequired, sign_in_response
 from gateway.web.route import Route
@@ -86,7 +86,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     finally:
         if slot is not None:
             slot.release()
-        _record(request, services.audit, entry, response, outcome, time.perf_counter() - started)
+        _record(request, services.logs.audit, entry, response, outcome, time.perf_counter() - started)
     if not response.prepared:
         if limits.rates.is_limiting and RATE_HEADERS in request:
             response.headers.update(request[RATE_HEADERS])
@@ -186,7 +186,7 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
         return response
     if response.status == 401 and route.is_resource:
         # The challenge names the authorization server (RFC 9728 §5.1).
-        response.headers["WWW-Authenticate"] = request.app[SERVICES].authorization.challenge(request.path)
+        response.headers["WWW-Authenticate"] = request.app[ACCESS].authorization.challenge(request.path)
     if not route.is_page:
         return response
     pages = request.app[PAGES]
@@ -250,6 +250,6 @@ def _subject(request: web.Request, entry: Entry | None) -> dict[str, str]:
     if entry.what is not None:
         context["operation"] = entry.what
     if caller is not None:
-        kind = request.app[SERVICES].resolver.kind_of(caller.organization_id, entry.connector_id)
+        kind = request.app[SERVICES].connectors.resolver.kind_of(caller.organization_id, entry.connector_id)
         context |= {} if kind is None else {"kind": kind}
     return context

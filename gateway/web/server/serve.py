@@ -12,8 +12,7 @@ from aiohttp import web
 
 from gateway.foundation.aio.deadline import Deadline
 from gateway.foundation.aio.memory import tune_gc, tune_malloc
-from gateway.run.services.stores import announce_restart
-from gateway.run.services.worker import CLOSING
+from gateway.run.services import CLOSING, announce_restart
 from gateway.settings import Settings
 from gateway.web.keys import IS_DRAINING, SERVICES
 from gateway.web.server.connection_guard import ConnectionLimits, GuardedRunner
@@ -53,8 +52,8 @@ async def serve(
         await stopping.wait()
         deadline = Deadline(settings.shutdown_grace)
         app[IS_DRAINING].set()
-        app[SERVICES].job_waiters.stop_waiting()
-        app[SERVICES].feed.stop_waiting()
+        app[SERVICES].jobs.waiters.stop_waiting()
+        app[SERVICES].events.feed.stop_waiting()
         log.info("front end stops")
         await asyncio.gather(asyncio.sleep(_NOTICE), announce_restart(app[SERVICES]))
         await stop_listening(listener, runner.server)
@@ -88,9 +87,9 @@ async def _drain(app: web.Application, runner: GuardedRunner, seconds: float) ->
     services, server = app[SERVICES], runner.server
     assert server is not None
     server.pre_shutdown()
-    left, _ = await asyncio.gather(services.runner.drain(seconds), _requests_ended(server, seconds))
+    left, _ = await asyncio.gather(services.jobs.runner.drain(seconds), _requests_ended(server, seconds))
     for job in left:
-        await services.wakeup.notify(job.id, job.attempt)
+        await services.jobs.wakeup.notify(job.id, job.attempt)
 
 
 async def _requests_ended(server: web.Server, seconds: float) -> None:

@@ -17,10 +17,10 @@ from gateway.events.store import PRUNE as PRUNE_DELIVERIES
 from gateway.foundation.db.pruning import prune
 from gateway.jobs.pruning import prune_jobs
 from gateway.operations.uploads.store import PRUNE as PRUNE_UPLOADS
-from gateway.run.services.worker import WorkerServices
+from gateway.run.services import Services
 
 
-def prunings(services: WorkerServices) -> Sequence[tuple[str, float, Callable[[], Awaitable[object]]]]:
+def prunings(services: Services) -> Sequence[tuple[str, float, Callable[[], Awaitable[object]]]]:
     """The name of each pruning, the seconds between two runs, and the function that runs it."""
     database, settings = services.database, services.settings
     return (
@@ -45,6 +45,6 @@ def prunings(services: WorkerServices) -> Sequence[tuple[str, float, Callable[[]
         ("provider sign-in pruning", 300, partial(prune_provider_sign_ins, database)),
         ("agent grant pruning", 300, partial(prune_grants, database)),
         ("upload pruning", 300, partial(prune, database, PRUNE_UPLOADS)),
-        ("export pruning", 60, services.exports.delete_pages),
-        ("file pruning", 300, services.files.prune),
+        ("export pruning", 60, services.operations.exports.delete_pages),
+        ("file pruning", 300, services.jobs.files.prune),
     )

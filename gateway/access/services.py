@@ -1,0 +1,127 @@
+"""The services of access: logs of what was done, and who may do it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.access.audit.log import Audit
+from gateway.access.identity.attempts import Attempts
+from gateway.access.identity.clients import Clients
+from gateway.access.identity.console_sessions import ConsoleSessions
+from gateway.access.identity.people import People
+from gateway.access.identity.store import IdentityStore
+from gateway.access.identity.tokens import Tokens
+from gateway.access.oauth_server.hosts import Hosts
+from gateway.access.oauth_server.service import AuthorizationServer
+from gateway.access.oauth_server.store import AuthorizationStore
+from gateway.access.request_log.log import RequestLog
+from gateway.access.sign_in.model import ProviderSettings
+from gateway.access.sign_in.store import SignInStore
+from gateway.errors import NotFound
+from gateway.foundation.db.notifications import NotificationListener
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.sealed_text import SealedText
+from gateway.foundation.vault.vault import KeyList, derived_key
+from gateway.kinds.catalog import Catalog
+from gateway.settings import Settings
+
+if TYPE_CHECKING:
+    from gateway.access.sign_in.service import ProviderSignIn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logs:
+    """What was done, written in batches."""
+
+    audit: Audit
+    requests: RequestLog
+
+
+@asynccontextmanager
+async def open_logs(database: Database) -> AsyncIterator[Logs]:
+    """Open the audit log and the request log; closing them writes what they hold."""
+    async with Audit(database).writing() as audit, RequestLog(database).writing() as requests:
+        yield Logs(audit=audit, requests=requests)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """Who sends a request to a front end, and what it may do."""
+
+    tokens: Tokens
+    clients: Clients
+    #: attempts without a token, counted by address
+    attempts: Attempts
+    console_sessions: ConsoleSessions
+    authorization: AuthorizationServer
+    #: None if the settings name no provider
+    provider_sign_in: "ProviderSignIn | None"
+    #: seals the state that an agent's host holds between a tool's question to the user and the answer
+    request_seals: SealedText
+    #: seals the state that a browser holds between the pages of an authorization
+    page_seals: SealedText
+
+    @property
+    def sign_in_provider(self) -> "ProviderSignIn":
+        """The sign-in through the operator's OpenID Connect provider; raises NotFound if there is none."""
+        if self.provider_sign_in is None:
+            raise NotFound("there is no sign-in provider; the operator can set GATEWAY_OIDC_ISSUER")
+        return self.provider_sign_in
+
+
+@asynccontextmanager
+async def open_access(
+    settings: Settings,
+    *,
+    key_list: KeyList,
+    catalog: Catalog,
+    database: Database,
+    notifications: NotificationListener,
+    audit: Audit,
+    identity: IdentityStore,
+) -> AsyncIterator[Access]:
+    """Open authentication, console sessions, and the authorization server for agents' hosts."""
+    attempts = Attempts.at(settings.redis_url)
+    tokens = Tokens(identity, settings.token_seconds, attempts)
+    notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
+    grants = AuthorizationStore(database)
+    try:
+        yield Access(
+            tokens=tokens,
+            clients=Clients(audit, identity, is_embedded=settings.embedded),
+            attempts=attempts,
+            console_sessions=ConsoleSessions(database, identity, derived_key(key_list, "console forms")),
+            authorization=AuthorizationServer(
+                audit, catalog, grants, Hosts(grants, attempts), tokens, settings.base_url, settings.token_seconds
+            ),
+            provider_sign_in=_provider_sign_in(
+                settings, database, identity, SealedText(derived_key(key_list, "provider sign-ins"))
+            ),
+            request_seals=SealedText(derived_key(key_list, "mcp request states")),
+            page_seals=SealedText(derived_key(key_list, "authorization pages")),
+        )
+    finally:
+        await attempts.close()
+
+
+def _provider_sign_in(
+    settings: Settings, database: Database, identity: IdentityStore, seals: SealedText
+) -> "ProviderSignIn | None":
+    if settings.oidc_issuer is None:
+        return None
+    # The library for signed tokens is needed only here.
+    from gateway.access.sign_in.provider import Provider
+    from gateway.access.sign_in.service import ProviderSignIn
+
+    provider = ProviderSettings(
+        settings.oidc_issuer,
+        settings.oidc_client_id,
+        settings.oidc_client_secret,
+        tuple(settings.oidc_scopes.split()),
+        settings.oidc_claim,
+        settings.oidc_private,
+    )
+    return ProviderSignIn(
+        Provider(provider), SignInStore(database), People(database, identity), seals, settings.base_url
+    )

@@ -1,0 +1,108 @@
+"""The services of connectors: accounts at applications, and calls to them."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from gateway.access.identity.store import IdentityStore
+from gateway.access.services import Logs
+from gateway.connectors.access import ConnectorAccess
+from gateway.connectors.consent.service import OAuth, open_oauth
+from gateway.connectors.links.service import ConnectLinks
+from gateway.connectors.resolver import ConnectorResolver
+from gateway.connectors.service import BeginCopies, ConnectorService
+from gateway.connectors.store import ConnectorStore
+from gateway.foundation.db.notifications import NotificationListener
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault
+from gateway.kinds.catalog import Catalog
+from gateway.settings import Settings, ignored_variables, platform_apps, upstream_overrides
+from gateway.upstream.egress import EgressPolicy
+from gateway.upstream.limits.pauses import Pauses
+from gateway.upstream.limits.rate_limiter import SharedRateLimiter
+from gateway.upstream.transport import Transport
+from gateway.upstream.upstreams import Upstreams
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connectors:
+    """Connectors, the consents that create them, and the HTTP client towards applications."""
+
+    store: ConnectorStore
+    access: ConnectorAccess
+    change: ConnectorService
+    links: ConnectLinks
+    upstreams: Upstreams
+    oauth: OAuth
+    resolver: ConnectorResolver
+
+
+@asynccontextmanager
+async def open_connectors(
+    settings: Settings,
+    *,
+    process: str,
+    catalog: Catalog,
+    database: Database,
+    notifications: NotificationListener,
+    vault: Vault,
+    logs: Logs,
+    identity: IdentityStore,
+    begin_copies: BeginCopies,
+) -> AsyncIterator[Connectors]:
+    """Open the HTTP client towards applications with its rate limiter, OAuth, and the resolver of connectors."""
+    overrides = upstream_overrides()
+    for ignored in ignored_variables({*catalog.kinds, *catalog.refused}):
+        log.warning("%s", ignored)
+    store = ConnectorStore(database, vault)
+    access = ConnectorAccess(store, identity)
+    async with AsyncExitStack() as stack:
+        limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
+        transport = Transport(
+            EgressPolicy.of(overrides.values()),
+            limiter,
+            max_connections=settings.max_upstream_connections,
+            observe=logs.requests.note if settings.request_log_retention else None,
+        )
+        upstreams = Upstreams(await stack.enter_async_context(transport), overrides)
+        oauth = await stack.enter_async_context(
+            open_oauth(
+                logs.audit,
+                catalog,
+                database,
+                vault,
+                identity,
+                store,
+                access,
+                upstreams,
+                platform_apps(),
+                base_url=settings.base_url,
+                is_embedded=settings.embedded,
+            )
+        )
+        resolver = ConnectorResolver(store, catalog, upstreams, oauth.authorizers)
+        notifications.subscribe({"connector": resolver.on_notify}, resolver.invalidate_all)
+        change = ConnectorService(logs.audit, catalog, store, identity, upstreams, oauth.apps.of, begin_copies)
+        links = ConnectLinks(
+            logs.audit,
+            database,
+            catalog,
+            identity,
+            store,
+            change,
+            oauth.flows,
+            base_url=settings.base_url,
+            is_embedded=settings.embedded,
+        )
+        yield Connectors(
+            store=store,
+            access=access,
+            change=change,
+            links=links,
+            upstreams=upstreams,
+            oauth=oauth,
+            resolver=resolver,
+        )

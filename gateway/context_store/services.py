@@ -1,0 +1,57 @@
+"""The services of the synchronized copy: synchronization, search, and notices of applications."""
+
+from dataclasses import dataclass
+
+from gateway.access.audit.log import Audit
+from gateway.connectors.services import Connectors
+from gateway.context_store.notices.service import InboundWebhooks
+from gateway.context_store.notices.store import HookStore
+from gateway.context_store.search.search import ContextStore
+from gateway.context_store.sync.schedule import Intervals
+from gateway.context_store.sync.service import Synchronization
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import KeyList, Vault, derived_key
+from gateway.jobs.services import Jobs
+from gateway.kinds.catalog import Catalog
+from gateway.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy:
+    """The synchronized copy of the records."""
+
+    search: ContextStore
+    synchronization: Synchronization
+    notices: InboundWebhooks
+
+
+def copy_of(
+    settings: Settings,
+    *,
+    catalog: Catalog,
+    database: Database,
+    key_list: KeyList,
+    vault: Vault,
+    audit: Audit,
+    connectors: Connectors,
+    jobs: Jobs,
+) -> Copy:
+    """The services of the copy, which need no closing."""
+    synchronization = Synchronization(
+        audit,
+        database,
+        catalog,
+        connectors.store,
+        connectors.resolver,
+        jobs.store,
+        jobs.wakeup,
+        Intervals(settings.sync_every),
+        is_automatic=settings.synchronize,
+    )
+    return Copy(
+        search=ContextStore(derived_key(key_list, "context store cursors")),
+        synchronization=synchronization,
+        notices=InboundWebhooks(
+            audit, catalog, HookStore(database, vault), connectors.access, synchronization, settings.base_url
+        ),
+    )

@@ -1,0 +1,61 @@
+"""The services of events: the feed, and the webhooks that deliver it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from yarl import URL
+
+from gateway.access.audit.log import Audit
+from gateway.access.identity.store import IdentityStore
+from gateway.events.access import EventAccess
+from gateway.events.deliverer import Deliverer, ReadRecords
+from gateway.events.feed import Feed
+from gateway.events.sender import TIMEOUT, Sender
+from gateway.events.service import WebhookService
+from gateway.events.store import WebhookStore
+from gateway.foundation.db.notifications import NotificationListener
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault
+from gateway.settings import Settings
+from gateway.upstream.egress import EgressPolicy, parse_override
+from gateway.upstream.transport import Transport
+
+
+@dataclass(frozen=True, kw_only=True)
+class Events:
+    """The feed of an organization's events, and its deliveries."""
+
+    feed: Feed
+    access: EventAccess
+    webhooks: WebhookService
+    deliverer: Deliverer
+
+
+@asynccontextmanager
+async def open_events(
+    settings: Settings,
+    *,
+    process: str,
+    database: Database,
+    notifications: NotificationListener,
+    vault: Vault,
+    audit: Audit,
+    identity: IdentityStore,
+    read_records: ReadRecords,
+) -> AsyncIterator[Events]:
+    """Open the feed, and the sender of deliveries.
+
+    The sender has connections of its own, because deliveries must not reach the overrides of applications.
+    """
+    feed = Feed(database)
+    notifications.subscribe({"events": feed.on_notify}, feed.wake_all)
+    policy = EgressPolicy.of(map(parse_override, settings.webhook_origins))
+    async with Transport(policy, idle=TIMEOUT, max_connections=settings.max_upstream_connections) as transport:
+        sender, store = Sender(transport), WebhookStore(database, vault)
+        yield Events(
+            feed=feed,
+            access=EventAccess(feed, identity),
+            webhooks=WebhookService(audit, store, feed, sender, map(URL, settings.webhook_origins)),
+            deliverer=Deliverer(store, feed, sender, process, read_records, settings.webhook_retry_seconds),
+        )

@@ -1,0 +1,123 @@
+"""The services that run operations, at once or as jobs."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from gateway.access.identity.store import IdentityStore
+from gateway.access.services import Logs
+from gateway.connectors.services import Connectors
+from gateway.context_store.services import Copy
+from gateway.context_store.sync.write_through import WriteThrough
+from gateway.foundation.db.notifications import WRITTEN, NotificationListener
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault
+from gateway.jobs.removal import JobRemoval
+from gateway.jobs.services import Jobs
+from gateway.kinds.catalog import Catalog
+from gateway.operations.batches.inputs import BatchInputs
+from gateway.operations.batches.service import Batches
+from gateway.operations.copy_search import CopySearch
+from gateway.operations.deletion import Deletion
+from gateway.operations.execution import Execution
+from gateway.operations.exports.service import Exports
+from gateway.operations.job_control import JobControl
+from gateway.operations.response_cache import WRITING, ResponseCache
+from gateway.operations.runs import OperationRuns
+from gateway.operations.schedules.due import DueRuns
+from gateway.operations.schedules.service import ScheduleService
+from gateway.operations.schedules.store import ScheduleStore
+from gateway.operations.uploads.service import Uploads
+from gateway.operations.uploads.store import UploadStore
+from gateway.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operations:
+    """The use cases that run operations."""
+
+    runs: OperationRuns
+    execution: Execution
+    copy_search: CopySearch
+    batches: Batches
+    exports: Exports
+    uploads: Uploads
+    deletion: Deletion
+    job_control: JobControl
+    schedules: ScheduleService
+    due_runs: DueRuns
+
+
+@asynccontextmanager
+async def open_operations(
+    settings: Settings,
+    *,
+    catalog: Catalog,
+    database: Database,
+    notifications: NotificationListener,
+    vault: Vault,
+    logs: Logs,
+    identity: IdentityStore,
+    connectors: Connectors,
+    jobs: Jobs,
+    copy: Copy,
+) -> AsyncIterator[Operations]:
+    """Open the use cases, and the cache of responses that they share."""
+    audit, resolver = logs.audit, connectors.resolver
+    cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
+    notifications.subscribe(
+        {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
+    )
+    runs = OperationRuns(audit, resolver, jobs.files, WriteThrough(database), cache)
+    copy_search = CopySearch(audit, resolver, database, copy.search)
+    execution = Execution(
+        audit,
+        resolver,
+        jobs.store,
+        jobs.acceptance,
+        jobs.waiters,
+        jobs.runner,
+        runs,
+        cache,
+        inline_budget=settings.inline_budget,
+        idempotency_seconds=settings.idempotency_seconds,
+    )
+    schedule_store = ScheduleStore(database, vault)
+    try:
+        yield Operations(
+            runs=runs,
+            execution=execution,
+            copy_search=copy_search,
+            batches=Batches(
+                audit,
+                resolver,
+                runs,
+                jobs.store,
+                BatchInputs(database, jobs.sealing),
+                jobs.sealing,
+                jobs.acceptance,
+                idempotency_seconds=settings.idempotency_seconds,
+            ),
+            exports=Exports(audit, database, resolver, copy_search, execution, jobs.store, jobs.files),
+            uploads=Uploads(audit, resolver, runs, UploadStore(database, vault)),
+            deletion=Deletion(
+                audit,
+                database,
+                connectors.store,
+                connectors.access,
+                identity,
+                jobs.store,
+                JobRemoval(database, settings.job_retention, jobs.sealing),
+                jobs.files,
+                connectors.oauth.authorizers,
+                jobs.wakeup,
+                logs.requests,
+            ),
+            job_control=JobControl(audit, resolver, jobs.store, jobs.acceptance),
+            schedules=ScheduleService(
+                audit, catalog, connectors.access, schedule_store, jobs.store, jobs.acceptance, jobs.wakeup
+            ),
+            due_runs=DueRuns(audit, catalog, database, schedule_store, jobs.store, jobs.wakeup),
+        )
+    finally:
+        await cache.close()

@@ -1,0 +1,248 @@
+"""Opens the services of a process, each bundle by the function of its package; they close in reverse order."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from gateway.access.identity.store import IdentityStore
+from gateway.access.services import Access, Logs, open_access, open_logs
+from gateway.connectors.model import ConnectorRecord
+from gateway.connectors.services import Connectors, open_connectors
+from gateway.context_store.records import documents
+from gateway.context_store.services import Copy, copy_of
+from gateway.context_store.sync.schedule import Intervals
+from gateway.errors import Unavailable
+from gateway.events.services import Events, open_events
+from gateway.foundation.aio.loops import every, running
+from gateway.foundation.aio.remembered import Remembered
+from gateway.foundation.db.notifications import RESTARTING, NotificationListener, notify
+from gateway.foundation.db.pool import Database
+from gateway.foundation.telemetry.loop_lag import LoopLag
+from gateway.foundation.telemetry.metrics import LOOP_LAG
+from gateway.foundation.vault.vault import KeyList, Vault, read_keys
+from gateway.jobs.processes import process_name
+from gateway.jobs.services import Jobs, open_jobs
+from gateway.kinds.catalog import Catalog
+from gateway.kinds.loading import load_catalog
+from gateway.operations.services import Operations, open_operations
+from gateway.settings import Settings
+
+if TYPE_CHECKING:
+    from gateway.kinds.find.index import OperationIndex
+
+log = logging.getLogger(__name__)
+
+#: seconds of `shutdown_grace` that are reserved for requeueing unfinished jobs and closing the stores
+CLOSING = 3.0
+#: seconds between readings of PostgreSQL's time of day
+_CLOCK_INTERVAL = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    """This process: its name, which no other has, earlier or later; what others tell it; the lag of its event loop."""
+
+    name: str
+    notifications: NotificationListener
+    loop_lag: LoopLag
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keys:
+    """The keys that seal stored secrets."""
+
+    all: KeyList = field(repr=False)
+    vault: Vault
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """What a worker uses; a front end too, because it runs calls with an Idempotency-Key as jobs."""
+
+    settings: Settings
+    catalog: Catalog
+    process: Process
+    database: Database
+    keys: Keys
+    logs: Logs
+    identity: IdentityStore
+    connectors: Connectors
+    jobs: Jobs
+    events: Events
+    copy: Copy
+    operations: Operations
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontEnd:
+    """What a front end uses."""
+
+    services: Services
+    access: Access
+    #: finds operations by words; created for the first search, because its libraries take 0.2 s to load
+    index: "Remembered[OperationIndex]"
+
+
+@asynccontextmanager
+async def open_front_end(settings: Settings) -> AsyncIterator[FrontEnd]:
+    """Open the services of a front end; raises Unavailable, KeyListError and SpecError if it cannot start."""
+    async with _opened(settings) as services:
+        access = open_access(
+            settings,
+            key_list=services.keys.all,
+            catalog=services.catalog,
+            database=services.database,
+            notifications=services.process.notifications,
+            audit=services.logs.audit,
+            identity=services.identity,
+        )
+        async with access as opened, _listening(services):
+            index = Remembered(partial(asyncio.to_thread, _index_of, services.catalog), inf)
+            yield FrontEnd(services=services, access=opened, index=index)
+
+
+@asynccontextmanager
+async def open_worker(settings: Settings) -> AsyncIterator[Services]:
+    """Open the services of a worker; raises as `open_front_end` does."""
+    async with _opened(settings) as services, _listening(services):
+        yield services
+
+
+@asynccontextmanager
+async def _listening(services: Services) -> AsyncIterator[None]:
+    """Receive notifications and renew leases within the block; all subscriptions must be made before."""
+    async with services.process.notifications.listening(), services.jobs.runner.renewing_leases():
+        yield
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncIterator[Services]:
+    """Open all services except those for callers of a front end."""
+    key_list = read_keys(settings.encryption_keys, settings.encryption_keys_file)
+    vault = Vault(key_list)
+    catalog = load_catalog(settings.specs)
+    Intervals(settings.sync_every).require_known(catalog)
+    for name, refused in catalog.refused.items():
+        log.error("%s is not served, its spec has errors: %s", name, refused)
+    process = process_name()
+    notifications = NotificationListener(settings.session_url, process)
+
+    async def begin_copies(connector: ConnectorRecord, client_id: UUID | None) -> object:
+        return await copy.synchronization.begin(connector, client_id)  # opened below, and called by requests only
+
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(_pool(settings))
+        await stack.enter_async_context(running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")))
+        logs = await stack.enter_async_context(open_logs(database))
+        identity = IdentityStore(database)
+        connectors = await stack.enter_async_context(
+            open_connectors(
+                settings,
+                process=process,
+                catalog=catalog,
+                database=database,
+                notifications=notifications,
+                vault=vault,
+                logs=logs,
+                identity=identity,
+                begin_copies=begin_copies,
+            )
+        )
+        events = await stack.enter_async_context(
+            open_events(
+                settings,
+                process=process,
+                database=database,
+                notifications=notifications,
+                vault=vault,
+                audit=logs.audit,
+                identity=identity,
+                read_records=partial(documents, database),
+            )
+        )
+        jobs = await stack.enter_async_context(
+            open_jobs(
+                settings,
+                process=process,
+                database=database,
+                notifications=notifications,
+                key_list=key_list,
+                vault=vault,
+                audit=logs.audit,
+                identity=identity,
+            )
+        )
+        copy = copy_of(
+            settings,
+            catalog=catalog,
+            database=database,
+            key_list=key_list,
+            vault=vault,
+            audit=logs.audit,
+            connectors=connectors,
+            jobs=jobs,
+        )
+        operations = await stack.enter_async_context(
+            open_operations(
+                settings,
+                catalog=catalog,
+                database=database,
+                notifications=notifications,
+                vault=vault,
+                logs=logs,
+                identity=identity,
+                connectors=connectors,
+                jobs=jobs,
+                copy=copy,
+            )
+        )
+        loop_lag = stack.enter_context(LoopLag().watching())
+        loop_lag.subscribe(LOOP_LAG.observe)
+        yield Services(
+            settings=settings,
+            catalog=catalog,
+            process=Process(name=process, notifications=notifications, loop_lag=loop_lag),
+            database=database,
+            keys=Keys(all=key_list, vault=vault),
+            logs=logs,
+            identity=identity,
+            connectors=connectors,
+            jobs=jobs,
+            events=events,
+            copy=copy,
+            operations=operations,
+        )
+
+
+def _pool(settings: Settings) -> contextlib.AbstractAsyncContextManager[Database]:
+    return Database.open(
+        settings.database_url,
+        # One more connection runs long statements, and one listens, unless a pooler leaves no way for it.
+        size=settings.database_pool - 1 - (settings.session_url is not None),
+        is_patient=True,
+        has_pooler=settings.has_pooler,
+    )
+
+
+def _index_of(catalog: Catalog) -> "OperationIndex":
+    from gateway.kinds.find.index import OperationIndex  # takes 0.2 s, in a thread
+
+    return OperationIndex(catalog)
+
+
+def watch_restarts(services: Services, on_restart: Callable[[], None]) -> None:
+    """Call `on_restart` when another process starts or stops."""
+    services.process.notifications.subscribe({RESTARTING: lambda _: on_restart()}, None)
+
+
+async def announce_restart(services: Services) -> None:
+    """Notify front ends that this process starts or stops; without PostgreSQL they get no notification."""
+    with contextlib.suppress(Unavailable):
+        await notify(services.database, RESTARTING, services.process.name)
