@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Logs:
+class LogServices:
     """What was done, written in batches."""
 
     audit: Audit
@@ -39,14 +39,14 @@ class Logs:
 
 
 @asynccontextmanager
-async def open_logs(database: Database) -> AsyncIterator[Logs]:
+async def open_logs(database: Database) -> AsyncIterator[LogServices]:
     """Open the audit log and the request log; closing them writes what they hold."""
     async with Audit(database).writing() as audit, RequestLog(database).writing() as requests:
-        yield Logs(audit=audit, requests=requests)
+        yield LogServices(audit=audit, requests=requests)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
+class AccessServices:
     """Who sends a request to a front end, and what it may do."""
 
     tokens: Tokens
@@ -80,14 +80,14 @@ async def open_access(
     notifications: NotificationListener,
     audit: Audit,
     identity: IdentityStore,
-) -> AsyncIterator[Access]:
+) -> AsyncIterator[AccessServices]:
     """Open authentication, console sessions, and the authorization server for agents' hosts."""
     attempts = Attempts.at(settings.redis_url)
     tokens = Tokens(identity, settings.token_seconds, attempts)
     notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
     grants = AuthorizationStore(database)
     try:
-        yield Access(
+        yield AccessServices(
             tokens=tokens,
             clients=Clients(audit, identity, is_embedded=settings.embedded),
             attempts=attempts,

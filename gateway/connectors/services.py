@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from gateway.access.identity.store import IdentityStore
-from gateway.access.services import Logs
+from gateway.access.services import LogServices
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.consent.service import OAuth, open_oauth
 from gateway.connectors.links.service import ConnectLinks
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Connectors:
+class ConnectorServices:
     """Connectors, the consents that create them, and the HTTP client towards applications."""
 
     store: ConnectorStore
@@ -49,10 +49,10 @@ async def open_connectors(
     database: Database,
     notifications: NotificationListener,
     vault: Vault,
-    logs: Logs,
+    logs: LogServices,
     identity: IdentityStore,
     begin_copies: BeginCopies,
-) -> AsyncIterator[Connectors]:
+) -> AsyncIterator[ConnectorServices]:
     """Open the HTTP client towards applications with its rate limiter, OAuth, and the resolver of connectors."""
     overrides = upstream_overrides()
     for ignored in ignored_variables({*catalog.kinds, *catalog.refused}):
@@ -97,7 +97,7 @@ async def open_connectors(
             base_url=settings.base_url,
             is_embedded=settings.embedded,
         )
-        yield Connectors(
+        yield ConnectorServices(
             store=store,
             access=access,
             change=change,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from gateway.access.audit.log import Audit
-from gateway.connectors.services import Connectors
+from gateway.connectors.services import ConnectorServices
 from gateway.context_store.notices.service import InboundWebhooks
 from gateway.context_store.notices.store import HookStore
 from gateway.context_store.search.search import ContextStore
@@ -11,13 +11,13 @@ from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.service import Synchronization
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import KeyList, Vault, derived_key
-from gateway.jobs.services import Jobs
+from gateway.jobs.services import JobServices
 from gateway.kinds.catalog import Catalog
 from gateway.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Copy:
+class CopyServices:
     """The synchronized copy of the records."""
 
     search: ContextStore
@@ -33,9 +33,9 @@ def copy_of(
     key_list: KeyList,
     vault: Vault,
     audit: Audit,
-    connectors: Connectors,
-    jobs: Jobs,
-) -> Copy:
+    connectors: ConnectorServices,
+    jobs: JobServices,
+) -> CopyServices:
     """The services of the copy, which need no closing."""
     synchronization = Synchronization(
         audit,
@@ -48,7 +48,7 @@ def copy_of(
         Intervals(settings.sync_every),
         is_automatic=settings.synchronize,
     )
-    return Copy(
+    return CopyServices(
         search=ContextStore(derived_key(key_list, "context store cursors")),
         synchronization=synchronization,
         notices=InboundWebhooks(

@@ -23,7 +23,7 @@ from gateway.upstream.transport import Transport
 
 
 @dataclass(frozen=True, kw_only=True)
-class Events:
+class EventServices:
     """The feed of an organization's events, and its deliveries."""
 
     feed: Feed
@@ -43,7 +43,7 @@ async def open_events(
     audit: Audit,
     identity: IdentityStore,
     read_records: ReadRecords,
-) -> AsyncIterator[Events]:
+) -> AsyncIterator[EventServices]:
     """Open the feed, and the sender of deliveries.
 
     The sender has connections of its own, because deliveries must not reach the overrides of applications.
@@ -53,7 +53,7 @@ async def open_events(
     policy = EgressPolicy.of(map(parse_override, settings.webhook_origins))
     async with Transport(policy, idle=TIMEOUT, max_connections=settings.max_upstream_connections) as transport:
         sender, store = Sender(transport), WebhookStore(database, vault)
-        yield Events(
+        yield EventServices(
             feed=feed,
             access=EventAccess(feed, identity),
             webhooks=WebhookService(audit, store, feed, sender, map(URL, settings.webhook_origins)),

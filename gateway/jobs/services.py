@@ -26,7 +26,7 @@ from gateway.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Jobs:
+class JobServices:
     """The queue of jobs, the runner of this process, and the results."""
 
     sealing: JobSealing
@@ -52,7 +52,7 @@ async def open_jobs(
     vault: Vault,
     audit: Audit,
     identity: IdentityStore,
-) -> AsyncIterator[Jobs]:
+) -> AsyncIterator[JobServices]:
     """Open the queue, and the runner without its heartbeats, which begin with `Runner.renewing_leases`."""
     sealing = JobSealing(vault, is_on=settings.seal_jobs)
     store = JobStore(database, settings.job_retention, sealing)
@@ -63,7 +63,7 @@ async def open_jobs(
     # A cancellation that the runner missed reaches it with the next heartbeat.
     notifications.subscribe({"cancel": runner.on_notify}, None)
     async with Wakeup.open(settings.redis_url) as wakeup:
-        yield Jobs(
+        yield JobServices(
             sealing=sealing,
             store=store,
             access=access,

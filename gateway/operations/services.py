@@ -5,15 +5,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from gateway.access.identity.store import IdentityStore
-from gateway.access.services import Logs
-from gateway.connectors.services import Connectors
-from gateway.context_store.services import Copy
+from gateway.access.services import LogServices
+from gateway.connectors.services import ConnectorServices
+from gateway.context_store.services import CopyServices
 from gateway.context_store.sync.write_through import WriteThrough
 from gateway.foundation.db.notifications import WRITTEN, NotificationListener
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Vault
 from gateway.jobs.removal import JobRemoval
-from gateway.jobs.services import Jobs
+from gateway.jobs.services import JobServices
 from gateway.kinds.catalog import Catalog
 from gateway.operations.batches.inputs import BatchInputs
 from gateway.operations.batches.service import Batches
@@ -33,7 +33,7 @@ from gateway.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Operations:
+class OperationServices:
     """The use cases that run operations."""
 
     runs: OperationRuns
@@ -56,12 +56,12 @@ async def open_operations(
     database: Database,
     notifications: NotificationListener,
     vault: Vault,
-    logs: Logs,
+    logs: LogServices,
     identity: IdentityStore,
-    connectors: Connectors,
-    jobs: Jobs,
-    copy: Copy,
-) -> AsyncIterator[Operations]:
+    connectors: ConnectorServices,
+    jobs: JobServices,
+    copy: CopyServices,
+) -> AsyncIterator[OperationServices]:
     """Open the use cases, and the cache of responses that they share."""
     audit, resolver = logs.audit, connectors.resolver
     cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
@@ -84,7 +84,7 @@ async def open_operations(
     )
     schedule_store = ScheduleStore(database, vault)
     try:
-        yield Operations(
+        yield OperationServices(
             runs=runs,
             execution=execution,
             copy_search=copy_search,

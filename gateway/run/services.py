@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from gateway.access.identity.store import IdentityStore
-from gateway.access.services import Access, Logs, open_access, open_logs
+from gateway.access.services import AccessServices, LogServices, open_access, open_logs
 from gateway.connectors.model import ConnectorRecord
-from gateway.connectors.services import Connectors, open_connectors
+from gateway.connectors.services import ConnectorServices, open_connectors
 from gateway.context_store.records import documents
-from gateway.context_store.services import Copy, copy_of
+from gateway.context_store.services import CopyServices, copy_of
 from gateway.context_store.sync.schedule import Intervals
 from gateway.errors import Unavailable
-from gateway.events.services import Events, open_events
+from gateway.events.services import EventServices, open_events
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.aio.remembered import Remembered
 from gateway.foundation.db.notifications import RESTARTING, NotificationListener, notify
@@ -28,10 +28,10 @@ from gateway.foundation.telemetry.loop_lag import LoopLag
 from gateway.foundation.telemetry.metrics import LOOP_LAG
 from gateway.foundation.vault.vault import KeyList, Vault, read_keys
 from gateway.jobs.processes import process_name
-from gateway.jobs.services import Jobs, open_jobs
+from gateway.jobs.services import JobServices, open_jobs
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import load_catalog
-from gateway.operations.services import Operations, open_operations
+from gateway.operations.services import OperationServices, open_operations
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
@@ -71,13 +71,13 @@ class Services:
     process: Process
     database: Database
     keys: Keys
-    logs: Logs
+    logs: LogServices
     identity: IdentityStore
-    connectors: Connectors
-    jobs: Jobs
-    events: Events
-    copy: Copy
-    operations: Operations
+    connectors: ConnectorServices
+    jobs: JobServices
+    events: EventServices
+    copy: CopyServices
+    operations: OperationServices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class FrontEnd:
     """What a front end uses."""
 
     services: Services
-    access: Access
+    access: AccessServices
     #: finds operations by words; created for the first search, because its libraries take 0.2 s to load
     index: "Remembered[OperationIndex]"
 

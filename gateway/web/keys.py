@@ -8,7 +8,7 @@ from aiohttp import web
 
 from gateway.access.audit.log import Entry
 from gateway.access.identity.model import Caller
-from gateway.access.services import Access
+from gateway.access.services import AccessServices
 from gateway.foundation.aio.remembered import Remembered
 from gateway.run.monitoring.prometheus import PrometheusExporter
 from gateway.run.services import Services
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SERVICES = web.AppKey("services", Services)
 #: who sends requests, and what they may do
-ACCESS = web.AppKey("access", Access)
+ACCESS = web.AppKey("access", AccessServices)
 #: finds operations by words; created for the first search
 INDEX: web.AppKey[Remembered["OperationIndex"]] = web.AppKey("index", Remembered)
 #: set while the process drains: it is not ready for new traffic

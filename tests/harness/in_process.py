@@ -11,7 +11,7 @@ from uuid import UUID
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from gateway.access.services import Access
+from gateway.access.services import AccessServices
 from gateway.run.services import Services
 from gateway.sandbox.app import create_sandbox
 from gateway.settings import Settings
@@ -30,7 +30,7 @@ class FrontEnd:
 
     base_url: str
     services: Services
-    access: Access
+    access: AccessServices
     sandbox_url: str
 
     async def organization(self) -> UUID:

@@ -3,7 +3,7 @@
 import msgspec
 from aiohttp import web
 
-from gateway.access.services import Access
+from gateway.access.services import AccessServices
 from gateway.agents.mcp import http
 from gateway.agents.mcp.request_state import RequestStates
 from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedEvents, HostedJobs
@@ -18,7 +18,7 @@ from gateway.web.server.admission.load_shedding import LIMITS
 class McpEndpoint:
     """The MCP servers with the tools of this process."""
 
-    def __init__(self, services: Services, operations: OperationIndex, access: Access) -> None:
+    def __init__(self, services: Services, operations: OperationIndex, access: AccessServices) -> None:
         states = RequestStates(access.request_seals)
         self._servers = Servers(
             HostedBackend(services, operations), HostedJobs(services), states, HostedEvents(services)
