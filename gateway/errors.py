@@ -56,7 +56,7 @@ def _summary(faults: tuple[FieldError, ...]) -> str:
     return "; ".join([*(fault.message for fault in faults[:_IN_DETAIL]), *more])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamFault:
     """The application's own description of its failure, without secrets."""
 

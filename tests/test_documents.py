@@ -107,7 +107,12 @@ def fault_of(body: dict[str, Any], kind: Kind) -> str:
     """Why an operation of the kind cannot be called so; an empty text if it can."""
     try:
         if body["action"] == SEARCH_ACTION:
-            prepared_search(kind, OperationCall(UUID(int=0), body["entity"], body["action"], body["params"]))
+            prepared_search(
+                kind,
+                OperationCall(
+                    connector_id=UUID(int=0), entity=body["entity"], action=body["action"], params=body["params"]
+                ),
+            )
         elif "$from" not in str(body["params"]):  # values that come from an earlier step
             prepare(kind.operation(body["entity"], body["action"]), body["params"])
     except GatewayError as error:

@@ -15,7 +15,7 @@ from gateway.jobs.wakeup import BATCH
 _POLL = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slots:
     """How a worker divides its concurrent jobs."""
 
@@ -32,7 +32,14 @@ class Slots:
     @classmethod
     def of(cls, total: int) -> "Slots":
         half = max(1, total // 2)
-        return cls(total, total - total // 20, half, max(1, round(total * 0.75)), half, min(10, total))
+        return cls(
+            total=total,
+            foreground=total - total // 20,
+            background=half,
+            organization=max(1, round(total * 0.75)),
+            connector=half,
+            poison_candidates=min(10, total),
+        )
 
 
 class Fetcher:

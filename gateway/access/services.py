@@ -115,12 +115,12 @@ def _provider_sign_in(
     from gateway.access.sign_in.service import ProviderSignIn
 
     provider = ProviderSettings(
-        settings.oidc_issuer,
-        settings.oidc_client_id,
-        settings.oidc_client_secret,
-        tuple(settings.oidc_scopes.split()),
-        settings.oidc_claim,
-        settings.oidc_private,
+        issuer=settings.oidc_issuer,
+        client_id=settings.oidc_client_id,
+        client_secret=settings.oidc_client_secret,
+        scopes=tuple(settings.oidc_scopes.split()),
+        claim=settings.oidc_claim,
+        is_private=settings.oidc_private,
     )
     return ProviderSignIn(
         Provider(provider), SignInStore(database), People(database, identity), seals, settings.base_url

@@ -49,8 +49,8 @@ def api(
     gateway api POST /api/v1/connect/sessions -d '{"workspace_name": "acme"}'
     """
     call = ApiRequest(
-        method.upper(),
-        path if path.startswith("/") else f"{_PREFIX}{path}",
+        method=method.upper(),
+        path=path if path.startswith("/") else f"{_PREFIX}{path}",
         query=read_pairs(query, "--query"),
         body=None if data is None else _object(data),
         headers=read_pairs(headers, "--header"),
@@ -117,7 +117,7 @@ def revoke_grant(grant_id: str, **where: Any) -> None:
 
     async def work() -> None:
         async with _session(**where) as session:
-            await session.fetch(ApiRequest("DELETE", f"/api/v1/grants/{quote(grant_id, safe='')}"))
+            await session.fetch(ApiRequest(method="DELETE", path=f"/api/v1/grants/{quote(grant_id, safe='')}"))
         note(f"{grant_id} is revoked")
 
     run(work())
@@ -132,7 +132,7 @@ def _print_data(
 ) -> None:
     async def work() -> None:
         async with _session(**where) as session:
-            found = (await session.fetch(ApiRequest("GET", path, query))).into(dict[str, Any])
+            found = (await session.fetch(ApiRequest(method="GET", path=path, query=query))).into(dict[str, Any])
         write(found["data"], format_of(output_format), columns)
 
     run(work())

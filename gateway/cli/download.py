@@ -52,7 +52,7 @@ async def _download(
                 sys.stdout.buffer.write(chunk)
             sys.stdout.buffer.flush()
         else:
-            await _save(gateway, found, entity, call_params, Path(to), sha256)
+            await _save(gateway, found, entity=entity, params=call_params, to=Path(to), sha256=sha256)
 
 
 async def _save(

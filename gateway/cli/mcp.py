@@ -45,7 +45,7 @@ async def _serve(
 
     async with AsyncExitStack() as stack:
         if in_process is None:
-            answer = await _bridge(stack, kind, tools, url, workspace, organization)
+            answer = await _bridge(stack, kind, tools=tools, url=url, workspace=workspace, organization=organization)
         else:
             answer = await _local(stack, in_process, upstream)
         try:
@@ -72,7 +72,9 @@ async def _bridge(
     settings = client_settings(url, organization_id=organization, profile=chosen_profile())
     session = await stack.enter_async_context(Session(settings, RetryPolicy()))
     if kind is not None:  # a wrong name fails here, where the user sees the error
-        await session.fetch(ApiRequest("GET", f"/api/v1/integrations/connector-types/{quote(kind, safe='')}"))
+        await session.fetch(
+            ApiRequest(method="GET", path=f"/api/v1/integrations/connector-types/{quote(kind, safe='')}")
+        )
     query = {"tools": tools, "workspace": workspace or os.environ.get("GATEWAY_WORKSPACE")}
     return StdioBridge(
         session,

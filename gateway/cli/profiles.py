@@ -80,7 +80,7 @@ async def _as_client(url: str, client_id: str, secret_file: str | None) -> Profi
     settings = client_settings(url, client_id, secret, environ={})
     async with Session(settings, RetryPolicy()) as session:
         await session.token()  # raises Unauthorized for a wrong secret
-    return Profile(str(settings.base_url), client_id, client_secret=secret)
+    return Profile(base_url=str(settings.base_url), client_id=client_id, client_secret=secret)
 
 
 async def _by_browser(url: str, *, no_browser: bool) -> Profile:
@@ -89,7 +89,11 @@ async def _by_browser(url: str, *, no_browser: bool) -> Profile:
         metadata = await _metadata(session)
         answered: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
         async with callback_page(answered) as redirect_uri:
-            request = SignInRequest(metadata["issuer"], metadata["authorization_endpoint"], redirect_uri)
+            request = SignInRequest(
+                issuer=metadata["issuer"],
+                authorization_endpoint=metadata["authorization_endpoint"],
+                redirect_uri=redirect_uri,
+            )
             note("sign in on this page; waiting (Ctrl-C stops)")
             click.echo(request.url, err=True)
             if not no_browser and has_browser():
@@ -98,14 +102,14 @@ async def _by_browser(url: str, *, no_browser: bool) -> Profile:
                 answer = await asyncio.wait_for(answered, _SIGN_IN_TIMEOUT)
             except TimeoutError as error:
                 raise Unauthorized(f"the browser did not return within {_SIGN_IN_TIMEOUT // 60} minutes") from error
-        issued = await session.issued(ApiRequest("POST", TOKEN, form=request.code_form(answer)))
-    return with_tokens(Profile(str(settings.base_url), COMMAND_LINE), issued)
+        issued = await session.issued(ApiRequest(method="POST", path=TOKEN, form=request.code_form(answer)))
+    return with_tokens(Profile(base_url=str(settings.base_url), client_id=COMMAND_LINE), issued)
 
 
 async def _metadata(session: Session) -> dict[str, Any]:
     """The metadata of the authorization server (RFC 8414); raises NotFound if the URL is not a gateway's."""
     try:
-        metadata = await session.issued(ApiRequest("GET", SERVER_METADATA))
+        metadata = await session.issued(ApiRequest(method="GET", path=SERVER_METADATA))
     except (msgspec.DecodeError, NotFound) as error:
         raise NotFound(f"{session.settings.base_url} does not answer as a gateway; check the URL") from error
     if not _is_same_site(metadata["issuer"], session.settings.base_url):
@@ -142,10 +146,10 @@ def logout(name: str | None) -> None:
 
 async def _revoked(profile: Profile) -> bool:
     form = {"token": profile.refresh_token or "", "client_id": profile.client_id}
-    settings = ClientSettings(URL(profile.base_url), profile.client_id, "")
+    settings = ClientSettings(base_url=URL(profile.base_url), client_id=profile.client_id, client_secret="")
     async with Session(settings, RetryPolicy()) as session:
         try:
-            async with await session.send(ApiRequest("POST", REVOKE, form=form)) as response:
+            async with await session.send(ApiRequest(method="POST", path=REVOKE, form=form)) as response:
                 return response.status == 200
         except (GatewayError, aiohttp.ClientError):
             return False

@@ -48,18 +48,18 @@ def python_types(kind: Mapping[str, Any]) -> str:
         _protocol(
             name,
             f'The `execute` of a connector that `connect("{kind["kind"]}", …)` returns.',
-            [each for each in calls if each.action != _SEARCH],
-            "self, ",
-            _SELECTION,
-            "Page",
+            calls=[each for each in calls if each.action != _SEARCH],
+            first="self, ",
+            last=_SELECTION,
+            answer="Page",
         ),
         _protocol(
             f"{name}Gateway",
             "The `execute` of a `Gateway`, for connectors of this kind.",
-            calls,
-            "self, connector: str | Connector, ",
-            _HOSTED,
-            "Answer",
+            calls=calls,
+            first="self, connector: str | Connector, ",
+            last=_HOSTED,
+            answer="Answer",
         ),
     ]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"

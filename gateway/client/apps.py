@@ -15,12 +15,12 @@ class Apps:
     async def set(self, kind: str, client_id: str, client_secret: str) -> AppView:
         """Use this OAuth app for consent at applications of the kind."""
         body = {"connector_type": kind, "configuration": {"client_id": client_id, "client_secret": client_secret}}
-        return (await self._session.fetch(ApiRequest("PUT", _PATH, body=body))).into(AppView)
+        return (await self._session.fetch(ApiRequest(method="PUT", path=_PATH, body=body))).into(AppView)
 
     async def list(self) -> list[AppView]:
         """The organization's own apps."""
-        return (await self._session.fetch(ApiRequest("GET", _PATH))).into(AppList).data
+        return (await self._session.fetch(ApiRequest(method="GET", path=_PATH))).into(AppList).data
 
     async def delete(self, kind: str) -> None:
         """Delete the app, if any; consent uses the platform's app again."""
-        await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/connector_type/{kind}"))
+        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/connector_type/{kind}"))

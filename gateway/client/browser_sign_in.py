@@ -22,7 +22,7 @@ from gateway.foundation.aio.clock import CLOCK
 _SKEW = 30
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SignInRequest:
     """An authorization request, with the state and code verifier that bind the response to it."""
 

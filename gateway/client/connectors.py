@@ -42,7 +42,9 @@ class Consent:
 
     async def state(self) -> FlowView:
         """The state of the consent."""
-        return (await self._session.fetch(ApiRequest("GET", f"{_PATH}/oauth/flows/{self.flow_id}"))).into(FlowView)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/oauth/flows/{self.flow_id}"))).into(
+            FlowView
+        )
 
     async def wait(self, every: float = 1.0) -> Connector:
         """Wait for the consent, reading its state every `every` seconds; returns the connector.
@@ -96,7 +98,7 @@ class Connectors:
             "validate": validate,
             **_without_none(members),
         }
-        return (await self._session.fetch(ApiRequest("POST", _PATH, body=body))).into(Connector)
+        return (await self._session.fetch(ApiRequest(method="POST", path=_PATH, body=body))).into(Connector)
 
     async def connect(
         self,
@@ -117,7 +119,7 @@ class Connectors:
             "redirect_url": redirect_url,
             **_without_none(members),
         }
-        reply = await self._session.fetch(ApiRequest("POST", f"{_PATH}/oauth/initiate", body=body))
+        reply = await self._session.fetch(ApiRequest(method="POST", path=f"{_PATH}/oauth/initiate", body=body))
         return Consent(self, self._session, reply.into(StartedConsentView))
 
     async def create_link(
@@ -133,11 +135,13 @@ class Connectors:
         members: dict[str, Any] = {"connector_types": kinds, "connector_id": renewed}
         members |= {"redirect_url": redirect_url, "expires_in": expires_in}
         body = {"workspace_name": self._session.settings.workspace_name, **_without_none(members)}
-        return (await self._session.fetch(ApiRequest("POST", _LINKS, body=body))).into(ConnectLinkView)
+        return (await self._session.fetch(ApiRequest(method="POST", path=_LINKS, body=body))).into(ConnectLinkView)
 
     async def link_state(self, link_id: str) -> ConnectSessionView:
         """The state of a link: pending, completed (with the connector's id) or expired; raises NotFound."""
-        return (await self._session.fetch(ApiRequest("GET", f"{_LINKS}/{link_id}"))).into(ConnectSessionView)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_LINKS}/{link_id}"))).into(
+            ConnectSessionView
+        )
 
     async def list(
         self, kind: str | None = None, *, status: str | None = None, in_every_workspace: bool = False
@@ -148,11 +152,11 @@ class Connectors:
             "connector_type": kind,
             "status": status,
         }
-        return (await self._session.fetch(ApiRequest("GET", _PATH, query))).into(ConnectorPage).data
+        return (await self._session.fetch(ApiRequest(method="GET", path=_PATH, query=query))).into(ConnectorPage).data
 
     async def get(self, connector_id: str) -> Connector:
         """One connector by its id; raises NotFound."""
-        return (await self._session.fetch(ApiRequest("GET", f"{_PATH}/{connector_id}"))).into(Connector)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{connector_id}"))).into(Connector)
 
     async def resolve(self, connector: str | Connector) -> Connector:
         """The connector with this id or name, or the only one of this kind; raises NotFound and Conflict."""
@@ -191,14 +195,16 @@ class Connectors:
         body = _without_none({"name": name, "credentials": credentials, "status": status})
         old = await self.resolve(connector)
         self.forget(old)
-        return (await self._session.fetch(ApiRequest("PATCH", f"{_PATH}/{old.id}", body=body))).into(Connector)
+        return (await self._session.fetch(ApiRequest(method="PATCH", path=f"{_PATH}/{old.id}", body=body))).into(
+            Connector
+        )
 
     async def delete(self, connector: str | Connector) -> Job:
         """Delete the connector and revoke its OAuth tokens; the job deletes its copy, results and credentials."""
         old = await self.resolve(connector)
         self.forget(old)
-        deleted = (await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{old.id}"))).into(DeletionView)
-        return Job(self._session, JobView(deleted.job_id, JobStatus.QUEUED, connector_id=old.id))
+        deleted = (await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{old.id}"))).into(DeletionView)
+        return Job(self._session, JobView(id=deleted.job_id, status=JobStatus.QUEUED, connector_id=old.id))
 
     async def sync(
         self, connector: str | Connector, entities: Sequence[str] | None = None, *, full: bool = False
@@ -206,7 +212,9 @@ class Connectors:
         """Synchronize the searchable copy now; `full` discards the copy and loads everything again."""
         found = await self.resolve(connector)
         body = _without_none({"entities": entities, "full": full or None})
-        reply = await self._session.fetch(ApiRequest("POST", f"{_PATH}/{found.id}/context-store/sync", body=body))
+        reply = await self._session.fetch(
+            ApiRequest(method="POST", path=f"{_PATH}/{found.id}/context-store/sync", body=body)
+        )
         return accepted(self._session, reply)
 
     async def copies(self, connector: str | Connector) -> dict[str, FreshnessView]:
@@ -215,7 +223,7 @@ class Connectors:
         return reply.into(ContextStoreView).entities
 
     async def _call(self, method: str, connector: str | Connector, part: str) -> ApiRequest:
-        return ApiRequest(method, f"{_PATH}/{(await self.resolve(connector)).id}{part}", is_read=True)
+        return ApiRequest(method=method, path=f"{_PATH}/{(await self.resolve(connector)).id}{part}", is_read=True)
 
 
 def choose(name: str, connectors: Sequence[Connector], workspace_name: str) -> Connector:

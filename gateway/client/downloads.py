@@ -65,7 +65,7 @@ async def chunks(session: Session, resource: Resource) -> AsyncGenerator[bytes, 
 
 def _call(resource: Resource, headers: Mapping[str, str] | None = None, method: str = "GET") -> ApiRequest:
     all_headers = {"Accept": "*/*", "Accept-Encoding": "identity", **(headers or {})}
-    return ApiRequest(method, resource.path, resource.query, headers=all_headers)
+    return ApiRequest(method=method, path=resource.path, query=resource.query, headers=all_headers)
 
 
 async def _bytes(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:

@@ -187,10 +187,12 @@ class Gateway:
         path = f"{_CONNECTORS}/{found.id}/batch"
         if steps:
             body = {"operations": list(operations), "steps": True, **given}
-            reply = await self._session.fetch(ApiRequest("POST", path, body=body, headers=headers))
+            reply = await self._session.fetch(ApiRequest(method="POST", path=path, body=body, headers=headers))
         else:
             lines = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
-            reply = await self._session.fetch(ApiRequest("POST", path, given, lines=lines, headers=headers))
+            reply = await self._session.fetch(
+                ApiRequest(method="POST", path=path, query=given, lines=lines, headers=headers)
+            )
         if reply.status == 202:
             return accepted(self._session, reply)
         # The key is that of a batch that has ended: the response is its result, and `Location` names its job.
@@ -305,7 +307,9 @@ class Gateway:
             query["connector_id"] = (await self.connectors.resolve(connector)).id
         wait = _EVENTS_WAIT if follow else 0
         while True:
-            call = ApiRequest("GET", "/api/v1/events", {**query, "after": after, "wait": wait}, wait=wait)
+            call = ApiRequest(
+                method="GET", path="/api/v1/events", query={**query, "after": after, "wait": wait}, wait=wait
+            )
             page = (await self._session.fetch(call)).into(EventPage)
             for event in page.data:
                 yield event
@@ -315,7 +319,7 @@ class Gateway:
 
     async def latest_event(self) -> int:
         """The id of the newest event; `events(after=…)` with it yields new events only."""
-        call = ApiRequest("GET", "/api/v1/events", {"limit": 1})
+        call = ApiRequest(method="GET", path="/api/v1/events", query={"limit": 1})
         return (await self._session.fetch(call)).into(EventPage).latest_id
 
     async def download(
@@ -352,9 +356,9 @@ class Gateway:
         named = filename or path.name
         type_ = content_type or guess_type(named)[0] or "application/octet-stream"
         call = ApiRequest(
-            "POST",
-            f"{_CONNECTORS}/{found.id}/upload/{entity}",
-            {**{name: _in_query(value) for name, value in (params or {}).items()}, "filename": named},
+            method="POST",
+            path=f"{_CONNECTORS}/{found.id}/upload/{entity}",
+            query={**{name: _in_query(value) for name, value in (params or {}).items()}, "filename": named},
             headers={"Content-Type": type_},
             file=path,
         )
@@ -370,13 +374,15 @@ class Gateway:
 
     async def types(self) -> list[dict[str, Any]]:
         """A summary of every kind."""
-        found = (await self._session.fetch(ApiRequest("GET", _TYPES))).into(dict[str, Any])
+        found = (await self._session.fetch(ApiRequest(method="GET", path=_TYPES))).into(dict[str, Any])
         return list(found["data"])
 
     async def type(self, kind: str) -> dict[str, Any]:
         """The description of a kind: authentication, entities, actions, and the JSON Schema of their params."""
         if kind not in self._types:
-            self._types[kind] = (await self._session.fetch(ApiRequest("GET", f"{_TYPES}/{kind}"))).into(dict[str, Any])
+            self._types[kind] = (await self._session.fetch(ApiRequest(method="GET", path=f"{_TYPES}/{kind}"))).into(
+                dict[str, Any]
+            )
         return self._types[kind]
 
     async def find_operations(
@@ -394,7 +400,7 @@ class Gateway:
         missing.
         """
         query = {**await self._filter_query(kind, effect, connector), "query": task, "limit": limit}
-        reply = await self._session.fetch(ApiRequest("GET", "/api/v1/operations", query))
+        reply = await self._session.fetch(ApiRequest(method="GET", path="/api/v1/operations", query=query))
         return reply.into(OperationMatches)
 
     async def tools(
@@ -409,7 +415,9 @@ class Gateway:
         query = await self._filter_query(kind, effect, connector)
         if operations is not None:
             query["operations"] = ",".join(operations)
-        reply = await self._session.fetch(ApiRequest("GET", "/api/v1/tools", {**query, "format": "mcp"}))
+        reply = await self._session.fetch(
+            ApiRequest(method="GET", path="/api/v1/tools", query={**query, "format": "mcp"})
+        )
         found, bound = reply.into(ToolsView), query.get("connector_id")
         definitions = [from_mcp(document, found.operations[document["name"]]) for document in found.data]
         return [Tool(definition, runner(self, definition.operation, bound)) for definition in definitions]
@@ -432,7 +440,7 @@ class Gateway:
         found = await self.connectors.resolve(connector)
         path = f"{_CONNECTORS}/{found.id}/execute"
         try:
-            call = ApiRequest("POST", path, body=body, headers=headers, is_read=is_read, wait=wait)
+            call = ApiRequest(method="POST", path=path, body=body, headers=headers, is_read=is_read, wait=wait)
             return await self._session.fetch(call)
         except NotFound as error:
             if not isinstance(error, UpstreamNotFound):

@@ -20,16 +20,16 @@ class Hooks:
         secret itself, the hook accepts that secret for the next hour. Raises InvalidParams for a kind without notices.
         """
         body = {} if secret is None else {"secret": secret}
-        call = ApiRequest("POST", await self._path(connector), body=body, is_read=True)
+        call = ApiRequest(method="POST", path=await self._path(connector), body=body, is_read=True)
         return (await self._session.fetch(call)).into(HookView)
 
     async def get(self, connector: str | Connector) -> HookView:
         """The connector's hook; raises NotFound."""
-        return (await self._session.fetch(ApiRequest("GET", await self._path(connector)))).into(HookView)
+        return (await self._session.fetch(ApiRequest(method="GET", path=await self._path(connector)))).into(HookView)
 
     async def delete(self, connector: str | Connector) -> None:
         """Delete the hook with its secrets; its URL accepts no more notices. Raises NotFound."""
-        await self._session.fetch(ApiRequest("DELETE", await self._path(connector)))
+        await self._session.fetch(ApiRequest(method="DELETE", path=await self._path(connector)))
 
     async def _path(self, connector: str | Connector) -> str:
         return f"/api/v1/integrations/connectors/{(await self._connectors.resolve(connector)).id}/hook"

@@ -51,7 +51,7 @@ class Job:
 
     async def refresh(self) -> Self:
         """Read the job's current state."""
-        self.view = (await self._session.fetch(ApiRequest("GET", self._path()))).into(JobView)
+        self.view = (await self._session.fetch(ApiRequest(method="GET", path=self._path()))).into(JobView)
         return self
 
     async def wait(self, *, on_change: Watcher | None = None) -> Self:
@@ -69,7 +69,9 @@ class Job:
         while True:
             query = {"wait": _WAIT} if etag else {}
             headers = {"If-None-Match": etag} if etag else {}
-            reply = await self._session.fetch(ApiRequest("GET", self._path(), query, headers=headers, wait=_WAIT))
+            reply = await self._session.fetch(
+                ApiRequest(method="GET", path=self._path(), query=query, headers=headers, wait=_WAIT)
+            )
             if reply.status == 200:
                 self.view = reply.into(JobView)
                 return reply.headers.get("ETag", '"0"')
@@ -97,7 +99,9 @@ class Job:
     async def _stream(self, reader: EventReader) -> AsyncGenerator[JobEvent, None]:
         reader.restart()
         headers = {"Accept": "text/event-stream", "Last-Event-ID": reader.last_id}
-        async with await self._session.open(ApiRequest("GET", self._path("events"), headers=headers)) as response:
+        async with await self._session.open(
+            ApiRequest(method="GET", path=self._path("events"), headers=headers)
+        ) as response:
             try:
                 async for chunk in response.content.iter_any():
                     for event in reader.feed(chunk):
@@ -113,7 +117,7 @@ class Job:
             await self.wait(on_change=on_change)
         with _with_job_id(self.id):
             while True:
-                call = ApiRequest("GET", self._path("result"), {"wait": _WAIT}, wait=_WAIT)
+                call = ApiRequest(method="GET", path=self._path("result"), query={"wait": _WAIT}, wait=_WAIT)
                 reply = await self._session.fetch(call)
                 if reply.status == 200 and not reply.headers.get("Content-Type", "").startswith("application/json"):
                     raise _is_file(self.id)
@@ -125,7 +129,7 @@ class Job:
         """Wait for the job and yield the records of its result one by one, in constant memory."""
         await self.wait()
         with _with_job_id(self.id):
-            call = ApiRequest("GET", self._path("result"), headers={"Accept": _NDJSON})
+            call = ApiRequest(method="GET", path=self._path("result"), headers={"Accept": _NDJSON})
             async with await self._session.open(call) as response:
                 rest = b""
                 try:
@@ -147,12 +151,14 @@ class Job:
 
     async def cancel(self) -> Self:
         """Cancel the job; a request already sent to the application is allowed to finish."""
-        self.view = (await self._session.fetch(ApiRequest("POST", self._path("cancel")))).into(JobView)
+        self.view = (await self._session.fetch(ApiRequest(method="POST", path=self._path("cancel")))).into(JobView)
         return self
 
     async def retry(self, *, confirm: bool = False) -> "Job":
         """Run the same work as a new job; with `confirm` also a write that may have happened."""
-        reply = await self._session.fetch(ApiRequest("POST", self._path("retry"), body={"confirm": confirm}))
+        reply = await self._session.fetch(
+            ApiRequest(method="POST", path=self._path("retry"), body={"confirm": confirm})
+        )
         return accepted(self._session, reply)
 
     def _path(self, part: str = "") -> str:
@@ -181,7 +187,7 @@ class Jobs:
 
     async def get(self, job_id: str) -> Job:
         """One job by its id; raises NotFound."""
-        return await Job(self._session, JobView(job_id, JobStatus.QUEUED)).refresh()
+        return await Job(self._session, JobView(id=job_id, status=JobStatus.QUEUED)).refresh()
 
     async def list(
         self,

@@ -29,7 +29,13 @@ class StdioBridge:
         """The gateway's response to one request; notifications before it are passed to `send`."""
         try:
             message = message_of(document)
-            call = ApiRequest("POST", self._path, self._query, document, {**_ACCEPT, **self._headers(message)})
+            call = ApiRequest(
+                method="POST",
+                path=self._path,
+                query=self._query,
+                body=document,
+                headers={**_ACCEPT, **self._headers(message)},
+            )
             async with await self._session.exchange(call) as reply:
                 answered = await _response_of(reply, send)
         except RpcError as error:

@@ -15,7 +15,7 @@ from gateway.kinds.suggestions import did_you_mean
 _FOLDER, _FILE, _LOCK = "agent-connector-gateway", "profiles.json", "profiles.lock"
 
 
-class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
+class Profile(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A gateway with the credentials of a sign-in: a client and its secret, or the tokens of a person."""
 
     base_url: str

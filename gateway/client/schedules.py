@@ -56,7 +56,7 @@ class Schedules:
             "catch_up": catch_up,
             "labels": dict(labels or {}),
         }
-        return (await self._session.fetch(ApiRequest("POST", _PATH, body=body))).into(ScheduleView)
+        return (await self._session.fetch(ApiRequest(method="POST", path=_PATH, body=body))).into(ScheduleView)
 
     async def list(
         self, connector: str | Connector | None = None, *, limit: int | None = None
@@ -70,17 +70,19 @@ class Schedules:
 
     async def get(self, schedule_id: str) -> ScheduleView:
         """One schedule by its id; raises NotFound."""
-        return (await self._session.fetch(ApiRequest("GET", f"{_PATH}/{schedule_id}"))).into(ScheduleView)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{schedule_id}"))).into(ScheduleView)
 
     async def update(self, schedule_id: str, **members: Any) -> ScheduleView:
         """Change members of a schedule, with the API's names: `cron="0 7 * * *"`, `enabled=False`."""
-        call = ApiRequest("PATCH", f"{_PATH}/{schedule_id}", body=members)
+        call = ApiRequest(method="PATCH", path=f"{_PATH}/{schedule_id}", body=members)
         return (await self._session.fetch(call)).into(ScheduleView)
 
     async def delete(self, schedule_id: str) -> None:
         """Delete a schedule; a run that has begun continues."""
-        await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{schedule_id}"))
+        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{schedule_id}"))
 
     async def run(self, schedule_id: str) -> Job:
         """Run the schedule's operation now; returns the job."""
-        return accepted(self._session, await self._session.fetch(ApiRequest("POST", f"{_PATH}/{schedule_id}/run")))
+        return accepted(
+            self._session, await self._session.fetch(ApiRequest(method="POST", path=f"{_PATH}/{schedule_id}/run"))
+        )

@@ -37,7 +37,7 @@ _CONNECT = 10.0
 _PROBLEM_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRequest:
     """One request to the gateway."""
 
@@ -120,7 +120,7 @@ class Session:
         """The items of a list, at most `limit`; fetches page after page. The query's `limit` is the size of a page."""
         cursor, remaining = None, limit
         while True:
-            call = ApiRequest("GET", path, {**query, "cursor": cursor})
+            call = ApiRequest(method="GET", path=path, query={**query, "cursor": cursor})
             page = (await self.fetch(call)).into(page_type)
             for view in page.data[:remaining]:
                 yield view
@@ -178,7 +178,7 @@ class Session:
         if self.settings.tokens_of is not None:
             return await self._renewed(self.settings.tokens_of, refused)
         secrets = {"client_id": self.settings.client_id, "client_secret": self.settings.client_secret}
-        issued = await self.issued(ApiRequest("POST", _TOKEN_PATH, body=secrets))
+        issued = await self.issued(ApiRequest(method="POST", path=_TOKEN_PATH, body=secrets))
         return _Token(issued["access_token"], time.monotonic() + issued.get("expires_in", 900))
 
     async def _renewed(self, name: str, refused: str | None) -> _Token:
@@ -186,7 +186,7 @@ class Session:
         async with (tokens := StoredTokens(Profiles(), name)) as profile:
             if not is_usable(profile, refused):
                 try:
-                    issued = await self.issued(ApiRequest("POST", TOKEN, form=refresh_form(profile)))
+                    issued = await self.issued(ApiRequest(method="POST", path=TOKEN, form=refresh_form(profile)))
                 except RequestError as error:
                     login = f"gateway login {profile.base_url} --profile {name}"
                     raise Unauthorized(f"the sign-in of the profile {name!r} has ended; run `{login}`") from error

@@ -21,7 +21,7 @@ _FIRST_CLIENT = "first-client.json"
 _ADDRESS = "address"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
     """The gateway's URL, the client's credentials, and the workspace and organization of its calls."""
 
@@ -52,7 +52,14 @@ def client_settings(
     if name is None and not (base_url or client_id or _is_configured(environ)):
         name = Profiles(environ).current()
     if name is not None:
-        return _of_profile(name, Profiles(environ).get(name), base_url, workspace_name, organization_id, environ)
+        return _of_profile(
+            name,
+            Profiles(environ).get(name),
+            base_url=base_url,
+            workspace_name=workspace_name,
+            organization_id=organization_id,
+            environ=environ,
+        )
     data_dir = Path(environ.get("GATEWAY_DATA_DIR") or ".gateway")
     url = _gateway_url(base_url or environ.get("GATEWAY_URL") or _local_address(data_dir) or DEFAULT_URL)
     client_id = client_id or environ.get("GATEWAY_CLIENT_ID")
@@ -66,11 +73,11 @@ def client_settings(
             "`gateway admin` creates clients"
         )
     return ClientSettings(
-        url,
-        client_id,
-        client_secret,
-        workspace_name or environ.get("GATEWAY_WORKSPACE") or DEFAULT_WORKSPACE,
-        organization_id or environ.get("GATEWAY_ORGANIZATION_ID") or None,
+        base_url=url,
+        client_id=client_id,
+        client_secret=client_secret,
+        workspace_name=workspace_name or environ.get("GATEWAY_WORKSPACE") or DEFAULT_WORKSPACE,
+        organization_id=organization_id or environ.get("GATEWAY_ORGANIZATION_ID") or None,
     )
 
 
@@ -94,11 +101,14 @@ def _of_profile(
     if base_url is not None and _gateway_url(base_url) != url:
         raise MalformedRequest(f"the profile {name!r} is for {url}, not for {base_url}; leave out --url or the profile")
     return ClientSettings(
-        url,
-        profile.client_id,
-        profile.client_secret or "",
-        workspace_name or profile.workspace_name or environ.get("GATEWAY_WORKSPACE") or DEFAULT_WORKSPACE,
-        organization_id or profile.organization_id or environ.get("GATEWAY_ORGANIZATION_ID") or None,
+        base_url=url,
+        client_id=profile.client_id,
+        client_secret=profile.client_secret or "",
+        workspace_name=workspace_name
+        or profile.workspace_name
+        or environ.get("GATEWAY_WORKSPACE")
+        or DEFAULT_WORKSPACE,
+        organization_id=organization_id or profile.organization_id or environ.get("GATEWAY_ORGANIZATION_ID") or None,
         tokens_of=None if profile.client_secret else name,
     )
 

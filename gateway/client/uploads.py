@@ -34,11 +34,13 @@ async def _resumed(session: Session, call: ApiRequest, file: Path, size: int) ->
     while True:
         rest = {"Content-Type": "application/partial-upload", "Upload-Offset": str(offset), "Upload-Complete": "?1"}
         try:
-            return (await session.fetch(ApiRequest("PATCH", path, headers=rest, file=file, offset=offset))).into(Answer)
+            return (
+                await session.fetch(ApiRequest(method="PATCH", path=path, headers=rest, file=file, offset=offset))
+            ).into(Answer)
         except _INTERRUPTIONS as error:
             breaks += 1
             await _pause(session, error, breaks)
-        state = (await session.fetch(ApiRequest("GET", path))).into(UploadView)
+        state = (await session.fetch(ApiRequest(method="GET", path=path))).into(UploadView)
         if state.answer is not None:
             return state.answer
         if state.offset > offset:

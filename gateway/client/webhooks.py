@@ -41,7 +41,7 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str | Sequence[str])
     raise Unauthorized(f"the delivery's signature is not valid: {reason}")
 
 
-class _Delivered(EventView, frozen=True):
+class _Delivered(EventView, frozen=True, kw_only=True):
     """An event whose type may be unknown to this client, as of a later gateway, or `webhook.test`."""
 
     type: str  # type: ignore[assignment]
@@ -75,7 +75,7 @@ class Webhooks:
             "description": description,
         }
         given = {name: value for name, value in body.items() if value is not None}
-        return (await self._session.fetch(ApiRequest("POST", _PATH, body=given))).into(CreatedWebhookView)
+        return (await self._session.fetch(ApiRequest(method="POST", path=_PATH, body=given))).into(CreatedWebhookView)
 
     async def list(self) -> AsyncGenerator[WebhookView, None]:
         """Every webhook, newest first."""
@@ -84,24 +84,28 @@ class Webhooks:
 
     async def get(self, webhook_id: str) -> WebhookView:
         """One webhook by its id; raises NotFound."""
-        return (await self._session.fetch(ApiRequest("GET", f"{_PATH}/{webhook_id}"))).into(WebhookView)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{webhook_id}"))).into(WebhookView)
 
     async def change(self, webhook_id: str, **members: Any) -> WebhookView:
         """Change members; `status="active"` enables a webhook that was disabled."""
-        call = ApiRequest("PATCH", f"{_PATH}/{webhook_id}", body=members)
+        call = ApiRequest(method="PATCH", path=f"{_PATH}/{webhook_id}", body=members)
         return (await self._session.fetch(call)).into(WebhookView)
 
     async def delete(self, webhook_id: str) -> None:
         """Delete a webhook with its deliveries."""
-        await self._session.fetch(ApiRequest("DELETE", f"{_PATH}/{webhook_id}"))
+        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{webhook_id}"))
 
     async def test(self, webhook_id: str) -> WebhookTestView:
         """Send a test event now; returns the receiver's response."""
-        return (await self._session.fetch(ApiRequest("POST", f"{_PATH}/{webhook_id}/test"))).into(WebhookTestView)
+        return (await self._session.fetch(ApiRequest(method="POST", path=f"{_PATH}/{webhook_id}/test"))).into(
+            WebhookTestView
+        )
 
     async def rotate(self, webhook_id: str) -> RotatedSecretView:
         """Create a new secret; for a day, deliveries are signed with the previous secret too."""
-        return (await self._session.fetch(ApiRequest("POST", f"{_PATH}/{webhook_id}/rotate"))).into(RotatedSecretView)
+        return (await self._session.fetch(ApiRequest(method="POST", path=f"{_PATH}/{webhook_id}/rotate"))).into(
+            RotatedSecretView
+        )
 
     async def deliveries(
         self, webhook_id: str, *, status: str | None = None, limit: int | None = None
@@ -113,5 +117,5 @@ class Webhooks:
 
     async def replay(self, webhook_id: str, after: int) -> WebhookView:
         """Deliver the events after this id again."""
-        call = ApiRequest("POST", f"{_PATH}/{webhook_id}/replay", body={"after": after})
+        call = ApiRequest(method="POST", path=f"{_PATH}/{webhook_id}/replay", body={"after": after})
         return (await self._session.fetch(call)).into(WebhookView)

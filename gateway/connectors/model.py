@@ -13,7 +13,7 @@ from gateway.errors import Conflict, Unavailable
 from gateway.foundation.vault.vault import Binding, Sealed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorRecord:
     """A connector of a workspace to an account of a kind, without its credentials."""
 
@@ -31,7 +31,7 @@ class ConnectorRecord:
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
     """Decrypted credentials; `expires_at` is when their access token expires, `version` that of the row."""
 
@@ -57,7 +57,7 @@ class SealedSecret:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewConnector:
     """The members of a new connector."""
 

@@ -42,7 +42,7 @@ from gateway.upstream.requests import checked_environment
 from gateway.upstream.upstreams import Upstreams
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedCredentials:
     """Checked credentials and variables: complete, for one method, and accepted by the application if it was asked."""
 
@@ -60,7 +60,13 @@ class VerifiedCredentials:
     def new_connector(self, workspace_id: UUID, name: str) -> NewConnector:
         """A new connector with these credentials."""
         return NewConnector(
-            workspace_id, self.kind.name, name, self.method, self.environment, self.credentials, self.expires_at
+            workspace_id=workspace_id,
+            kind=self.kind.name,
+            name=name,
+            auth_method=self.method,
+            environment=self.environment,
+            credentials=self.credentials,
+            expires_at=self.expires_at,
         )
 
 
@@ -112,7 +118,7 @@ class ConnectorService:
         }
         fields = {name: value for name, value in credentials.items() if name not in kind.spec.environment}
         method, checked, variables = self._checked(kind, fields, variables)
-        verified = VerifiedCredentials(kind, method, checked, variables)
+        verified = VerifiedCredentials(kind=kind, method=method, credentials=checked, environment=variables)
         return await self._accepted(organization_id, verified) if validate else verified
 
     def _checked(
@@ -152,7 +158,12 @@ class ConnectorService:
         except (Conflict, InvalidCredentials):
             app = None  # without an app tokens cannot be renewed, but they may still be valid
         tokens = RefreshingAuthorizer(
-            spec, verified.credentials, verified.environment, self._upstreams, app, verified.method
+            spec=spec,
+            credentials=verified.credentials,
+            environment=verified.environment,
+            upstreams=self._upstreams,
+            app=app,
+            method=verified.method,
         )
         completed = replace(verified, environment=await tokens.ensure_token_variables())
         await self._check(completed, tokens)
@@ -219,7 +230,9 @@ class ConnectorService:
         """The connector of that name and kind to update; raises Conflict if the name is taken otherwise."""
         if request.if_exists is IfExists.CREATE:
             return None
-        records = await self._store.find(organization_id, ConnectorSelection(request.workspace_name, name=name))
+        records = await self._store.find(
+            organization_id, ConnectorSelection(workspace_name=request.workspace_name, name=name)
+        )
         if not records:
             return None
         if request.if_exists is IfExists.UPDATE and [record.kind for record in records] == [kind.name]:

@@ -72,28 +72,36 @@ async def open_connectors(
             open_oauth(
                 logs.audit,
                 catalog,
-                database,
-                vault,
-                identity,
-                store,
-                access,
-                upstreams,
-                platform_apps(),
+                database=database,
+                vault=vault,
+                identity=identity,
+                connectors=store,
+                access=access,
+                upstreams=upstreams,
+                platform=platform_apps(),
                 base_url=settings.base_url,
                 is_embedded=settings.embedded,
             )
         )
         resolver = ConnectorResolver(store, catalog, upstreams, oauth.authorizers)
         notifications.subscribe({"connector": resolver.on_notify}, resolver.invalidate_all)
-        change = ConnectorService(logs.audit, catalog, store, identity, upstreams, oauth.apps.of, begin_copies)
+        change = ConnectorService(
+            audit=logs.audit,
+            catalog=catalog,
+            store=store,
+            identity=identity,
+            upstreams=upstreams,
+            app_of=oauth.apps.of,
+            begin_copies=begin_copies,
+        )
         links = ConnectLinks(
-            logs.audit,
-            database,
-            catalog,
-            identity,
-            store,
-            change,
-            oauth.flows,
+            audit=logs.audit,
+            database=database,
+            catalog=catalog,
+            identity=identity,
+            connectors=store,
+            service=change,
+            flows=oauth.flows,
             base_url=settings.base_url,
             is_embedded=settings.embedded,
         )

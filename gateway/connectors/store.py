@@ -172,18 +172,18 @@ class ConnectorStore:
         bound_to = binding(organization_id, connector_id, new.kind, environment)
         await self._seal(connection, bound_to, new.credentials, new.expires_at)
         return ConnectorRecord(
-            connector_id,
-            organization_id,
-            new.workspace_id,
-            workspace_name,
-            new.kind,
-            new.name,
-            ConnectorStatus.ACTIVE,
-            None,
-            new.auth_method,
-            environment,
-            row["created_at"],
-            row["updated_at"],
+            id=connector_id,
+            organization_id=organization_id,
+            workspace_id=new.workspace_id,
+            workspace_name=workspace_name,
+            kind=new.kind,
+            name=new.name,
+            status=ConnectorStatus.ACTIVE,
+            status_reason=None,
+            auth_method=new.auth_method,
+            environment=environment,
+            created_at=row["created_at"],
+            updated_at=row["updated_at"],
         )
 
     async def seal_within(
@@ -292,7 +292,13 @@ class ConnectorStore:
             return await self.secret(record.organization_id, record.id)
         bound = binding(record.organization_id, record.id, record.kind, record.environment)
         values = self._vault.open(secret.sealed, bound)
-        return Secret(values, secret.expires_at, secret.version, record.kind, record.environment)
+        return Secret(
+            values=values,
+            expires_at=secret.expires_at,
+            version=secret.version,
+            kind=record.kind,
+            environment=record.environment,
+        )
 
     async def lock_secret(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> Secret:
         """The credentials, locked until the caller's transaction ends."""
@@ -307,7 +313,13 @@ class ConnectorStore:
         if row is None:
             raise NotFound("there is no such connector")
         values = self._vault.open(sealed_in(row), binding_of(organization_id, connector_id, row))
-        return Secret(values, row["expires_at"], row["version"], row["kind"], json.loads(row["environment"]))
+        return Secret(
+            values=values,
+            expires_at=row["expires_at"],
+            version=row["version"],
+            kind=row["kind"],
+            environment=json.loads(row["environment"]),
+        )
 
     async def update(self, organization_id: UUID, connector_id: UUID, **change: Unpack[ConnectorChange]) -> None:
         """Change the given members in one transaction; raises NotFound."""

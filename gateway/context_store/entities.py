@@ -76,7 +76,7 @@ MEASURE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEntity:
     """One entity of a connector in the store."""
 

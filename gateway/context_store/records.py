@@ -227,7 +227,14 @@ async def _write(
     head = (entity.id, entity.organization_id, generation if sweep_generation is None else sweep_generation)
     if changed:
         statement = WRITE if stored else ADD  # a tenth faster, and the entity is locked
-        await _store(connection, entity, statement, (*head, observed_at), changed, [digests[id_] for id_ in changed])
+        await _store(
+            connection,
+            entity,
+            statement=statement,
+            head=(*head, observed_at),
+            changed=changed,
+            digests=[digests[id_] for id_ in changed],
+        )
         await connection.execute(COUNT, entity.id, len(created))
         await _add_events(connection, entity, created=created, updated=[id_ for id_ in changed if id_ in live])
     if sweep_generation is not None and same:
@@ -246,10 +253,10 @@ async def _store(
     """Write the records; if PostgreSQL cannot store them unchanged, write them cleaned."""
     try:
         async with connection.transaction():
-            await _insert(connection, entity, statement, head, changed, digests)
+            await _insert(connection, entity, statement=statement, head=head, changed=changed, digests=digests)
     except (asyncpg.DataError, asyncpg.ProgramLimitExceededError, msgspec.MsgspecError, UnicodeError):
         storable = {id_: cleaned(document) for id_, document in changed.items()}
-        await _insert(connection, entity, statement, head, storable, digests)
+        await _insert(connection, entity, statement=statement, head=head, changed=storable, digests=digests)
 
 
 async def _insert(

@@ -38,20 +38,25 @@ def copy_of(
 ) -> CopyServices:
     """The services of the copy, which need no closing."""
     synchronization = Synchronization(
-        audit,
-        database,
-        catalog,
-        connectors.store,
-        connectors.resolver,
-        jobs.store,
-        jobs.wakeup,
-        Intervals(settings.sync_every),
+        audit=audit,
+        database=database,
+        catalog=catalog,
+        connectors=connectors.store,
+        resolver=connectors.resolver,
+        jobs=jobs.store,
+        wakeup=jobs.wakeup,
+        intervals=Intervals(settings.sync_every),
         is_automatic=settings.synchronize,
     )
     return CopyServices(
         search=ContextStore(derived_key(key_list, "context store cursors")),
         synchronization=synchronization,
         notices=InboundWebhooks(
-            audit, catalog, HookStore(database, vault), connectors.access, synchronization, settings.base_url
+            audit=audit,
+            catalog=catalog,
+            store=HookStore(database, vault),
+            connectors=connectors.access,
+            synchronization=synchronization,
+            base_url=settings.base_url,
         ),
     )

@@ -9,7 +9,7 @@ from msgspec import field as struct_field
 from gateway.contract.members import ID, Time, member
 
 
-class SearchMetaView(Struct, frozen=True):
+class SearchMetaView(Struct, frozen=True, kw_only=True):
     """The page of a search, and the state of the synchronized copy."""
 
     has_more: Annotated[bool, member("Whether there is a next page.", False)]
@@ -27,7 +27,7 @@ class SearchResultView(Struct, frozen=True):
     meta: Annotated[SearchMetaView, member("The page and the copy.")]
 
 
-class FileChunkView(Struct, frozen=True):
+class FileChunkView(Struct, frozen=True, kw_only=True):
     """`result` of a download in JSON: a part of the file."""
 
     content: Annotated[str, member("The bytes.", "SGVsbG8=")]

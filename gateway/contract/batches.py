@@ -67,7 +67,7 @@ class BatchOptions(msgspec.Struct, frozen=True):
     steps: bool = False
 
 
-class BatchCall(msgspec.Struct, frozen=True):
+class BatchCall(msgspec.Struct, frozen=True, kw_only=True):
     """A caller's request for a batch; the operations are received separately."""
 
     connector_id: UUID

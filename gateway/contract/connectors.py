@@ -72,7 +72,7 @@ class SourceTemplateView(Struct, frozen=True):
     name: Annotated[str, member("The same as `connector_type`.", "Support-Desk")]
 
 
-class Connector(Struct, frozen=True):
+class Connector(Struct, frozen=True, kw_only=True):
     """One account of an application, bound to a workspace."""
 
     id: Annotated[Id, member("The connector's id.")]
@@ -101,7 +101,7 @@ class ConnectorPage(PageOf[Connector], frozen=True):
     """Connectors, the oldest first."""
 
 
-class ConnectorSelection(Struct, frozen=True):
+class ConnectorSelection(Struct, frozen=True, kw_only=True):
     """A filter of connectors; None matches every value."""
 
     workspace_name: str | None = None
@@ -137,7 +137,7 @@ class Health(Struct, frozen=True, omit_defaults=True):
         return self.status == "healthy"
 
 
-class FreshnessView(Struct, frozen=True):
+class FreshnessView(Struct, frozen=True, kw_only=True):
     """The synchronized copy of one entity."""
 
     status: Annotated[CopyStatus, member("The state of the copy.", "ready")]
@@ -183,7 +183,7 @@ class IfExists(StrEnum):
     UPDATE = "update"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorRequest:
     """A request to create a connector."""
 
@@ -198,7 +198,7 @@ class ConnectorRequest:
     if_exists: IfExists = IfExists.CREATE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectSession:
     """The applications that a person may connect by a link, and the state of the link."""
 

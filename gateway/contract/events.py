@@ -64,7 +64,7 @@ class EventSelection(Struct, frozen=True):
     entity: str | None = None
 
 
-class NewWebhook(Struct, frozen=True):
+class NewWebhook(Struct, frozen=True, kw_only=True):
     """A request to create a webhook."""
 
     url: str
@@ -77,7 +77,7 @@ class NewWebhook(Struct, frozen=True):
     description: str | None = None
 
 
-class EventView(Struct, frozen=True, omit_defaults=True):
+class EventView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """An event."""
 
     id: Annotated[int, member("The event's id; ids grow within the organization.", 42)]
@@ -95,7 +95,7 @@ class EventPage(Struct, frozen=True):
     latest_id: Annotated[int, member("The id of the newest event; 0 before the first.", 42)]
 
 
-class WebhookView(Struct, frozen=True):
+class WebhookView(Struct, frozen=True, kw_only=True):
     """A subscription to events."""
 
     id: Annotated[Id, member("The webhook's id.")]
@@ -131,7 +131,7 @@ class RotatedSecretView(Struct, frozen=True):
     previous_expires_at: Annotated[Time, member("Until when deliveries are also signed with the previous secret.")]
 
 
-class WebhookTestView(Struct, frozen=True):
+class WebhookTestView(Struct, frozen=True, kw_only=True):
     """One attempt to deliver an event of the type `webhook.test`."""
 
     delivered: Annotated[bool, member("Whether the receiver answered 2xx.", True)]
@@ -141,7 +141,7 @@ class WebhookTestView(Struct, frozen=True):
     error: Annotated[str | None, member("Why it failed.")] = None
 
 
-class DeliveryView(Struct, frozen=True):
+class DeliveryView(Struct, frozen=True, kw_only=True):
     """An event for one webhook, and the last attempt to deliver it."""
 
     id: Annotated[str, member("The `webhook-id` header: the same for each attempt.", f"msg_{ID.replace('-', '')}_42")]

@@ -10,7 +10,7 @@ from msgspec import Struct
 from gateway.contract.members import TIME, Id, ListOf, PageOf, Time, member
 
 
-class ClientView(Struct, frozen=True):
+class ClientView(Struct, frozen=True, kw_only=True):
     """A program or a person that may act for the organization."""
 
     id: Annotated[Id, member("The client's id.")]
@@ -47,7 +47,7 @@ class ActorView(Struct, frozen=True):
     name: Annotated[str | None, member("The client's name; null if the client is unknown.", "agent")]
 
 
-class AuditEntryView(Struct, frozen=True):
+class AuditEntryView(Struct, frozen=True, kw_only=True):
     """An entry of the audit log."""
 
     id: Annotated[str, member("The entry's id; ids grow with time.", "4711")]
@@ -70,7 +70,7 @@ class AuditPage(PageOf[AuditEntryView], frozen=True):
     """Entries of the audit log, the newest first."""
 
 
-class RequestSelection(Struct, frozen=True):
+class RequestSelection(Struct, frozen=True, kw_only=True):
     """A filter of requests to applications; None matches every value."""
 
     connector_id: UUID | None = None
@@ -83,7 +83,7 @@ class RequestSelection(Struct, frozen=True):
     workspaces: Collection[str] | None = None
 
 
-class RequestView(Struct, frozen=True, omit_defaults=True):
+class RequestView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One HTTP request to an application."""
 
     id: Annotated[str, member("The request's id; ids grow with time.", "81923")]
@@ -107,7 +107,7 @@ class RequestPage(PageOf[RequestView], frozen=True):
     """Requests to applications, the newest first."""
 
 
-class UsagePointView(Struct, frozen=True):
+class UsagePointView(Struct, frozen=True, kw_only=True):
     """The calls of one interval."""
 
     at: Annotated[Time, member("The start of the interval.")]
@@ -117,7 +117,7 @@ class UsagePointView(Struct, frozen=True):
     p95_ms: Annotated[float | None, member("The 95th percentile in milliseconds.", 210.5)]
 
 
-class WorkInProgressView(Struct, frozen=True):
+class WorkInProgressView(Struct, frozen=True, kw_only=True):
     """Jobs that have not ended, and the synchronized copies."""
 
     queued: Annotated[int, member("Jobs that no worker has claimed.", 2)]

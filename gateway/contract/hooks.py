@@ -7,7 +7,7 @@ from msgspec import Struct
 from gateway.contract.members import ID, TIME, Id, Time, Url, member
 
 
-class HookView(Struct, frozen=True, omit_defaults=True):
+class HookView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The hook of a connector."""
 
     id: Annotated[Id, member("The id of the hook.")]

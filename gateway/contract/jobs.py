@@ -31,7 +31,7 @@ _URL = f"https://gateway.example.com/api/v1/jobs/{ID}"
 _KNOWN = "Of an `unknown` job: the facts known about the write."
 
 
-class JobView(Struct, frozen=True):
+class JobView(Struct, frozen=True, kw_only=True):
     """The state of a job."""
 
     id: Annotated[Id, member("The job's id.")]

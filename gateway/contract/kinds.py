@@ -63,7 +63,7 @@ class CredentialView(Struct, frozen=True):
     format: Annotated[str | None, member("Its format.")]
 
 
-class VariableView(Struct, frozen=True):
+class VariableView(Struct, frozen=True, kw_only=True):
     """A variable that is not a secret."""
 
     description: Annotated[str, member("What it is.", "The account's subdomain.")]
@@ -110,7 +110,7 @@ class KindPage(PageOf[KindSummaryView], frozen=True):
     """All kinds, on one page."""
 
 
-class PagingView(Struct, frozen=True):
+class PagingView(Struct, frozen=True, kw_only=True):
     """How a list is paged."""
 
     style: Annotated[PagingStyle, member("How the next page is requested.", "page")]
@@ -129,7 +129,7 @@ class AlternativeView(Struct, frozen=True):
     paging: Annotated[PagingView | None, member("The paging without the param.")]
 
 
-class ActionView(Struct, frozen=True):
+class ActionView(Struct, frozen=True, kw_only=True):
     """An action of an entity."""
 
     description: Annotated[str, member("What it does.", "One ticket.")]
@@ -179,7 +179,7 @@ class MatchedConnectorView(Struct, frozen=True):
     status: Annotated[ConnectorStatus, member("Whether the connector can be used.", "active")]
 
 
-class OperationMatch(Struct, frozen=True):
+class OperationMatch(Struct, frozen=True, kw_only=True):
     """An operation that fits a task."""
 
     operation: Annotated[str, member("`kind.entity.action`.", "support-desk.tickets.get")]
@@ -211,7 +211,7 @@ class OperationMatches(Struct, frozen=True):
 _NAME = "The tool's name: at most 64 characters of `[a-zA-Z0-9_-]`."
 
 
-class McpToolView(Struct, frozen=True, rename={"input_schema": "inputSchema"}):
+class McpToolView(Struct, frozen=True, rename={"input_schema": "inputSchema"}, kw_only=True):
     """A tool in the format of the Model Context Protocol."""
 
     name: Annotated[str, member(_NAME, "support-desk__tickets__get")]
@@ -284,7 +284,7 @@ class DocsSectionView(Struct, frozen=True):
     title: Annotated[str, member("The heading.", "tickets")]
 
 
-class BlockView(Struct, frozen=True, omit_defaults=True):
+class BlockView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A block of a document."""
 
     type: Annotated[Literal["heading", "paragraph", "list", "table", "code"], member("The type of the block.")]
@@ -298,7 +298,7 @@ class BlockView(Struct, frozen=True, omit_defaults=True):
     code: Annotated[str | None, member("The text of code.")] = None
 
 
-class SkillDocsView(Struct, frozen=True, omit_defaults=True):
+class SkillDocsView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A kind's document for agents."""
 
     id: Annotated[str, member("The document's id.", "support-desk")]

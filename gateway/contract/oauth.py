@@ -46,7 +46,7 @@ class FlowStatus(StrEnum):
     EXPIRED = "expired"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsentRequest:
     """A request to create or reauthorize a connector by consent."""
 
@@ -62,7 +62,7 @@ class ConsentRequest:
     state: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationRequest:
     """A host's authorization request, validated."""
 
@@ -105,7 +105,7 @@ class TokenView(Struct, frozen=True):
     organization_id: Annotated[Id | None, member("The client's organization; null when it can access several.", None)]
 
 
-class GrantedTokenView(Struct, frozen=True, omit_defaults=True):
+class GrantedTokenView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The response of the token endpoint (RFC 6749 §5.1)."""
 
     access_token: Annotated[str, member("The token, sent as `Authorization: Bearer …`.", _TOKEN)]
@@ -131,7 +131,7 @@ class StartedConsentView(Struct, frozen=True):
     expires_at: Annotated[Time, member("When the consent expires.")]
 
 
-class FlowView(Struct, frozen=True, omit_defaults=True):
+class FlowView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The state of a consent."""
 
     flow_id: Annotated[Id, member("The consent's id.")]
@@ -161,7 +161,7 @@ class AppList(ListOf[AppView], frozen=True):
     """The organization's own OAuth apps."""
 
 
-class GrantView(Struct, frozen=True):
+class GrantView(Struct, frozen=True, kw_only=True):
     """Access that a person gave to an agent's host."""
 
     id: Annotated[Id, member("The grant's id.")]
@@ -180,7 +180,7 @@ class GrantPage(PageOf[GrantView], frozen=True):
     """Grants, the newest first."""
 
 
-class ResourceMetadataView(Struct, frozen=True):
+class ResourceMetadataView(Struct, frozen=True, kw_only=True):
     """The metadata of a protected resource (RFC 9728 §2)."""
 
     resource: Annotated[Url, member("The resource.", f"{_ISSUER}/mcp")]
@@ -190,7 +190,7 @@ class ResourceMetadataView(Struct, frozen=True):
     resource_name: Annotated[str, member("The resource's name.", "Agent connector gateway")]
 
 
-class ServerMetadataView(Struct, frozen=True, omit_defaults=True):
+class ServerMetadataView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The metadata of the authorization server (RFC 8414 §2)."""
 
     issuer: Annotated[Url, member("The server's identifier.", _ISSUER)]
@@ -222,7 +222,7 @@ class HostRegistration(Struct, frozen=True):
     client_name: Annotated[str | None, member("The host's name.", "My agent")] = None
 
 
-class RegisteredHostView(Struct, frozen=True):
+class RegisteredHostView(Struct, frozen=True, kw_only=True):
     """A registered host (RFC 7591 §3.2.1)."""
 
     client_id: Annotated[str, member("The host's id.", "5e1f0c3d")]

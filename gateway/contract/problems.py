@@ -22,7 +22,7 @@ class FaultView(Struct, frozen=True):
     message: Annotated[str, member("What was sent, what is allowed and the nearest known name.", _MESSAGE)]
 
 
-class UpstreamFaultView(Struct, frozen=True, omit_defaults=True):
+class UpstreamFaultView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The application's own description of an error."""
 
     status: Annotated[int | None, member("The application's status.", 503)] = None
@@ -50,7 +50,7 @@ class ErrorFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
     upstream: Annotated[UpstreamFaultView | None, member("The application's own error.")] = None
 
 
-class JobErrorView(ErrorFacts, frozen=True):
+class JobErrorView(ErrorFacts, frozen=True, kw_only=True):
     """The error that a job ended with."""
 
     code: Annotated[str, member("The error code to match on.", "upstream_error", enum=_CODES)]
@@ -58,7 +58,7 @@ class JobErrorView(ErrorFacts, frozen=True):
     retry_after: Annotated[int | None, member("Seconds after which a retry may succeed.")] = None
 
 
-class Problem(ErrorFacts, frozen=True):
+class Problem(ErrorFacts, frozen=True, kw_only=True):
     """RFC 9457. `message` repeats `detail`."""
 
     type: Annotated[str, member("The code as a URN.", "urn:gateway:error:invalid_params")]

@@ -29,7 +29,7 @@ class CatchUp(StrEnum):
     NONE = "none"
 
 
-class ScheduleDefinition(Struct, frozen=True):
+class ScheduleDefinition(Struct, frozen=True, kw_only=True):
     """A caller's definition of a schedule: the operation and the times of its runs."""
 
     name: str
@@ -56,7 +56,7 @@ class MissedSlotView(Struct, frozen=True):
     reason: Annotated[str, member("Why the slot was not run.", "the previous run has not ended")]
 
 
-class ScheduleView(Struct, frozen=True):
+class ScheduleView(Struct, frozen=True, kw_only=True):
     """An operation that runs as a job at the times of a cron expression."""
 
     id: Annotated[Id, member("The schedule's id.")]

@@ -43,7 +43,9 @@ class EventAccess:
 
 def _filter_of(caller: Caller, selection: EventSelection) -> EventFilter:
     types = None if selection.types is None else event_types(selection.types)
-    return EventFilter(types, selection.connector_id, selection.entity, caller.client.workspaces)
+    return EventFilter(
+        types=types, connector_id=selection.connector_id, entity=selection.entity, workspaces=caller.client.workspaces
+    )
 
 
 def _view(found: FeedPage) -> EventPage:

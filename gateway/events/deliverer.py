@@ -139,7 +139,14 @@ class Deliverer:
         await turn.run([lane for lane in lanes if is_due(lane, CLOCK.now())])
         stored = {delivery.event.id for delivery in pending}
         result = turn_result(
-            webhook, lanes, stored, turn.done, turn.attempts, position, CLOCK.now(), self._retry_seconds
+            webhook,
+            lanes,
+            stored=stored,
+            done=turn.done,
+            attempts=turn.attempts,
+            position=position,
+            now=CLOCK.now(),
+            retry_seconds=self._retry_seconds,
         )
         async with self._reading:
             is_stored = await self._store.finish(webhook, result)

@@ -158,4 +158,4 @@ def _event(row: Any) -> Event:
     data = msgspec.json.decode(row["data"])
     if row["record_id"] is not None:
         data = {"entity": row["entity"], "record_id": row["record_id"], **data}
-    return Event(row["id"], EventType(row["type"]), row["at"], data, row["connector_id"])
+    return Event(id=row["id"], type=EventType(row["type"]), at=row["at"], data=data, connector_id=row["connector_id"])

@@ -11,7 +11,7 @@ from gateway.contract.events import EventType, EventView
 from gateway.errors import FieldError, InvalidParams
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One event; ids grow within an organization."""
 
     id: int
@@ -34,10 +34,10 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     def view(self) -> EventView:
         """The event as callers see it."""
         connector_id = None if self.connector_id is None else str(self.connector_id)
-        return EventView(self.id, self.type, self.at, self.data, connector_id)
+        return EventView(id=self.id, type=self.type, at=self.at, data=self.data, connector_id=connector_id)
 
 
-class EventFilter(msgspec.Struct, frozen=True):
+class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Selects events of a feed; None selects all."""
 
     types: Sequence[EventType] | None = None

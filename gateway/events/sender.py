@@ -37,8 +37,8 @@ class Sender:
             "Content-Type": "application/json",
             **signed_headers(message_id, body.decode(), at, signing_secrets),
         }
-        request = UpstreamRequest("POST", URL(url, encoded=True), headers, body)
-        scope = RateScope(f"webhook:{webhook_id}", "webhook")
+        request = UpstreamRequest(method="POST", url=URL(url, encoded=True), headers=headers, body=body)
+        scope = RateScope(id=f"webhook:{webhook_id}", kind="webhook")
         status, kept, error, pause = None, None, None, None
         try:
             async with self._transport.open(request, scope, timeout=TIMEOUT) as response:
@@ -57,7 +57,9 @@ class Sender:
         outcome = "error" if status is None else f"{status // 100}xx"
         WEBHOOK_ATTEMPTS.add(outcome)
         WEBHOOK_SECONDS.observe(took)
-        return DeliveryAttempt(at, round(took * 1000), status, kept, error, pause)
+        return DeliveryAttempt(
+            at=at, duration_ms=round(took * 1000), status=status, body=kept, error=error, retry_after=pause
+        )
 
 
 async def _first_bytes(chunks: AsyncIterator[bytes]) -> str:

@@ -100,7 +100,11 @@ class WebhookService:
         for url in dict.fromkeys(url for url in urls if url not in known):
             await self._store.create(
                 stored_members(
-                    organization_id, client_id, NewWebhook(url, event_types(["job.*"])), None, is_callback=True
+                    organization_id,
+                    client_id,
+                    NewWebhook(url=url, types=event_types(["job.*"])),
+                    None,
+                    is_callback=True,
                 ),
                 secret,
             )

@@ -57,5 +57,12 @@ async def open_events(
             feed=feed,
             access=EventAccess(feed, identity),
             webhooks=WebhookService(audit, store, feed, sender, map(URL, settings.webhook_origins)),
-            deliverer=Deliverer(store, feed, sender, process, read_records, settings.webhook_retry_seconds),
+            deliverer=Deliverer(
+                store=store,
+                feed=feed,
+                sender=sender,
+                worker=process,
+                read_records=read_records,
+                retry_seconds=settings.webhook_retry_seconds,
+            ),
         )

@@ -21,7 +21,7 @@ from gateway.events.retries import hold_pause, is_given_up, retry_pause
 GONE = 410
 
 
-class Webhook(msgspec.Struct, frozen=True):
+class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     """A subscription to the feed of an organization."""
 
     id: UUID
@@ -54,26 +54,32 @@ class Webhook(msgspec.Struct, frozen=True):
             is_visible = workspaces is None or self.workspace_name in workspaces
             workspaces = [self.workspace_name] if is_visible else []
         callback = self.id if self.is_callback else None
-        return EventFilter(self.types, self.connector_id, self.entity, workspaces, callback)
+        return EventFilter(
+            types=self.types,
+            connector_id=self.connector_id,
+            entity=self.entity,
+            workspaces=workspaces,
+            callback=callback,
+        )
 
     @property
     def view(self) -> WebhookView:
         """The webhook as callers see it."""
         return WebhookView(
-            str(self.id),
-            self.url,
-            list(self.types),
-            self.status,
-            self.created_at,
-            self.updated_at,
-            self.status_reason,
-            None if self.connector_id is None else str(self.connector_id),
-            self.workspace_name,
-            self.entity,
-            self.include_record,
-            self.description,
-            self.failing_since,
-            self.is_callback,
+            id=str(self.id),
+            url=self.url,
+            types=list(self.types),
+            status=self.status,
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            status_reason=self.status_reason,
+            connector_id=None if self.connector_id is None else str(self.connector_id),
+            workspace_name=self.workspace_name,
+            entity=self.entity,
+            include_record=self.include_record,
+            description=self.description,
+            failing_since=self.failing_since,
+            is_callback=self.is_callback,
         )
 
     @staticmethod
@@ -82,7 +88,7 @@ class Webhook(msgspec.Struct, frozen=True):
         return f"msg_{webhook_id.hex}_{event_id}"
 
 
-class Delivery(msgspec.Struct, frozen=True):
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """An event for one webhook."""
 
     event: Event
@@ -100,20 +106,20 @@ class Delivery(msgspec.Struct, frozen=True):
     def view(self, webhook_id: UUID) -> DeliveryView:
         """The delivery to a webhook as callers see it."""
         return DeliveryView(
-            Webhook.message_id_of(webhook_id, self.event.id),
-            self.event.view,
-            self.status,
-            self.attempts,
-            self.attempted_at,
-            self.next_attempt_at,
-            self.response_status,
-            self.duration_ms,
-            self.response_body,
-            self.error,
+            id=Webhook.message_id_of(webhook_id, self.event.id),
+            event=self.event.view,
+            status=self.status,
+            attempts=self.attempts,
+            attempted_at=self.attempted_at,
+            next_attempt_at=self.next_attempt_at,
+            response_status=self.response_status,
+            duration_ms=self.duration_ms,
+            response_body=self.response_body,
+            error=self.error,
         )
 
 
-class DeliveryAttempt(msgspec.Struct, frozen=True):
+class DeliveryAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """One request to a receiver and its response."""
 
     at: datetime
@@ -132,10 +138,16 @@ class DeliveryAttempt(msgspec.Struct, frozen=True):
     @property
     def view(self) -> WebhookTestView:
         """The attempt to deliver a test event as callers see it."""
-        return WebhookTestView(self.is_success, self.duration_ms, self.status, self.body, self.error)
+        return WebhookTestView(
+            delivered=self.is_success,
+            duration_ms=self.duration_ms,
+            response_status=self.status,
+            response_body=self.body,
+            error=self.error,
+        )
 
 
-class TurnResult(msgspec.Struct, frozen=True):
+class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
     """The state after a turn."""
 
     #: the changed deliveries
@@ -157,7 +169,7 @@ def lanes_of(pending: Iterable[Delivery], events: Iterable[Event]) -> list[list[
         lanes.setdefault(delivery.event.subject, []).append(delivery)
     for event in events:
         if event.id not in known:
-            lanes.setdefault(event.subject, []).append(Delivery(event))
+            lanes.setdefault(event.subject, []).append(Delivery(event=event))
     return list(lanes.values())
 
 
@@ -221,12 +233,12 @@ def turn_result(
     elif failing_since is not None and is_given_up(failing_since, now, retry_seconds):
         because = f"no delivery has succeeded since {failing_since:%Y-%m-%d %H:%M} UTC"
     return TurnResult(
-        [delivery for lane in lanes for delivery in _changed(lane, stored, done, now)],
-        position,
-        failures,
-        failing_since,
-        max([hold, *asked]),
-        because,
+        deliveries=[delivery for lane in lanes for delivery in _changed(lane, stored, done, now)],
+        position=position,
+        failures=failures,
+        failing_since=failing_since,
+        hold=max([hold, *asked]),
+        disabled_because=because,
     )
 
 

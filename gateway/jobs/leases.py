@@ -154,7 +154,7 @@ _REQUEUE = f"""
 _RELEASE = "DELETE FROM jobs WHERE id = $1 AND fence = $2 AND status = 'running' AND is_inline RETURNING id"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
     """How a job ends."""
 

@@ -21,7 +21,7 @@ CANCELED_UNSTARTED, CANCELED_UNDONE = "canceled before it ran", "canceled; nothi
 OPERATION_TASK = "operation"
 
 
-class NewJob(msgspec.Struct, frozen=True):
+class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job to accept."""
 
     id: UUID
@@ -54,7 +54,7 @@ class NewJob(msgspec.Struct, frozen=True):
     traceparent: str | None = msgspec.field(default_factory=tracing.traceparent)
 
 
-class JobSummary(msgspec.Struct, frozen=True):
+class JobSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A job without params, state and result, which may be large."""
 
     id: UUID
@@ -116,7 +116,7 @@ class JobSummary(msgspec.Struct, frozen=True):
         return self.worker_losses >= 3
 
 
-class StoredJob(JobSummary, frozen=True):
+class StoredJob(JobSummary, frozen=True, kw_only=True):
     """A job with params and state, as its run needs it."""
 
     params: dict[str, Any]
@@ -227,7 +227,7 @@ class JobStep(msgspec.Struct, frozen=True):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
     """Which jobs a list shows."""
 

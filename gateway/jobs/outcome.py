@@ -53,11 +53,11 @@ def classify_outcome(
     result = _partial(effects)
     if _may_have_been_done(job, error, sent_at, effects):
         document = {**document, "code": UNKNOWN, "outcome": "unknown", **facts}
-        return JobOutcome(JobStatus.UNKNOWN, result=result, error=document, message=sentence)
+        return JobOutcome(status=JobStatus.UNKNOWN, result=result, error=document, message=sentence)
     if not isinstance(error, JobCanceled):
-        return JobOutcome(JobStatus.FAILED, error=document, message=sentence)
+        return JobOutcome(status=JobStatus.FAILED, error=document, message=sentence)
     was_done = {**document, **facts} if effects.known else None
-    return JobOutcome(JobStatus.CANCELED, result=result, error=was_done, message=sentence)
+    return JobOutcome(status=JobStatus.CANCELED, result=result, error=was_done, message=sentence)
 
 
 def _sentence(error: GatewayError, effects: Effects) -> str:

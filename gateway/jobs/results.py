@@ -38,7 +38,11 @@ def _page(answer: OperationResult) -> dict[str, Any]:
 def answer_of(head: Mapping[str, Any], result: msgspec.Raw) -> OperationResult:
     """The answer of a stored head and its result."""
     return OperationResult(
-        result, head["meta"], is_page="next" in head, next=head.get("next"), incomplete=head.get("incomplete")
+        result=result,
+        meta=head["meta"],
+        is_page="next" in head,
+        next=head.get("next"),
+        incomplete=head.get("incomplete"),
     )
 
 

@@ -269,7 +269,7 @@ class Lease:
             head["parts"] = number
         done, total, message = self.run_context.reported
         return JobOutcome(
-            JobStatus.SUCCEEDED,
+            status=JobStatus.SUCCEEDED,
             result=head,
             message=results.message_of(head) or message,
             progress=total or done,

@@ -11,7 +11,7 @@ from gateway.kinds.requests import Action, ParamStyle
 PLACEMENT_KEYWORDS = ("in", "as", "style", "explode", "text")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """Where a param goes in the request, and its name there."""
 
@@ -35,12 +35,12 @@ def placements_of(action: Action) -> tuple[Placement, ...]:
     in_path = set(re.findall(r"{(\w+)}", path))
     return tuple(
         Placement(
-            name,
-            "path" if name in in_path else schema.get("in", by_default),
-            schema.get("as", name),
-            ParamStyle(schema["style"]) if "style" in schema else None,
-            schema.get("explode", True),
-            schema.get("text"),
+            name=name,
+            where="path" if name in in_path else schema.get("in", by_default),
+            wire=schema.get("as", name),
+            style=ParamStyle(schema["style"]) if "style" in schema else None,
+            explode=schema.get("explode", True),
+            text=schema.get("text"),
         )
         for name, schema in action.params.items()
     )

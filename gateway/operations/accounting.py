@@ -80,7 +80,7 @@ def created_id(result: msgspec.Raw) -> str | None:
     return None if record.id is None else str(record.id)[:_MAX_LENGTH]
 
 
-class Accounted(msgspec.Struct):
+class Accounted(msgspec.Struct, kw_only=True):
     """A block that runs one operation: counts it by its outcome and its seconds, and explains refused credentials.
 
     The outcome is the code of the GatewayError that leaves the block, `interrupted` for any other exception, and

@@ -14,7 +14,7 @@ from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.responses import OperationResult
 
 
-class OperationCall(msgspec.Struct, frozen=True):
+class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
     """A caller's request."""
 
     connector_id: UUID
@@ -48,7 +48,7 @@ class OperationCall(msgspec.Struct, frozen=True):
         return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
 
 
-class Done(msgspec.Struct, frozen=True):
+class Done(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that is complete."""
 
     answer: OperationResult

@@ -52,7 +52,9 @@ class CopySearch:
             page = await self._found(resolved, call, query)
         result = msgspec.json.encode({"data": selected_records(page.data, call.selection), "meta": _meta(page)})
         following = {**call.params, "cursor": page.cursor} if page.has_more else None
-        return Done(OperationResult(msgspec.Raw(result), is_page=True, next=following), page.took_ms)
+        return Done(
+            answer=OperationResult(result=msgspec.Raw(result), is_page=True, next=following), took_ms=page.took_ms
+        )
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The search that would be run, `[{entity, action, params}]`; raises UnknownAction and InvalidQuery."""

@@ -37,7 +37,7 @@ from gateway.upstream.responses import OperationResult
 _TIMEOUT, _POLL_INTERVAL = 20.0, 0.2
 #: lower than every other id
 _FIRST = UUID(int=0)
-_DELETED = OperationResult(msgspec.Raw(b'{"deleted":true}'))
+_DELETED = OperationResult(result=msgspec.Raw(b'{"deleted":true}'))
 
 #: one part of a connector's removal, which may be repeated
 Step = Callable[[], Awaitable[object]]
@@ -61,7 +61,7 @@ _STRANDED_CONNECTORS = f"""
 _REPLACE_JOB = "UPDATE {table} SET deletion_job = $3 WHERE organization_id = $1 AND id = $2"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Deletion:
     """Accepts the jobs that delete, and runs them."""
 
@@ -92,9 +92,9 @@ class Deletion:
         organization_id = caller.organization_id
         record = await self.access.get(caller, connector_id)
         new = NewJob(
-            uuid4(),
-            organization_id,
-            caller.client_id,
+            id=uuid4(),
+            organization_id=organization_id,
+            client_id=caller.client_id,
             connector_id=connector_id,
             workspace_name=record.workspace_name,
             task=DELETE_CONNECTOR.name,
@@ -123,9 +123,9 @@ class Deletion:
             name = await self.identity.mark_workspace_deleted(connection, organization_id, workspace_id, job_id)
             caller.require_workspace(name, "workspace")
             new = NewJob(
-                job_id,
-                organization_id,
-                caller.client_id,
+                id=job_id,
+                organization_id=organization_id,
+                client_id=caller.client_id,
                 workspace_name=name,
                 task=DELETE_WORKSPACE.name,
                 params={"workspace_id": str(workspace_id)},
@@ -215,5 +215,16 @@ def _again(table: str, row: dict[str, object]) -> NewJob:
     """The job that replaces one that ended before it was done."""
     organization_id, subject = UUID(str(row["organization_id"])), UUID(str(row["id"]))
     if table == "workspaces":
-        return NewJob(uuid4(), organization_id, task=DELETE_WORKSPACE.name, params={"workspace_id": str(subject)})
-    return NewJob(uuid4(), organization_id, connector_id=subject, task=DELETE_CONNECTOR.name, kind=str(row["kind"]))
+        return NewJob(
+            id=uuid4(),
+            organization_id=organization_id,
+            task=DELETE_WORKSPACE.name,
+            params={"workspace_id": str(subject)},
+        )
+    return NewJob(
+        id=uuid4(),
+        organization_id=organization_id,
+        connector_id=subject,
+        task=DELETE_CONNECTOR.name,
+        kind=str(row["kind"]),
+    )

@@ -43,7 +43,7 @@ from gateway.upstream.upload import SourceFile, with_file
 _SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for effect in Effect}
 
 
-class PreparedExecution(msgspec.Struct, frozen=True):
+class PreparedExecution(msgspec.Struct, frozen=True, kw_only=True):
     """A caller's request with its connector and the engine's call."""
 
     caller: Caller
@@ -113,7 +113,7 @@ class Execution:
         with recorded(self._audit, caller, call) as entry:
             prepared = await self._prepare(caller, call, entry)
             engine_call = prepared.engine_call
-            with Accounted(prepared.resolved, engine_call.operation) as accounted:
+            with Accounted(resolved=prepared.resolved, operation=engine_call.operation) as accounted:
                 outcome = await self._executed(prepared)
                 if isinstance(outcome, Accepted):
                     entry.outcome = accounted.outcome = "accepted"
@@ -152,7 +152,7 @@ class Execution:
         with recorded(self._audit, caller, call) as entry:
             prepared = await self._prepare(caller, call, entry)
             resolved, engine_call = prepared.resolved, prepared.engine_call
-            with Accounted(resolved, engine_call.operation):
+            with Accounted(resolved=resolved, operation=engine_call.operation):
                 async with resolved.connector.open_file(engine_call, range_request) as file:
                     yield file
 
@@ -166,12 +166,12 @@ class Execution:
             operation = resolved.connector.kind.operation(call.entity, call.action)
             prepared = await self._prepare(caller, replace(call, params=with_file(operation, call.params, file)), entry)
             started, engine_call = time.monotonic(), prepared.engine_call
-            with Accounted(resolved, engine_call.operation):
+            with Accounted(resolved=resolved, operation=engine_call.operation):
                 answer = await self._runs.write(
                     resolved, engine_call, lambda: resolved.connector.upload(engine_call, file)
                 )
             entry.target = entry.target or created_id(answer.result)
-        return Done(answer, _milliseconds(started), sunset_headers=prepared.sunset_headers)
+        return Done(answer=answer, took_ms=_milliseconds(started), sunset_headers=prepared.sunset_headers)
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The requests that the call would send; nothing is sent."""
@@ -194,7 +194,9 @@ class Execution:
             call = replace(call, selection=replace(call.selection, limit=engine_call.limit))
         headers_by_method = engine_call.operation.sunset_headers
         headers = headers_by_method.get(resolved.record.auth_method, headers_by_method[None])
-        return PreparedExecution(caller, call, resolved, engine_call, headers)
+        return PreparedExecution(
+            caller=caller, call=call, resolved=resolved, engine_call=engine_call, sunset_headers=headers
+        )
 
     def _only_cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done:
         """A cached answer; raises NotCached. Neither the call nor a job asks the application."""
@@ -210,20 +212,20 @@ class Execution:
         if cached is None:
             return None
         answer = selected(cached.answer, prepared.call.selection)
-        return Done(answer, _milliseconds(started), cache="hit", age=cached.age)
+        return Done(answer=answer, took_ms=_milliseconds(started), cache="hit", age=cached.age)
 
     async def _inline(self, prepared: PreparedExecution) -> Done | Accepted:
         """Run the call in this process; a read that exceeds the inline budget continues as a job."""
         started = time.monotonic()
         if prepared.engine_call.effect is not Effect.READ:
-            return Done(await self._run(prepared), _milliseconds(started))
+            return Done(answer=await self._run(prepared), took_ms=_milliseconds(started))
         reading = await start_and_wait(lambda: self._run(prepared), self._inline_budget)
         if reading.done():
-            return Done(reading.result(), _milliseconds(started))
+            return Done(answer=reading.result(), took_ms=_milliseconds(started))
         try:
             return await self._promoted(prepared, reading)
         except Unavailable:
-            return Done(await reading, _milliseconds(started))
+            return Done(answer=await reading, took_ms=_milliseconds(started))
 
     async def _run(self, prepared: PreparedExecution) -> OperationResult:
         resolved, call, freshness = prepared.resolved, prepared.engine_call, prepared.call.freshness
@@ -267,7 +269,7 @@ class Execution:
         if not accepted.is_new:
             return await self._answered(prepared, accepted)
         started = time.monotonic()
-        return Done(await self._runner.run(accepted.job, self._runs.run_inline), _milliseconds(started))
+        return Done(answer=await self._runner.run(accepted.job, self._runs.run_inline), took_ms=_milliseconds(started))
 
     async def _answered(self, prepared: PreparedExecution, accepted: AcceptedJob) -> Done | Accepted:
         """The answer to a request whose job exists: a new job, or the one of the key's first use."""
@@ -282,7 +284,9 @@ class Execution:
         if not job.is_done or prepared.engine_call.operation.is_download:
             return Accepted(job, is_replayed)
         try:
-            return Done(await self.outcome(job, prepared.call.base_url), _took(job), is_replayed)
+            return Done(
+                answer=await self.outcome(job, prepared.call.base_url), took_ms=_took(job), is_replayed=is_replayed
+            )
         except GatewayError as error:
             error.is_replayed = is_replayed
             raise

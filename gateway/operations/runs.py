@@ -49,7 +49,7 @@ class OperationRuns:
         """Run one of the calls of a job, with an audit entry of its own; the whole answer; raises GatewayError."""
         with (
             self._audit.record(str(call.operation), actor, connector_id=resolved.record.id) as entry,
-            Accounted(resolved, call.operation),
+            Accounted(resolved=resolved, operation=call.operation),
         ):
             describe(entry, resolved, call)
             if call.effect is Effect.READ:
@@ -105,7 +105,7 @@ class OperationRuns:
         with (
             suppress(GatewayError),
             self._audit.record(str(call.operation), actor, connector_id=resolved.record.id) as entry,
-            Accounted(resolved, call.operation, started=started),
+            Accounted(resolved=resolved, operation=call.operation, started=started),
         ):
             describe(entry, resolved, call)
             if isinstance(outcome, GatewayError):
@@ -116,7 +116,7 @@ class OperationRuns:
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Run a job's operation on a worker, with checkpoints; raises GatewayError."""
         resolved, call = await self._job_call(job)
-        with Accounted(resolved, call.operation):
+        with Accounted(resolved=resolved, operation=call.operation):
             return await self._ran(resolved, call, job, run_context)
 
     async def run_inline(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
@@ -150,7 +150,7 @@ class OperationRuns:
         """Store the whole file, whatever range the call names: the result serves any range of it."""
         async with connector.open_file(call, RangeRequest()) as file:
             stored_file = await self._files.save(job.organization_id, job.id, job.fence, file, run_context)
-        return OperationResult(msgspec.Raw(msgspec.json.encode(stored_file)))
+        return OperationResult(result=msgspec.Raw(msgspec.json.encode(stored_file)))
 
     async def write(
         self, resolved: ResolvedConnector, call: PreparedCall, work: Callable[[], Awaitable[OperationResult]]

@@ -82,13 +82,20 @@ def _handler(
         body = await request.read()
         now = time.time()
         received = ReceivedRequest(
-            kind, entities, request.method, request.path, dict(request.query), dict(request.headers), body, now
+            kind=kind,
+            entities=entities,
+            method=request.method,
+            path=request.path,
+            query=dict(request.query),
+            headers=dict(request.headers),
+            body=body,
+            at=now,
         )
         journal.received(received)
         fault = faults.take(kind, request.path, entities, request.method)
         if fault is not None:
             await asyncio.sleep(fault.latency_ms / 1000)
-        reply = _reply(application, route, request, body, now, fault)
+        reply = _reply(application, route, request=request, body=body, now=now, fault=fault)
         if application is not None:
             notices.announce(application)
         return await sending.send(request, reply, fault, journal, received)

@@ -11,7 +11,7 @@ _CALLS = 1000
 _BODY_BYTES = 20_000
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class ReceivedRequest:
     """One received call, and the status of its response; 0 until there is one."""
 

@@ -18,7 +18,7 @@ from gateway.sandbox.operations import Operations, meta_headers, wire_name
 from gateway.sandbox.store import Row
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class LongJob:
     """One long operation that was started."""
 
@@ -64,7 +64,14 @@ class LongJobs:
         assert how is not None
         items = [] if how.upload is not None else _items(how, operation, call)
         self._admit(how, len(items))
-        job = LongJob(uuid.uuid4().hex, operation, call, items, call.now, how.close is not None)
+        job = LongJob(
+            id=uuid.uuid4().hex,
+            operation=operation,
+            call=call,
+            items=items,
+            started=call.now,
+            is_open=how.close is not None,
+        )
         if how.status is None:
             self._work_off(job, len(items), call.now)
         else:

@@ -12,7 +12,7 @@ from gateway.sandbox.calls import Call, Reply, decoded_basic
 from gateway.sandbox.grants import Grants, Pair
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokenStyle:
     """How a kind issues tokens, as far as it differs from the defaults."""
 

@@ -16,7 +16,7 @@ _QUERY = "upload_id"
 _RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+)")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Session:
     """A file that is being uploaded: the bytes received so far, and their digests."""
 
@@ -47,7 +47,7 @@ class UploadSessions:
         if how.size_header is not None and not announced.isdigit():
             raise Refusal(400, message=f"{how.size_header} is missing")
         session_id = uuid.uuid4().hex
-        self._sessions[session_id] = _Session(operation, call, int(announced or 0))
+        self._sessions[session_id] = _Session(operation=operation, call=call, size=int(announced or 0))
         query = "".join(f"{name}={value}&" for name, value in call.query.items())
         host = operation.action.server or operation.spec.server
         url = f"{'/'.join(host.split('/')[:3])}{call.path[self._own_path(call) :]}?{query}{_QUERY}={session_id}"

@@ -53,7 +53,7 @@ def outcomes(calls: Sequence[PreparedCall], answer: OperationResult) -> list[Out
     records = {tuple(_text_at(record, path) for path in paths): record for record in answer.records}
     found = (records.get(match_of(call)) for call in calls)
     return [
-        _unmentioned(call) if record is None else OperationResult(record)
+        _unmentioned(call) if record is None else OperationResult(result=record)
         for call, record in zip(calls, found, strict=True)
     ]
 

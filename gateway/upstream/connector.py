@@ -55,7 +55,7 @@ class UpstreamConnector:
             return answer
         records = run_context.records
         complete = records if answer.collected == ROOT else {**answer.decoded(), answer.collected: records}
-        return OperationResult(msgspec.Raw(msgspec.json.encode(complete)), answer.meta)
+        return OperationResult(result=msgspec.Raw(msgspec.json.encode(complete)), meta=answer.meta)
 
     async def run(
         self, call: PreparedCall, run_context: RunContext, selection: FieldSelection | None = None

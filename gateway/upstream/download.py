@@ -73,10 +73,17 @@ async def open_file(session: UpstreamSession, call: PreparedCall, range_request:
     how = call.operation.action.download
     assert how is not None
     async with AsyncExitStack() as exit_stack:
-        yield await _Opening(session, _without_range(call), how, range_request, exit_stack, deadline).file()
+        yield await _Opening(
+            session=session,
+            call=_without_range(call),
+            how=how,
+            range_request=range_request,
+            exit_stack=exit_stack,
+            deadline=deadline,
+        ).file()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Opening:
     """Opens one download; at most one response is open at a time."""
 
@@ -123,7 +130,9 @@ class _Opening:
         for _ in range(REDIRECTS + 1):
             url = relocated(target.url, self.session.override)
             stream = await self.session.stream(
-                UpstreamRequest("GET", url, {**target.headers, **headers}, operation=self.call.operation.name),
+                UpstreamRequest(
+                    method="GET", url=url, headers={**target.headers, **headers}, operation=self.call.operation.name
+                ),
                 self.exit_stack,
                 deadline=self.deadline,
                 is_trusted=target.is_trusted,

@@ -144,7 +144,13 @@ def _quoted_name(name: str) -> str:
 def query_pairs(placement: Placement, value: Any) -> Iterator[tuple[str, str]]:
     """The query members for a list or an object: lists are repeated, objects are JSON, unless `style` is set."""
     if placement.style is None:
-        placement = Placement(placement.name, placement.where, placement.wire, ParamStyle.FORM, placement.explode)
+        placement = Placement(
+            name=placement.name,
+            where=placement.where,
+            wire=placement.wire,
+            style=ParamStyle.FORM,
+            explode=placement.explode,
+        )
     return pairs_of(placement, value)
 
 

@@ -14,7 +14,7 @@ from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.rules import NO_RULE, Rule, rule_named
 
 
-class PreparedCall(msgspec.Struct, frozen=True):
+class PreparedCall(msgspec.Struct, frozen=True, kw_only=True):
     """An operation with its params, ready to be sent."""
 
     #: as the caller named it
@@ -34,7 +34,7 @@ class PreparedCall(msgspec.Struct, frozen=True):
         rule = rule_named(action.rule)
         effect = effect_of(operation, params) if action.write_if else action.effect
         variant = operation.instead(params) if action.alternatives else operation
-        return cls(operation, variant, params, effect, rule, limit)
+        return cls(operation=operation, variant=variant, params=params, effect=effect, rule=rule, limit=limit)
 
     def request(self, address: str) -> UpstreamRequest:
         """The exact request to the application at an address, credentials not yet on it."""
@@ -95,4 +95,6 @@ def _built(operation: Operation, params: Mapping[str, Any], address: str, effect
         body, headers["Content-Type"] = encoding.body_of(operation, params)
     query = encoding.query_of(operation.action.constant_query, in_query, params)
     url = encoding.url_of(address + path, query)
-    return UpstreamRequest(operation.method, url, headers, body, effect, operation.name)
+    return UpstreamRequest(
+        method=operation.method, url=url, headers=headers, body=body, effect=effect, operation=operation.name
+    )

@@ -15,7 +15,7 @@ from gateway.kinds.spec import ConnectorSpec
 _DIGEST_KEY = secrets.token_bytes(32)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RateScope:
     """Requests that share one limit: of the account behind a connector, or of one subject at a token endpoint."""
 
@@ -39,17 +39,17 @@ class RateScope:
     @classmethod
     def of_connector(cls, spec: ConnectorSpec, connector_id: UUID) -> "RateScope":
         """The calls of a stored connector."""
-        return cls(f"{spec.kind}:{connector_id}", spec.kind, spec.rate_limit, connector_id=connector_id)
+        return cls(id=f"{spec.kind}:{connector_id}", kind=spec.kind, limit=spec.rate_limit, connector_id=connector_id)
 
     @classmethod
     def of_credentials(cls, spec: ConnectorSpec, credentials: Mapping[str, str]) -> "RateScope":
         """The calls of credentials that no connector has yet."""
-        return cls(f"{spec.kind}:credentials:{_digest(credentials)}", spec.kind, spec.rate_limit)
+        return cls(id=f"{spec.kind}:credentials:{_digest(credentials)}", kind=spec.kind, limit=spec.rate_limit)
 
     @classmethod
     def of_tokens(cls, spec: ConnectorSpec, subject: UUID) -> "RateScope":
         """The token requests of one connector or consent; the budget of the API does not count them."""
-        return cls(f"{spec.kind}:tokens:{subject}", spec.kind, connector_id=subject)
+        return cls(id=f"{spec.kind}:tokens:{subject}", kind=spec.kind, connector_id=subject)
 
     def tokens(self) -> "RateScope":
         """The token requests that go with these calls."""

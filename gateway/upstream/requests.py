@@ -25,7 +25,7 @@ from gateway.upstream.auth import QUERY_PREFIX
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
-class UpstreamRequest(msgspec.Struct, frozen=True):
+class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One HTTP request to the application, credentials not yet on it."""
 
     method: str

@@ -79,7 +79,7 @@ class UpstreamResponse(msgspec.Struct):
         return self._members
 
 
-class OperationResult(msgspec.Struct, frozen=True):
+class OperationResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an operation: JSON of the record or records, and the Meta of a paged list."""
 
     result: msgspec.Raw
@@ -115,18 +115,18 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     if is_query and (raw is None or (begin == _NULL_BEGIN and not operation.is_list)):
         raise UpstreamNotFound(f"{operation}: the application has no such record")
     if not operation.is_list:
-        return OperationResult(raw or NULL, meta)
+        return OperationResult(result=raw or NULL, meta=meta)
     if response.status == _NO_CONTENT or begin == _NULL_BEGIN:
-        return OperationResult(_NO_RECORDS, meta)
+        return OperationResult(result=_NO_RECORDS, meta=meta)
     if raw is not None and begin == _OBJECT_BEGIN and action.map_key is not None:
         raw = _listed(raw, action.map_key)
     elif raw is None and operation.spec.omits_empty_lists and not _is_list(response.body):
-        return OperationResult(_NO_RECORDS, meta)
+        return OperationResult(result=_NO_RECORDS, meta=meta)
     elif raw is None or begin != _ARRAY_BEGIN:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer has no list of records")
     if action.unwrap:
         raw = _unwrapped(operation, raw)
-    return OperationResult(raw, meta)
+    return OperationResult(result=raw, meta=meta)
 
 
 def _listed(raw: msgspec.Raw, key: str) -> msgspec.Raw:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Effects:
     """The changes of a run in the application so far; stored in its state, for the job's final status."""
 

@@ -21,7 +21,7 @@ INTERRUPTED = "interrupted"
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-zendesk-request-id", "x-hubspot-correlation-id")
 
 
-class SentRequest(msgspec.Struct, omit_defaults=True):
+class SentRequest(msgspec.Struct, omit_defaults=True, kw_only=True):
     """One attempt of one request to an application."""
 
     #: the connector; of token requests during a consent the consent
@@ -69,20 +69,20 @@ def note(
     if scope.foreign_host is not None:
         path = f"//{scope.foreign_host}/…"
     sent = SentRequest(
-        scope.connector_id,
-        CLOCK.unix_time(),
-        request.method,
-        path[:_MAX_PATH],
-        attempt,
-        round((monotonic() - began) * 1000),
-        len(request.body or b"") or request.size,
-        received.size,
-        received.status or None,
-        received.error,
-        request.operation,
-        upstream_request_id,
-        context.get("request_id"),
-        context.get("job_id"),
+        connector_id=scope.connector_id,
+        at=CLOCK.unix_time(),
+        method=request.method,
+        path=path[:_MAX_PATH],
+        attempt=attempt,
+        duration_ms=round((monotonic() - began) * 1000),
+        bytes_out=len(request.body or b"") or request.size,
+        bytes_in=received.size,
+        status=received.status or None,
+        error=received.error,
+        operation=request.operation,
+        upstream_request_id=upstream_request_id,
+        request_id=context.get("request_id"),
+        job_id=context.get("job_id"),
     )
     observe(sent)
 

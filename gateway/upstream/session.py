@@ -63,7 +63,7 @@ class Exchange(msgspec.Struct, frozen=True):
         return self.response
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class UpstreamSession:
     """One account at one application: its address, its credentials and its rate scope."""
 
@@ -270,7 +270,7 @@ def _answered(call: PreparedCall, request: UpstreamRequest, response: UpstreamRe
     try:
         return call.answer(response)
     except UpstreamInvalidResponse as error:
-        error.upstream = UpstreamFault(response.status, request_id=request_id_of(response.headers))
+        error.upstream = UpstreamFault(status=response.status, request_id=request_id_of(response.headers))
         raise retries.answer_lost(request.effect, error) from error
 
 

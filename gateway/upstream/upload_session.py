@@ -126,9 +126,13 @@ class SessionUpload:
     async def _put(self, piece: "_Piece | None", content_range: str, effect: Effect) -> int | OperationResult:
         size = 0 if piece is None else piece.size
         request = UpstreamRequest(
-            "PUT",
-            relocated(URL(self.url, encoded=True), self.session.override),
-            {"Content-Type": "application/octet-stream", "Content-Length": str(size), "Content-Range": content_range},
+            method="PUT",
+            url=relocated(URL(self.url, encoded=True), self.session.override),
+            headers={
+                "Content-Type": "application/octet-stream",
+                "Content-Length": str(size),
+                "Content-Range": content_range,
+            },
             effect=effect,
             operation=str(self.call.operation),
             stream=piece,

@@ -34,7 +34,13 @@ class Upstreams:
     ) -> UpstreamSession:
         """A session for one account; `failure` if its endpoint reports errors in another way than the kind."""
         return UpstreamSession(
-            spec, environment, authorizer, scope, self.transport, self.overrides.get(spec.kind), failure
+            spec=spec,
+            environment=environment,
+            authorizer=authorizer,
+            scope=scope,
+            transport=self.transport,
+            override=self.overrides.get(spec.kind),
+            failure=failure,
         )
 
     def connector(

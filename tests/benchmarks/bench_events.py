@@ -112,14 +112,16 @@ async def _jobs(opened: Bench, rounds: int, jobs: int) -> Figure:
 
         async def caller() -> None:
             for _ in numbers:
-                await store.accept(NewJob(uuid4(), opened.organization_id, client_id=UUID(int=1)))
+                await store.accept(NewJob(id=uuid4(), organization_id=opened.organization_id, client_id=UUID(int=1)))
                 for job in await claims.claim("bench", 4, SHARES):
-                    await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result={"result": None, "parts": 0}))
+                    await leases.finish(
+                        job, JobOutcome(status=JobStatus.SUCCEEDED, result={"result": None, "parts": 0})
+                    )
 
         await asyncio.gather(*(caller() for _ in range(CALLERS)))
         while left := await claims.claim("bench", 100, SHARES):
             for job in left:
-                await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result={"result": None, "parts": 0}))
+                await leases.finish(job, JobOutcome(status=JobStatus.SUCCEEDED, result={"result": None, "parts": 0}))
         return jobs / (time.perf_counter() - started)
 
     tell_job = await opened.owner.fetchval(_TELL)
@@ -187,7 +189,14 @@ async def _delivering(opened: Bench, receiver: Receiver) -> AsyncIterator[Webhoo
         async def no_records(*_: object) -> dict[str, msgspec.Raw]:
             return {}
 
-        deliverer = Deliverer(store, Feed(opened.database), Sender(transport), "bench", no_records, 86_400)
+        deliverer = Deliverer(
+            store=store,
+            feed=Feed(opened.database),
+            sender=Sender(transport),
+            worker="bench",
+            read_records=no_records,
+            retry_seconds=86_400,
+        )
         notifications = NotificationListener(opened.url)
         notifications.subscribe({"events": deliverer.on_event, "webhook": deliverer.on_webhook}, deliverer.forget)
         async with notifications.listening(), running(every(0, deliverer.deliver, name="deliveries")):
@@ -197,7 +206,7 @@ async def _delivering(opened: Bench, receiver: Receiver) -> AsyncIterator[Webhoo
 
 async def _subscribe(opened: Bench, store: WebhookStore, url: str) -> None:
     await Feed(opened.database).read(opened.organization_id, EventFilter(), None, 1)
-    request = NewWebhook(url, event_types(["record.*"]))
+    request = NewWebhook(url=url, types=event_types(["record.*"]))
     await store.create(stored_members(opened.organization_id, uuid4(), request, None), new_secret())
 
 

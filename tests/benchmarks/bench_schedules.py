@@ -71,16 +71,22 @@ async def _filled(stores: Stores, server: asyncpg.Connection) -> None:
         store = ScheduleStore(database, Vault(parse_keys(stores.environment["GATEWAY_ENCRYPTION_KEYS"])))
         for number in range(SCHEDULES):
             definition = ScheduleDefinition(
-                str(number),
-                connector["id"],
-                "tickets",
-                "list",
-                f"{number % 60} {number // 60 % 24} * * *",
+                name=str(number),
+                connector_id=connector["id"],
+                entity="tickets",
+                action="list",
+                cron=f"{number % 60} {number // 60 % 24} * * *",
                 overlap=Overlap.SKIP,
                 catch_up=CatchUp.ONE,
             )
             schedule = Schedule(
-                uuid4(), connector["organization_id"], uuid4(), "bench", "support-desk", definition, next_run_at=None
+                id=uuid4(),
+                organization_id=connector["organization_id"],
+                client_id=uuid4(),
+                workspace_name="bench",
+                kind="support-desk",
+                definition=definition,
+                next_run_at=None,
             )
             await store.insert(schedule)
     await server.execute(_SPREAD, SCHEDULES)

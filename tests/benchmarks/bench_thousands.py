@@ -253,7 +253,16 @@ async def _connectors(report: Report, sizes: Sequence[int], seconds: float, roun
         "p50": [(float(size), loads[0].p50_ms) for size, loads in measured.items()],
         "p99": [(float(size), loads[0].p99_ms) for size, loads in measured.items()],
     }
-    report.plots.append(Plot("connectors", "Execute with more connectors", "connectors", "ms", lines, True))
+    report.plots.append(
+        Plot(
+            name="connectors",
+            title="Execute with more connectors",
+            x_label="connectors",
+            y_label="ms",
+            series=lines,
+            is_logarithmic=True,
+        )
+    )
 
 
 @asynccontextmanager

@@ -26,7 +26,7 @@ from workers.main import Worker
 #: jobs that a worker runs at a time
 SLOTS = 100
 WORK = 0.005
-_NOTHING = OperationResult(msgspec.Raw(b"null"))
+_NOTHING = OperationResult(result=msgspec.Raw(b"null"))
 
 
 async def no_op(job: StoredJob, run_context: JobRunContext) -> OperationResult:

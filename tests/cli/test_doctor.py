@@ -155,7 +155,14 @@ async def test_connectors_that_rely_on_a_feature_with_an_end_date_are_reported(d
     organization = await identity.create_organization(f"o-{uuid4().hex[:8]}")
     workspace = await identity.workspace_named(organization.id, "w")
     vault = Vault(read_keys(settings.encryption_keys, None))
-    new = NewConnector(workspace, "support-desk", "c", "api_token", {"subdomain": "acme"}, {"api_token": "t"})
+    new = NewConnector(
+        workspace_id=workspace,
+        kind="support-desk",
+        name="c",
+        auth_method="api_token",
+        environment={"subdomain": "acme"},
+        credentials={"api_token": "t"},
+    )
     store = ConnectorStore(database, vault)
     connector_id = (await store.create(organization.id, new)).id
 

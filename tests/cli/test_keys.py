@@ -50,7 +50,14 @@ async def connector(database: Database, operator: Operator):
     identity, store = IdentityStore(database), ConnectorStore(database, Vault(operator.keys_in_file()))
     organization = await identity.create_organization(f"o-{uuid4().hex}")
     workspace = await identity.workspace_named(organization.id, "w")
-    new = NewConnector(workspace, "support-desk", "c", "api_token", {}, CREDENTIALS)
+    new = NewConnector(
+        workspace_id=workspace,
+        kind="support-desk",
+        name="c",
+        auth_method="api_token",
+        environment={},
+        credentials=CREDENTIALS,
+    )
     yield organization.id, (await store.create(organization.id, new)).id
     async with database.system() as connection:
         await connection.execute("DELETE FROM connectors")

@@ -58,7 +58,7 @@ def test_each_group_of_errors_has_its_exit_code(error, code):
 def test_an_error_is_one_line_with_all_that_helps():
     error = errors.UpstreamError(
         "the application failed\nbadly",
-        upstream=UpstreamFault(500, message="boom"),
+        upstream=UpstreamFault(status=500, message="boom"),
         retry_after=5,
         extra={"http_status": 502, "request_id": "r-1"},
     )

@@ -19,5 +19,13 @@ def example(schema: str) -> dict[str, Any]:
 def breaches(request: web.Request, response: web.StreamResponse) -> list[str]:
     """The differences between a response and the document; the body of a streamed response is not checked."""
     body = response.body if isinstance(response, web.Response) and isinstance(response.body, bytes) else b""
-    faults = untold(request.method, str(request.rel_url), {}, None, response.status, response.headers, body)
+    faults = untold(
+        request.method,
+        str(request.rel_url),
+        sent={},
+        body=None,
+        status=response.status,
+        headers=response.headers,
+        answer=body,
+    )
     return [fault for fault in faults if LATER not in fault]

@@ -7,7 +7,14 @@ from tests.client.stub import CONNECTOR_ID, JOB_ID
 
 
 def connector(number: int, name: str, status: str = "active") -> Connector:
-    return Connector(str(number), name, "support-desk", "Support-Desk", "default", status)
+    return Connector(
+        id=str(number),
+        name=name,
+        kind="support-desk",
+        connector_type="Support-Desk",
+        workspace_name="default",
+        status=status,
+    )
 
 
 async def test_a_connector_is_created_from_credentials(gateway, stub):
@@ -70,7 +77,15 @@ def test_a_name_takes_precedence_over_a_kind():
 
 @pytest.mark.parametrize("name", ["Zendesk", "zendesk", "ZENDESK"])
 def test_a_connector_is_found_by_the_name_of_its_application(name):
-    desk = Connector("1", "Help", "support-desk", "Support-Desk", "default", "active", application="Zendesk")
+    desk = Connector(
+        id="1",
+        name="Help",
+        kind="support-desk",
+        connector_type="Support-Desk",
+        workspace_name="default",
+        status="active",
+        application="Zendesk",
+    )
 
     assert choose(name, [desk], "acme") is desk
 

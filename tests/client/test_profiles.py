@@ -11,8 +11,8 @@ from gateway.client.profiles import Profile, Profiles
 from gateway.client.settings import client_settings
 from gateway.foundation.aio.clock import CLOCK
 
-STAGING = Profile("https://staging.example", "id", client_secret="s3cret", workspace_name="acme")
-PERSON = Profile("https://gateway.example", "gateway-cli", refresh_token="refresh")
+STAGING = Profile(base_url="https://staging.example", client_id="id", client_secret="s3cret", workspace_name="acme")
+PERSON = Profile(base_url="https://gateway.example", client_id="gateway-cli", refresh_token="refresh")
 
 
 @pytest.fixture
@@ -124,7 +124,9 @@ def test_a_gateway_that_runs_in_the_folder_precedes_the_current_profile(environ,
 )
 def test_a_stored_access_token_is_used_until_it_expires_or_is_refused(seconds, refused, usable):
     ends_at = CLOCK.now() + timedelta(seconds=seconds)
-    profile = Profile("https://g.example", "gateway-cli", access_token="token", access_token_ends_at=ends_at)
+    profile = Profile(
+        base_url="https://g.example", client_id="gateway-cli", access_token="token", access_token_ends_at=ends_at
+    )
 
     assert is_usable(profile, refused) is usable
 
@@ -139,7 +141,12 @@ def test_a_stored_access_token_is_used_until_it_expires_or_is_refused(seconds, r
     ],
 )
 def test_the_response_to_another_sign_in_and_a_refusal_are_errors(answer, message):
-    request = SignInRequest("https://g.example", "https://g.example/oauth/authorize", "http://127.0.0.1:1/", "state")
+    request = SignInRequest(
+        issuer="https://g.example",
+        authorization_endpoint="https://g.example/oauth/authorize",
+        redirect_uri="http://127.0.0.1:1/",
+        state="state",
+    )
 
     with pytest.raises(errors.Unauthorized, match=message):
         request.code_form(answer)

@@ -40,7 +40,14 @@ async def stranger_id(database: Database) -> UUID:
 def create(database: Database, store: ConnectorStore, organization_id: UUID) -> Create:
     async def created(kind: str = "support-desk", workspace: str = "w", name: str = "c") -> UUID:
         workspace_id = await IdentityStore(database).workspace_named(organization_id, workspace)
-        new = NewConnector(workspace_id, kind, name, "api_token", {"subdomain": "acme"}, CREDENTIALS)
+        new = NewConnector(
+            workspace_id=workspace_id,
+            kind=kind,
+            name=name,
+            auth_method="api_token",
+            environment={"subdomain": "acme"},
+            credentials=CREDENTIALS,
+        )
         return (await store.create(organization_id, new)).id
 
     return created

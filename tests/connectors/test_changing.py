@@ -17,13 +17,13 @@ def changes(world: World) -> ConnectorService:  # noqa: F811
         """Changing a connector begins none."""
 
     return ConnectorService(
-        Audit(world.database),
-        world.catalog,
-        world.connectors,
-        world.identity,
-        world.upstreams,
-        world.oauth.apps.of,
-        no_copies,
+        audit=Audit(world.database),
+        catalog=world.catalog,
+        store=world.connectors,
+        identity=world.identity,
+        upstreams=world.upstreams,
+        app_of=world.oauth.apps.of,
+        begin_copies=no_copies,
     )
 
 

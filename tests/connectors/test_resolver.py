@@ -24,9 +24,19 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def a_record() -> ConnectorRecord:
     return ConnectorRecord(
-        uuid4(), uuid4(), uuid4(), "w", "support-desk", "c", ConnectorStatus.ACTIVE, None, "api_token",
-        {"subdomain": "acme"}, NOW, NOW,
-    )  # fmt: skip
+        id=uuid4(),
+        organization_id=uuid4(),
+        workspace_id=uuid4(),
+        workspace_name="w",
+        kind="support-desk",
+        name="c",
+        status=ConnectorStatus.ACTIVE,
+        status_reason=None,
+        auth_method="api_token",
+        environment={"subdomain": "acme"},
+        created_at=NOW,
+        updated_at=NOW,
+    )
 
 
 class Rows:

@@ -71,7 +71,10 @@ async def run(application, database, tenant):
             async def run(kind_name: str, name: str, *, full: bool = False) -> Report:
                 kind = CATALOG.kind(kind_name)
                 environment = checked_environment(kind.spec, ENVIRONMENTS.get(kind_name, {}))
-                upstreams, scope = Upstreams(transport, {kind_name: origin}), RateScope(f"{kind_name}:c-1", kind_name)
+                upstreams, scope = (
+                    Upstreams(transport, {kind_name: origin}),
+                    RateScope(id=f"{kind_name}:c-1", kind=kind_name),
+                )
                 connector = upstreams.connector(kind, environment, StaticAuthorizer({}), scope)
                 source, parent = sources.source_of(kind, name), None
                 async with database.tenant(tenant.organization_id) as connection:
@@ -84,7 +87,16 @@ async def run(application, database, tenant):
                 async def progress(_: int) -> None: ...
 
                 search = kind.entity(name).search
-                return await SyncRun(database, connector, source, search, entity, parent, progress, full).run(900)
+                return await SyncRun(
+                    database=database,
+                    connector=connector,
+                    source=source,
+                    search=search,
+                    entity=entity,
+                    parent=parent,
+                    progress=progress,
+                    is_forced=full,
+                ).run(900)
 
             yield run
 

@@ -26,7 +26,7 @@ def requested(call: PreparedCall) -> UpstreamRequest:
 
 
 def page(records=(), **meta):
-    return OperationResult(msgspec.Raw(msgspec.json.encode(list(records))), meta)
+    return OperationResult(result=msgspec.Raw(msgspec.json.encode(list(records))), meta=meta)
 
 
 def after(source_, place, answer, parent=None):

@@ -48,7 +48,7 @@ UNSEEN = {
 
 def write(kind, entity, action, params, result):
     operation = CATALOG.kind(kind).operation(entity, action)
-    return Write(operation, params, OperationResult(msgspec.Raw(msgspec.json.encode(result))))
+    return Write(operation, params, OperationResult(result=msgspec.Raw(msgspec.json.encode(result))))
 
 
 def test_every_write_says_what_it_leaves_behind():

@@ -51,7 +51,12 @@ async def no_webhooks_left(sql):
 
 @pytest.fixture
 def caller(organization_id):
-    return Caller(Client(uuid4(), "c", frozenset({organization_id}), frozenset({"read", "write"})), organization_id)
+    return Caller(
+        Client(
+            id=uuid4(), name="c", organization_ids=frozenset({organization_id}), scopes=frozenset({"read", "write"})
+        ),
+        organization_id,
+    )
 
 
 @pytest.fixture
@@ -75,7 +80,7 @@ def subscribed(webhooks, store, caller, receiver):
     """`await subscribed("/path", "record.*")`: a new webhook, whose deliveries the receiver verifies."""
 
     async def subscribe(path: str = "/", *types: str, url: str | None = None, **members):
-        request = NewWebhook(url or receiver.url + path, types or ("record.*",), **members)
+        request = NewWebhook(url=url or receiver.url + path, types=types or ("record.*",), **members)
         created = await webhooks.create(caller, request)
         receiver.secrets[path] = created.secret
         return await store.get(caller.organization_id, UUID(created.id), None)
@@ -86,7 +91,14 @@ def subscribed(webhooks, store, caller, receiver):
 @pytest.fixture
 def deliverer(database, store, feed, sender):
     def new(name: str = "here") -> Deliverer:
-        return Deliverer(store, feed, sender, name, partial(documents, database), RETRY_SECONDS)
+        return Deliverer(
+            store=store,
+            feed=feed,
+            sender=sender,
+            worker=name,
+            read_records=partial(documents, database),
+            retry_seconds=RETRY_SECONDS,
+        )
 
     return new
 
@@ -314,7 +326,7 @@ async def test_a_private_address_is_never_connected_to(subscribed, webhooks, cal
 )  # fmt: skip
 async def test_a_url_that_is_not_https_at_a_public_address_is_refused(url, webhooks, caller):
     with pytest.raises(InvalidParams, match=r"^url "):
-        await webhooks.create(caller, NewWebhook(url, ["job.*"]))
+        await webhooks.create(caller, NewWebhook(url=url, types=["job.*"]))
 
 
 async def test_a_lost_worker_s_deliveries_are_made_by_another(receiver, subscribed, deliverer, working, changed, sql):
@@ -440,10 +452,14 @@ async def test_a_dead_receiver_s_backlog_stays_in_the_feed(receiver, subscribed,
 async def test_clients_limited_to_workspaces_see_their_own_webhooks(webhooks, store, caller, receiver, subscribed):
     everyone = await subscribed()
     client = Client(
-        uuid4(), "limited", caller.client.organization_ids, caller.client.scopes, workspaces=frozenset({"acme"})
+        id=uuid4(),
+        name="limited",
+        organization_ids=caller.client.organization_ids,
+        scopes=caller.client.scopes,
+        workspaces=frozenset({"acme"}),
     )
     limited = Caller(client, caller.organization_id)
-    own = await webhooks.create(limited, NewWebhook(receiver.url, ["job.*"]))
+    own = await webhooks.create(limited, NewWebhook(url=receiver.url, types=["job.*"]))
 
     assert [each.id for each in (await webhooks.find(limited, None, 10)).data] == [own.id]
     assert {each.id for each in (await webhooks.find(caller, None, 10)).data} == {own.id, str(everyone.id)}
@@ -464,7 +480,10 @@ async def test_a_client_that_does_not_see_a_webhook_cannot_drop_its_pending_deli
         await delivered_as(DeliveryStatus.PENDING, webhooks, caller, webhook)
     scopes, organizations = caller.client.scopes, caller.client.organization_ids
     limited = Caller(
-        Client(uuid4(), "limited", organizations, scopes, workspaces=frozenset({"acme"})), caller.organization_id
+        Client(
+            id=uuid4(), name="limited", organization_ids=organizations, scopes=scopes, workspaces=frozenset({"acme"})
+        ),
+        caller.organization_id,
     )
 
     with pytest.raises(NotFound):

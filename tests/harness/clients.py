@@ -44,4 +44,7 @@ async def new_client_in(database_url: str) -> NewClient:
 def caller_of(organization_id: UUID, client_id: UUID | str | None = None) -> Caller:
     """A caller for use cases, whose client is in no table unless its id is given."""
     id_ = uuid4() if client_id is None else UUID(str(client_id))
-    return Caller(Client(id_, "test", frozenset({organization_id}), frozenset(EVERY_SCOPE)), organization_id)
+    return Caller(
+        Client(id=id_, name="test", organization_ids=frozenset({organization_id}), scopes=frozenset(EVERY_SCOPE)),
+        organization_id,
+    )

@@ -37,7 +37,7 @@ def check(
     method: str, url: str, sent: Mapping[str, str], body: Any, status: int, headers: Mapping[str, str], answer: bytes
 ) -> None:
     """Fail if the document does not describe the call."""
-    faults = untold(method, url, sent, body, status, headers, answer)
+    faults = untold(method, url, sent=sent, body=body, status=status, headers=headers, answer=answer)
     assert not faults, "\n".join(faults)
 
 

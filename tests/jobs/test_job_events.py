@@ -25,14 +25,14 @@ async def test_a_job_that_a_worker_ends_adds_one_event(status, leases, claimed, 
     job = await claimed(labels={"ticket": "7"})
     await leases.progress(job, 1, 2, "half done")
 
-    await leases.finish(job, JobOutcome(status))
+    await leases.finish(job, JobOutcome(status=status))
 
     assert await told() == [(f"job.{status}", str(job.id))]
 
 
 async def test_the_event_names_the_operation_and_the_labels(leases, claimed, database, organization_id):
     job = await claimed(workspace_name="acme", labels={"ticket": "7"})
-    await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED))
+    await leases.finish(job, JobOutcome(status=JobStatus.SUCCEEDED))
 
     (event,) = (await Feed(database).read(organization_id, EventFilter(), None, 100)).events
 
@@ -73,7 +73,7 @@ async def test_a_job_that_is_given_up_adds_one_event(maintenance, claimed, lost,
 
 
 async def test_a_synchronization_of_the_schedule_adds_none(leases, claimed, told):
-    await leases.finish(await claimed(task="synchronize", client_id=None), JobOutcome(JobStatus.SUCCEEDED))
+    await leases.finish(await claimed(task="synchronize", client_id=None), JobOutcome(status=JobStatus.SUCCEEDED))
 
     assert await told() == []
 
@@ -83,6 +83,6 @@ async def test_a_worker_that_lost_its_lease_adds_none(leases, claimed, sql, told
     await sql("UPDATE jobs SET fence = fence + 1 WHERE id = $1", job.id)
 
     with pytest.raises(LostLease):
-        await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED))
+        await leases.finish(job, JobOutcome(status=JobStatus.SUCCEEDED))
 
     assert await told() == []

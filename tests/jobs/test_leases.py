@@ -10,7 +10,7 @@ from gateway.jobs.leases import JobOutcome, LostLease
 from gateway.jobs.store import IdempotencyKey
 from tests.jobs.conftest import SHARES, WORKER
 
-SUCCESS = JobOutcome(JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})
+SUCCESS = JobOutcome(status=JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})
 
 
 async def test_a_job_is_claimed_once(jobs, claims, new_job):
@@ -38,7 +38,7 @@ async def test_an_end_is_written_once(jobs, leases, claimed):
     await leases.finish(job, SUCCESS)
 
     with pytest.raises(LostLease):
-        await leases.finish(job, JobOutcome(JobStatus.FAILED))
+        await leases.finish(job, JobOutcome(status=JobStatus.FAILED))
     ended = await jobs.get(job.organization_id, job.id)
 
     assert ended.status is JobStatus.SUCCEEDED

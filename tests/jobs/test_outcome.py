@@ -15,7 +15,7 @@ from gateway.upstream.run_context import Effects
 
 SENT = datetime(2026, 1, 2, tzinfo=UTC)
 LOST = errors.UpstreamError("the connection broke", extra={"outcome": "unknown"})
-FAILED_THERE = errors.UpstreamError("oops", upstream=errors.UpstreamFault(500))
+FAILED_THERE = errors.UpstreamError("oops", upstream=errors.UpstreamFault(status=500))
 READ, IDEMPOTENT, WRITE = Effect.READ, Effect.IDEMPOTENT, Effect.WRITE
 
 NOTHING: dict[str, Any] = {}

@@ -23,7 +23,7 @@ OLD_JOBS = """
 async def test_an_expired_result_is_dropped_and_its_job_stays_for_a_while(jobs, leases, database, claimed, sql):
     job = await claimed()
     head = {"result": None, "collected": ROOT, "meta": None, "parts": 1}
-    await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result=head, part=1, lines="1\n"))
+    await leases.finish(job, JobOutcome(status=JobStatus.SUCCEEDED, result=head, part=1, lines="1\n"))
     await sql("UPDATE jobs SET expires_at = now() - interval '1 second' WHERE id = $1", job.id)
 
     await prune_jobs(database)
@@ -37,7 +37,7 @@ async def test_an_expired_result_is_dropped_and_its_job_stays_for_a_while(jobs, 
 
 async def test_a_job_is_forgotten_a_day_after_its_result(jobs, leases, database, claimed, sql):
     job = await claimed()
-    await leases.finish(job, JobOutcome(JobStatus.FAILED))
+    await leases.finish(job, JobOutcome(status=JobStatus.FAILED))
     await sql("UPDATE jobs SET expires_at = now() - interval '25 hours' WHERE id = $1", job.id)
 
     await prune_jobs(database)

@@ -34,7 +34,7 @@ async def runner(leases) -> AsyncIterator[Runner]:
 
 
 def answer(document) -> OperationResult:
-    return OperationResult(msgspec.Raw(json.dumps(document).encode()))
+    return OperationResult(result=msgspec.Raw(json.dumps(document).encode()))
 
 
 async def ended(jobs, runner, job: StoredJob, work) -> StoredJob:
@@ -102,7 +102,9 @@ async def test_what_an_earlier_attempt_left_is_not_in_the_result(jobs, leases, r
 async def test_records_in_the_journal_are_part_of_the_result(jobs, runner, claimed):
     async def run(job, run_context):
         await run_context.checkpoint({"at": 1}, [{"id": 1}, {"id": 2}])
-        return OperationResult(msgspec.Raw(b'{"message":"2 of 2 tickets updated","results":[]}'), collected="results")
+        return OperationResult(
+            result=msgspec.Raw(b'{"message":"2 of 2 tickets updated","results":[]}'), collected="results"
+        )
 
     job = await ended(jobs, runner, await claimed(), run)
 

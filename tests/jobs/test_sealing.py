@@ -28,7 +28,7 @@ STATE = Effects(known={"items_done": 1}, summary=CANARY).document()
 async def done(leases: Leases, job: StoredJob) -> None:
     await leases.checkpoint(job, STATE, {1: json.dumps({"text": CANARY}) + "\n"})
     await leases.store_part(job, 2, json.dumps({"more": CANARY}) + "\n")
-    await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result=HEAD, part=3, lines=f'"{CANARY}"\n'))
+    await leases.finish(job, JobOutcome(status=JobStatus.SUCCEEDED, result=HEAD, part=3, lines=f'"{CANARY}"\n'))
 
 
 async def at_rest(sql, job: StoredJob) -> str:

@@ -16,7 +16,7 @@ from gateway.jobs.waiters import JobWaiters
 from tests.harness.waiting import eventually
 from tests.jobs.conftest import RETENTION, UNSEALED
 
-SUCCESS = JobOutcome(JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})
+SUCCESS = JobOutcome(status=JobStatus.SUCCEEDED, result={"result": 1, "collected": None, "meta": None})
 
 
 class Counting(JobStore):

@@ -118,7 +118,7 @@ async def test_processes_that_renew_together_renew_once_each_and_none_ends_the_s
     kept = profiles_in(environment)
     before = kept.get("default")
     async with StoredTokens(kept, "default") as profile:
-        ended = Profile(profile.base_url, profile.client_id, refresh_token=profile.refresh_token)
+        ended = Profile(base_url=profile.base_url, client_id=profile.client_id, refresh_token=profile.refresh_token)
         StoredTokens(kept, "default").store(ended)
 
     processes = [
@@ -155,7 +155,9 @@ async def test_an_address_that_is_no_gateway_is_reported(command, running):
 
 async def test_the_python_client_uses_a_profile(running, environment, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", environment["XDG_CONFIG_HOME"])
-    secret = Profile(running.base_url, running.client_id, client_secret=running.client_secret, workspace_name="w")
+    secret = Profile(
+        base_url=running.base_url, client_id=running.client_id, client_secret=running.client_secret, workspace_name="w"
+    )
     profiles_in(environment).save("work", secret)
 
     async with Gateway(profile="work") as gateway:

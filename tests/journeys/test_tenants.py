@@ -58,7 +58,14 @@ async def granted(running) -> UUID:
     """What somebody of the first organization has let a host do."""
     async with Database.open(running.database_url, size=1) as database:
         store, organization_id = AuthorizationStore(database), UUID(running.organization_id)
-        request = AuthorizationRequest("h", "Host", "https://h.example/", ("read",), "c" * 43, "https://g.example/mcp")
+        request = AuthorizationRequest(
+            host_id="h",
+            host_name="Host",
+            redirect_uri="https://h.example/",
+            scopes=("read",),
+            challenge="c" * 43,
+            resource="https://g.example/mcp",
+        )
         await store.grant(
             request, caller_of(organization_id, running.client_id), NewGrant(("read",)), uuid4().bytes, 60
         )

@@ -56,7 +56,7 @@ def test_the_worked_example_joins_the_shipped_kinds(example):
 
 def test_the_worked_example_makes_its_requests(example):
     kind = load_kind(example)
-    scope = RateScope("parcel-tracking:c-1", "parcel-tracking")
+    scope = RateScope(id="parcel-tracking:c-1", kind="parcel-tracking")
     connector = Upstreams(Transport()).connector(kind, {"account": "acme"}, StaticAuthorizer({}), scope)
 
     [listed] = connector.dry_run("shipments", "list", {"reference": "order-4711"})

@@ -63,16 +63,16 @@ class Setting:
         job = await self.running(record, key=IdempotencyKey("k", b"f", 60))
         await self.leases.progress(job, 1, 2, CANARY)
         result = {"result": None, "collected": "$", "meta": {"next": CANARY}, "parts": 1}
-        await self.leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result=result, part=1, lines=CANARY))
+        await self.leases.finish(job, JobOutcome(status=JobStatus.SUCCEEDED, result=result, part=1, lines=CANARY))
         await FolderBlobs(self.folder).put(f"{organization_id}/{job.id}.{job.fence}", _pieces())
         return record
 
     async def running(self, record: ConnectorRecord, key: IdempotencyKey | None = None) -> StoredJob:
         """A job of the connector that a worker runs."""
         new = NewJob(
-            uuid4(),
-            record.organization_id,
-            self.world.caller.client_id,
+            id=uuid4(),
+            organization_id=record.organization_id,
+            client_id=self.world.caller.client_id,
             connector_id=record.id,
             params={"name": CANARY},
             labels={"label": CANARY},
@@ -122,17 +122,17 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
     database, jobs = world.database, JobStore(world.database, RETENTION, UNSEALED)
     async with Wakeup.open(redis_url) as wakeup:
         deletion = Deletion(
-            Audit(database),
-            database,
-            world.connectors,
-            ConnectorAccess(world.connectors, world.identity),
-            world.identity,
-            jobs,
-            JobRemoval(database, RETENTION, UNSEALED),
-            StoredFiles(FolderBlobs(tmp_path), database, 1 << 20),
-            world.oauth.authorizers,
-            wakeup,
-            RequestLog(database),
+            audit=Audit(database),
+            database=database,
+            connectors=world.connectors,
+            access=ConnectorAccess(world.connectors, world.identity),
+            identity=world.identity,
+            jobs=jobs,
+            job_removal=JobRemoval(database, RETENTION, UNSEALED),
+            files=StoredFiles(FolderBlobs(tmp_path), database, 1 << 20),
+            authorizers=world.oauth.authorizers,
+            wakeup=wakeup,
+            request_log=RequestLog(database),
             timeout=0.0,
         )
         yield Setting(world, deletion, jobs, Leases(database, RETENTION, UNSEALED), tmp_path)
@@ -202,14 +202,14 @@ async def test_a_job_that_runs_on_cannot_store_its_result(setting: Setting) -> N
     await setting.carry_out(await setting.deletion.delete_connector(setting.world.caller, record.id))
 
     with pytest.raises(LostLease):
-        await setting.leases.finish(running, JobOutcome(JobStatus.SUCCEEDED, result={"result": CANARY}))
+        await setting.leases.finish(running, JobOutcome(status=JobStatus.SUCCEEDED, result={"result": CANARY}))
     assert (await setting.jobs.get(record.organization_id, running.id)).status is JobStatus.CANCELED
     assert await setting.left(record.id) == {}
 
 
 async def test_a_call_that_outlasts_its_connector_becomes_no_job(setting: Setting) -> None:
     record = await setting.connector()
-    new = NewJob(uuid4(), record.organization_id, connector_id=record.id)
+    new = NewJob(id=uuid4(), organization_id=record.organization_id, connector_id=record.id)
     before = await setting.jobs.accept(new, claimed_by="a worker", needs_connector=True)
 
     await setting.deletion.delete_connector(setting.world.caller, record.id)
@@ -285,7 +285,14 @@ async def test_a_deleted_workspace_takes_all_its_connectors_with_it(setting: Set
 
 async def test_a_workspace_that_is_being_deleted_is_given_no_connector(setting: Setting) -> None:
     record = await setting.connector()
-    new = NewConnector(record.workspace_id, "work-management", "late", "oauth", {}, {"access_token": "late"})
+    new = NewConnector(
+        workspace_id=record.workspace_id,
+        kind="work-management",
+        name="late",
+        auth_method="oauth",
+        environment={},
+        credentials={"access_token": "late"},
+    )
     await setting.deletion.delete_workspace(setting.world.caller, record.workspace_id)
 
     with pytest.raises(NotFound):
@@ -294,7 +301,14 @@ async def test_a_workspace_that_is_being_deleted_is_given_no_connector(setting: 
 
 async def test_the_deletion_of_a_workspace_waits_for_a_connector_that_is_being_made_in_it(setting: Setting) -> None:
     record = await setting.connector()
-    new = NewConnector(record.workspace_id, "work-management", "late", "oauth", {}, {"access_token": "late"})
+    new = NewConnector(
+        workspace_id=record.workspace_id,
+        kind="work-management",
+        name="late",
+        auth_method="oauth",
+        environment={},
+        credentials={"access_token": "late"},
+    )
     async with setting.world.database.tenant(record.organization_id) as connection, connection.transaction():
         late = await setting.world.connectors.create_within(connection, record.organization_id, new)
         deleting = asyncio.create_task(setting.deletion.delete_workspace(setting.world.caller, record.workspace_id))

@@ -43,8 +43,8 @@ async def control(world: World, redis_url: str) -> AsyncIterator[JobControl]:  #
 async def test_a_retry_has_every_member_of_the_job_but_its_own(control: JobControl, world: World) -> None:  # noqa: F811
     connector = await world.connector("work-management", world.server.pair())
     new = NewJob(
-        uuid4(),
-        connector.organization_id,
+        id=uuid4(),
+        organization_id=connector.organization_id,
         client_id=UUID(int=1),
         connector_id=connector.id,
         workspace_name=connector.workspace_name,

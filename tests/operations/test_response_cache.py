@@ -35,7 +35,7 @@ class Application:
         self.is_asked.set()
         body = msgspec.json.encode([self.asked, "x" * self.size])
         await self.may_answer.wait()
-        return OperationResult(msgspec.Raw(body))
+        return OperationResult(result=msgspec.Raw(body))
 
 
 def key(connector_id: UUID, **params: object):

@@ -88,7 +88,7 @@ async def connect(catalog: Catalog, origin: URL) -> AsyncIterator[Connect]:
             authorizer = StaticAuthorizer(headers_for(methods[0], dict.fromkeys(methods[0].credentials, token)))
             # A kind without own behaviour may share paths with another one; the others use paths at the root.
             address = origin if kind in APPLICATIONS else origin / "_kinds" / kind
-            upstreams, scope = Upstreams(transport, {kind: address}), RateScope(f"{kind}:c-1", kind)
+            upstreams, scope = Upstreams(transport, {kind: address}), RateScope(id=f"{kind}:c-1", kind=kind)
             return upstreams.connector(catalog.kind(kind), example_environment(spec), authorizer, scope)
 
         yield connected
@@ -151,5 +151,8 @@ async def gadgets(tmp_path: Path) -> AsyncIterator[UpstreamConnector]:
         origin = server.make_url("/").origin()
         async with Transport(EgressPolicy.of([origin])) as transport:
             authorizer = StaticAuthorizer({"Authorization": "Bearer token"})
-            upstreams, scope = Upstreams(transport, {"gadget-maker": origin}), RateScope("gadgets", "gadget-maker")
+            upstreams, scope = (
+                Upstreams(transport, {"gadget-maker": origin}),
+                RateScope(id="gadgets", kind="gadget-maker"),
+            )
             yield upstreams.connector(catalog.kind("gadget-maker"), {}, authorizer, scope)

@@ -43,7 +43,7 @@ async def playing(
         async with Transport(EgressPolicy.of([origin])) as transport:
             authorizer = StaticAuthorizer(headers_for(method, credentials or {"token": "token"}))
             upstreams = Upstreams(transport, {kind.name: origin / "_kinds" / kind.name})
-            scope = RateScope("gadgets", kind.name)
+            scope = RateScope(id="gadgets", kind=kind.name)
             yield upstreams.connector(kind, {}, authorizer, scope)
 
 
@@ -333,7 +333,7 @@ async def test_tokens_are_requested_as_the_spec_describes(style, encoding):
     async with TestServer(create_sandbox(Catalog([Kind(spec)]))) as server:
         origin = server.make_url("/").origin()
         async with Transport(EgressPolicy.of([origin])) as transport:
-            upstreams, scope = Upstreams(transport, {spec.kind: origin}), RateScope("gadgets:tokens", spec.kind)
+            upstreams, scope = Upstreams(transport, {spec.kind: origin}), RateScope(id="gadgets:tokens", kind=spec.kind)
             app = App("id", SecretStr("secret"), is_own=True)
             tokens = TokenClient(spec, {}, upstreams, scope)
             renewed = await tokens.renew(app, {"refresh_token": "r-1"}, spec.authentication["oauth"])

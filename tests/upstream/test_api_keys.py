@@ -51,7 +51,7 @@ async def test_a_key_in_the_query_is_sent_and_masked_in_what_the_application_say
     with Applications() as web:
         web.get(asked, status=422, payload={"error": "no key ab&c/def, ab%26c%2Fdef"})
         async with Transport() as transport:
-            connector = Upstreams(transport).connector(kind, {}, authorizer, RateScope("small:c-1", "small"))
+            connector = Upstreams(transport).connector(kind, {}, authorizer, RateScope(id="small:c-1", kind="small"))
             with pytest.raises(UpstreamRejected, match=r"no key \*\*\*, \*\*\*"):
                 await connector.execute("things", "act", params)
 
@@ -66,7 +66,7 @@ async def test_a_key_behind_a_name_is_masked_too():
     with Applications() as web:
         web.get(URL, status=422, payload={"error": "abcdef is no token"})
         async with Transport() as transport:
-            connector = Upstreams(transport).connector(kind, {}, authorizer, RateScope("small:c-1", "small"))
+            connector = Upstreams(transport).connector(kind, {}, authorizer, RateScope(id="small:c-1", kind="small"))
             with pytest.raises(UpstreamRejected, match=r": \*\*\* is no token"):
                 await connector.execute("things", "act")
 
@@ -74,7 +74,9 @@ async def test_a_key_behind_a_name_is_masked_too():
 def test_a_dry_run_shows_where_the_credentials_go():
     key = method(headers={"X-Api-Key": "{key}"}, query={"secret": "{secret}"}).model_dump()
     kind = Kind(small_operation(authentication={"key": key}).spec)
-    connector = Upstreams(Transport()).connector(kind, {}, StaticAuthorizer({}), RateScope("small:c-1", "small"))
+    connector = Upstreams(Transport()).connector(
+        kind, {}, StaticAuthorizer({}), RateScope(id="small:c-1", kind="small")
+    )
 
     [shown] = connector.dry_run("things", "act")
 

@@ -78,7 +78,7 @@ def connect(wire, transport) -> Connect:
     def connected(action: dict[str, Any] = ACTION, renewals: int = 0, **spec: Any) -> UpstreamConnector:
         kind = Kind(small_operation(action, **spec).spec)
         upstreams = Upstreams(transport, {kind.name: wire.origin})
-        return upstreams.connector(kind, {}, Renewing(renewals), RateScope("small:c-1", "small"))
+        return upstreams.connector(kind, {}, Renewing(renewals), RateScope(id="small:c-1", kind="small"))
 
     return connected
 
@@ -127,7 +127,7 @@ async def test_what_an_application_echoes_of_the_credentials_is_masked(wire, con
     with pytest.raises(UpstreamRejected) as refused:
         await connect(failure={"message": ["error"]}).execute("things", "act")
 
-    assert refused.value.upstream == UpstreamFault(422, None, "bad ***", "***")
+    assert refused.value.upstream == UpstreamFault(status=422, code=None, message="bad ***", request_id="***")
     assert "token-1" not in refused.value.detail
 
 
@@ -137,7 +137,7 @@ async def test_a_response_header_that_is_not_utf_8_is_decoded_with_replacement_c
     with pytest.raises(UpstreamRejected) as refused:
         await connect().execute("things", "act")
 
-    assert refused.value.upstream == UpstreamFault(422, request_id="c0\ufffdffee")
+    assert refused.value.upstream == UpstreamFault(status=422, request_id="c0\ufffdffee")
     assert problem_response(refused.value, "r-1").status == 422
 
 
@@ -188,7 +188,7 @@ async def test_a_write_that_finds_no_connection_in_time_was_certainly_not_sent()
         origin = URL(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         async with Transport(EgressPolicy.of([origin])) as transport:
             upstreams = Upstreams(transport, {kind.name: origin})
-            connector = upstreams.connector(kind, {}, Renewing(0), RateScope("small:c-1", "small"))
+            connector = upstreams.connector(kind, {}, Renewing(0), RateScope(id="small:c-1", kind="small"))
             with pytest.raises(UpstreamTimeout) as unsent:
                 await connector.run(prepare(connector.kind.operation("things", "act"), {}), run_context)
 
@@ -227,4 +227,4 @@ async def test_the_check_says_what_is_wrong_and_which_response_it_is_about(wire,
     with pytest.raises(UpstreamInvalidResponse) as raised:
         await connect().check()
 
-    assert raised.value.upstream == UpstreamFault(200, request_id="c0ffee")
+    assert raised.value.upstream == UpstreamFault(status=200, request_id="c0ffee")

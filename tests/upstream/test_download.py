@@ -92,7 +92,7 @@ def connect(wire: Wire, transport) -> Connect:
         }
         kind = Kind(ConnectorSpec.model_validate(document))
         upstreams = Upstreams(transport, {kind.name: wire.origin})
-        return upstreams.connector(kind, {}, Renewing(), RateScope("small:c-1", "small"))
+        return upstreams.connector(kind, {}, Renewing(), RateScope(id="small:c-1", kind="small"))
 
     return connected
 

@@ -16,11 +16,11 @@ TICKET = {
 
 
 def answered(document: object) -> OperationResult:
-    return OperationResult(msgspec.Raw(msgspec.json.encode(document)), {"next_page": 2})
+    return OperationResult(result=msgspec.Raw(msgspec.json.encode(document)), meta={"next_page": 2})
 
 
 def test_an_answer_without_wishes_is_passed_on_byte_for_byte():
-    answer = OperationResult(msgspec.Raw(b'[ {"id" : 1.0} ]'), {"next_page": 2})
+    answer = OperationResult(result=msgspec.Raw(b'[ {"id" : 1.0} ]'), meta={"next_page": 2})
 
     assert selected(answer, FieldSelection()) is answer
 

@@ -41,7 +41,9 @@ async def walked(
         for query, (body, headers) in script.items():
             web.get(URL(f"{ADDRESS}?{query}" if query else ADDRESS, encoded=True), payload=body, headers=headers)
         async with Transport() as transport:
-            connector = Upstreams(transport).connector(kind, {}, StaticAuthorizer({}), RateScope("small:c-1", "small"))
+            connector = Upstreams(transport).connector(
+                kind, {}, StaticAuthorizer({}), RateScope(id="small:c-1", kind="small")
+            )
             pages = [page.decoded() async for page in connector.pages("things", "act", params)]
     return [record["id"] for page in pages for record in page]
 

@@ -26,7 +26,7 @@ class Counting(Unlimited):
 
 
 def scope(name: str) -> RateScope:
-    return RateScope(name, "small")
+    return RateScope(id=name, kind="small")
 
 
 async def taken(permits: Permits, stack: AsyncExitStack, name: str) -> int:

@@ -61,7 +61,9 @@ def test_params_that_name_properties_are_translated_and_no_others(params, sent):
     ],
 )
 def test_answers_show_the_callers_names(body, shown):
-    answer = with_our_names(OPERATION, OperationResult(msgspec.Raw(msgspec.json.encode(body)), {"count": 1}))
+    answer = with_our_names(
+        OPERATION, OperationResult(result=msgspec.Raw(msgspec.json.encode(body)), meta={"count": 1})
+    )
 
     assert answer.decoded() == shown
     assert answer.meta == {"count": 1}

@@ -93,7 +93,7 @@ def test_an_update_whose_answer_was_lost_ends_unknown_and_may_be_sent_again():
     ("status", "is_unknown"), [(500, False), (502, True), (503, False), (504, True), (520, True), (524, True)]
 )
 def test_what_a_proxy_answers_in_the_applications_place_is_an_answer_lost(status, is_unknown):
-    error = final(WRITE, Attempt(1, UpstreamError(upstream=UpstreamFault(status)), was_sent=True))
+    error = final(WRITE, Attempt(1, UpstreamError(upstream=UpstreamFault(status=status)), was_sent=True))
 
     assert error.is_outcome_unknown is is_unknown
     assert not error.retryable
@@ -103,7 +103,7 @@ def test_what_a_proxy_answers_in_the_applications_place_is_an_answer_lost(status
     ("effect", "was_sent", "error"),
     [
         (READ, True, UpstreamTimeout()),
-        (IDEMPOTENT, True, UpstreamError(upstream=UpstreamFault(500))),
+        (IDEMPOTENT, True, UpstreamError(upstream=UpstreamFault(status=500))),
         (WRITE, False, UpstreamTimeout()),
         (WRITE, True, UpstreamRejected()),
     ],

@@ -80,4 +80,4 @@ async def test_a_request_without_a_response_is_reported_with_the_error(web: Appl
 async def test_requests_of_no_connector_are_not_reported(web: Applications):
     web.get(URL, payload={"id": 1})
 
-    assert await observed(RateScope("small:c-1", "small")) == []
+    assert await observed(RateScope(id="small:c-1", kind="small")) == []

@@ -28,7 +28,7 @@ from tests.harness.catalog import shipped_catalog
 from tests.kinds.small_kind import small_operation
 
 URL = "https://api.example.com/v1/things"
-SCOPE = RateScope("small:c-1", "small")
+SCOPE = RateScope(id="small:c-1", kind="small")
 LISTED = {"records": "things", "paging": "page", "params": {"page": {"type": "integer"}}}
 
 

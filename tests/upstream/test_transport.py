@@ -33,7 +33,7 @@ READ, IDEMPOTENT, WRITE = Effect.READ, Effect.IDEMPOTENT, Effect.WRITE
 MIB = 1 << 20
 
 
-SCOPE = RateScope("small:c-1", "small")
+SCOPE = RateScope(id="small:c-1", kind="small")
 OF_CONNECTOR = RateScope.of_connector(small_operation().spec, uuid4())
 
 
@@ -45,7 +45,9 @@ async def sent(transport: Transport, request: UpstreamRequest, timeout: float = 
 
 def request(wire: Wire, effect: Effect = READ, method: str = "GET") -> UpstreamRequest:
     body = None if method == "GET" else b"{}"
-    return UpstreamRequest(method, wire.origin / "things", {"Authorization": "Bearer x"}, body, effect)
+    return UpstreamRequest(
+        method=method, url=wire.origin / "things", headers={"Authorization": "Bearer x"}, body=body, effect=effect
+    )
 
 
 @pytest.mark.usefixtures("skipped_pauses")
@@ -127,7 +129,7 @@ async def test_a_write_that_was_never_sent_is_tried_again_and_its_outcome_is_kno
 
     async with Transport(EgressPolicy.of([origin])) as elsewhere:
         with pytest.raises(UpstreamError, match="cannot be reached") as raised:
-            await sent(elsewhere, UpstreamRequest("POST", origin, {}, b"{}", WRITE))
+            await sent(elsewhere, UpstreamRequest(method="POST", url=origin, headers={}, body=b"{}", effect=WRITE))
 
     assert raised.value.retryable
     assert not raised.value.is_outcome_unknown
@@ -363,7 +365,7 @@ async def test_a_rate_limiter_sees_every_answer_and_can_hold_a_request_back(wire
 
 def test_a_rate_scope_has_no_default():
     with pytest.raises(ValueError, match="needs an id"):
-        RateScope("", "small")
+        RateScope(id="", kind="small")
 
 
 async def test_a_transport_must_be_opened(wire):

@@ -102,7 +102,7 @@ async def send(application):
             ) -> OperationResult:
                 operation = operation_of(action)
                 upstreams = Upstreams(transport, {operation.spec.kind: origin})
-                scope = RateScope("small:c-1", "small")
+                scope = RateScope(id="small:c-1", kind="small")
                 connector = upstreams.connector(Kind(operation.spec), {}, renewing or Renewing(0), scope)
                 file = SourceFile("a b.txt", "text/markdown", size, chunks)
                 return await connector.upload(prepare(operation, with_file(operation, params, file)), file)

@@ -126,7 +126,7 @@ async def connector(application, noted) -> AsyncIterator[UpstreamConnector]:
         origin = URL(str(server.make_url("/"))).origin()
         async with Transport(EgressPolicy.of([origin]), observe=noted.append) as transport:
             operation = small_operation(ACTION)
-            scope = RateScope("small:c-1", "small", connector_id=uuid4())
+            scope = RateScope(id="small:c-1", kind="small", connector_id=uuid4())
             yield Upstreams(transport, {"small": origin}).connector(Kind(operation.spec), {}, Renewing(1), scope)
 
 
@@ -297,7 +297,7 @@ async def test_a_session_at_another_host_gets_nothing(connector, application, ad
 async def test_a_session_at_another_host_of_the_kind_gets_no_credentials():
     operation = small_operation(ACTION, hosts=["api.example.com", "other.example.com"])
     async with Transport() as transport:
-        scope = RateScope("small:c-1", "small")
+        scope = RateScope(id="small:c-1", kind="small")
         connector = Upstreams(transport, {}).connector(Kind(operation.spec), {}, Renewing(0), scope)
         file = file_of(b"x")
         call = prepare(operation, with_file(operation, {}, file))

@@ -25,7 +25,10 @@ LONG, SHORT = 0.012, 0.001
 
 
 def caller(client: int = 1, organization: UUID = ORGANIZATION) -> Caller:
-    return Caller(Client(UUID(int=client), "c", frozenset({organization}), frozenset({"read"})), organization)
+    return Caller(
+        Client(id=UUID(int=client), name="c", organization_ids=frozenset({organization}), scopes=frozenset({"read"})),
+        organization,
+    )
 
 
 def overloaded() -> GradientLimit:

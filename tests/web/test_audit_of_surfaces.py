@@ -73,7 +73,16 @@ async def surfaces(front: FrontEnd) -> AsyncIterator[Surfaces]:
     ):
         mcp, flat = Raw(session, f"{front.base_url}/mcp"), Raw(session, f"{front.base_url}/mcp/support-desk")
         desk = await api.connector()
-        yield Surfaces(front, client_id, api, browser, await browser.csrf(), mcp, flat, desk)
+        yield Surfaces(
+            front=front,
+            client_id=client_id,
+            api=api,
+            browser=browser,
+            csrf=await browser.csrf(),
+            mcp=mcp,
+            flat=flat,
+            desk=desk,
+        )
 
 
 async def canceled_by_api(on: Surfaces) -> str:

@@ -245,7 +245,14 @@ async def test_an_administrator_of_a_workspace_sees_and_revokes_only_grants_with
     front: FrontEnd, setting: Setting
 ):
     store = front.access.authorization.store
-    asked = AuthorizationRequest("h", "Host", "https://h.example/", ("read",), "c" * 43, "https://g.example/mcp")
+    asked = AuthorizationRequest(
+        host_id="h",
+        host_name="Host",
+        redirect_uri="https://h.example/",
+        scopes=("read",),
+        challenge="c" * 43,
+        resource="https://g.example/mcp",
+    )
     for person, workspaces in ((setting.other_client, None), (setting.other_client, ("own",)), (setting.caller, None)):
         await store.grant(asked, person, NewGrant(("read",), workspaces), uuid4().bytes, 60)
     every = (await setting.whole.get("/api/v1/grants")).json()["data"]

@@ -28,10 +28,16 @@ async def public(tmp_path: Path, database_url: str, redis_url: str) -> AsyncIter
 async def test_the_cookie_of_a_public_gateway_is_bound_to_its_host_and_to_https(public: FrontEnd) -> None:
     organization_id = await public.organization()
     client_id, _ = await public.client(organization_id)
-    caller = Client(UUID(client_id), "c", frozenset({organization_id}), frozenset({"write"}), (REDIRECT,)).caller(None)
+    caller = Client(
+        id=UUID(client_id),
+        name="c",
+        organization_ids=frozenset({organization_id}),
+        scopes=frozenset({"write"}),
+        redirect_urls=(REDIRECT,),
+    ).caller(None)
     await public.services.connectors.oauth.apps.put(caller, "work-management", "app", SecretStr("secret"))
     started = await public.services.connectors.oauth.flows.initiate(
-        caller, ConsentRequest("w", "work-management", REDIRECT)
+        caller, ConsentRequest(workspace_name="w", connector_type="work-management", redirect_url=REDIRECT)
     )
 
     async with public.api(organization_id) as api:

@@ -68,7 +68,9 @@ class FailingWorld:
 
     async def schedule(self, connector_id: UUID) -> UUID:
         """A schedule with a slot that was due while its connector could not be called."""
-        definition = ScheduleDefinition("<no>", connector_id, "tickets", "list", "@daily")
+        definition = ScheduleDefinition(
+            name="<no>", connector_id=connector_id, entity="tickets", action="list", cron="@daily"
+        )
         caller = caller_of(self.organization_id)
         made = await self.services.operations.schedules.create(caller, definition)
         async with self.services.database.system() as connection:
@@ -78,20 +80,39 @@ class FailingWorld:
 
     async def webhook(self) -> UUID:
         """A webhook that was disabled after a delivery failed."""
-        request = NewWebhook("https://app.example.com/webhooks", ["job.*"])
+        request = NewWebhook(url="https://app.example.com/webhooks", types=["job.*"])
         made = await self.services.events.webhooks.create(caller_of(self.organization_id), request)
         store = WebhookStore(self.services.database, self.services.keys.vault)
         webhook = await store.get(self.organization_id, UUID(made.id), None)
-        event = Event(1, EventType.JOB_FAILED, CLOCK.now(), {"job_id": str(uuid4())})
-        delivery = Delivery(event, DeliveryStatus.FAILED, 3, response_status=500, duration_ms=41, response_body=REASON)
-        result = TurnResult([delivery], webhook.position, 3, CLOCK.now(), 0.0, REASON)
+        event = Event(id=1, type=EventType.JOB_FAILED, at=CLOCK.now(), data={"job_id": str(uuid4())})
+        delivery = Delivery(
+            event=event,
+            status=DeliveryStatus.FAILED,
+            attempts=3,
+            response_status=500,
+            duration_ms=41,
+            response_body=REASON,
+        )
+        result = TurnResult(
+            deliveries=[delivery],
+            position=webhook.position,
+            failures=3,
+            failing_since=CLOCK.now(),
+            hold=0.0,
+            disabled_because=REASON,
+        )
         assert await store.finish(webhook, result)
         return webhook.id
 
     async def job(self, connector_id: UUID, work: Work, effect: Effect) -> UUID:
         """A job whose run raised an error."""
         new = NewJob(
-            uuid4(), self.organization_id, connector_id=connector_id, entity="tickets", action="update", effect=effect
+            id=uuid4(),
+            organization_id=self.organization_id,
+            connector_id=connector_id,
+            entity="tickets",
+            action="update",
+            effect=effect,
         )
         accepted = await self.services.jobs.store.accept(new, claimed_by=self.services.jobs.runner.worker)
         with pytest.raises(GatewayError):

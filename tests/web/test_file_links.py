@@ -50,8 +50,14 @@ async def file_of(front: FrontEnd, caller: Caller, action: str = "download") -> 
     job_id, services = uuid4(), front.services
     file = File(200, {"Content-Type": "text/plain"}, len(BYTES), pieces())
     stored = await services.jobs.files.save(caller.organization_id, job_id, 1, file, Unread())
-    answer = OperationResult(msgspec.Raw(msgspec.json.encode(stored)))
-    new = NewJob(job_id, caller.organization_id, caller.client_id, entity="attachments", action=action)
+    answer = OperationResult(result=msgspec.Raw(msgspec.json.encode(stored)))
+    new = NewJob(
+        id=job_id,
+        organization_id=caller.organization_id,
+        client_id=caller.client_id,
+        entity="attachments",
+        action=action,
+    )
     await services.operations.execution.keep(new, answer)
     return Stored(front, caller, await services.jobs.access.done(caller, job_id, 10))
 

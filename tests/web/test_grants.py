@@ -50,7 +50,14 @@ async def tokens_of(front: FrontEnd, organization_id: UUID) -> GrantedTokenView:
     server = front.access.authorization
     resource = f"{front.services.settings.base_url}/mcp"
     challenge = create_s256_code_challenge(VERIFIER)
-    request = AuthorizationRequest("host", "A <host>", "https://host.example/", ("read",), challenge, resource)
+    request = AuthorizationRequest(
+        host_id="host",
+        host_name="A <host>",
+        redirect_uri="https://host.example/",
+        scopes=("read",),
+        challenge=challenge,
+        resource=resource,
+    )
     landed = URL(await server.granted(request, caller_of(organization_id, client_id), NewGrant(("read",), ("acme",))))
     form = {"grant_type": "authorization_code", "client_id": "host", "code_verifier": VERIFIER}
     return await server.exchange({**form, "code": landed.query["code"]})

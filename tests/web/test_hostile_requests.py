@@ -164,7 +164,9 @@ def test_long_texts_that_are_no_ids_are_not_kept():
 
 
 def test_an_agent_is_told_the_first_faults_of_its_arguments():
-    tool = ServerTool("t", "", _never, {"properties": {"each": {"items": {"type": "object"}}}})
+    tool = ServerTool(
+        name="t", description="", call=_never, input_schema={"properties": {"each": {"items": {"type": "object"}}}}
+    )
     started = time.process_time()
 
     faults = tool.faults({"each": [1] * 400_000})

@@ -173,12 +173,12 @@ async def test_a_worker_that_dies_between_slot_and_job_leaves_the_slot(front, sc
 
     await slot_came(schedule)
     dying = DueRuns(
-        services.logs.audit,
-        services.catalog,
-        services.database,
-        ScheduleStore(services.database, services.keys.vault),
-        DyingJobs(),
-        services.jobs.wakeup,
+        audit=services.logs.audit,
+        catalog=services.catalog,
+        database=services.database,
+        store=ScheduleStore(services.database, services.keys.vault),
+        jobs=DyingJobs(),
+        wakeup=services.jobs.wakeup,
     )
     with pytest.raises(WorkerDied):
         await dying.start()
@@ -200,7 +200,7 @@ async def test_slots_missed_without_workers_are_one_run_or_none(
     assert len(await runs_of(schedule)) == runs
     [row] = await sql("SELECT organization_id FROM schedules WHERE id = $1", schedule["id"])
     page = await front.services.events.feed.read(
-        row["organization_id"], EventFilter([EventType.SCHEDULE_MISSED]), None, 10
+        row["organization_id"], EventFilter(types=[EventType.SCHEDULE_MISSED]), None, 10
     )
     assert [event.data["schedule_id"] for event in page.events] == [schedule["id"]] * (1 - runs)
 
@@ -283,10 +283,10 @@ async def organization_id(schedule, sql):
 
 async def test_a_client_of_other_workspaces_finds_neither_schedule_nor_connector(front, schedule, organization_id):
     client = Client(
-        uuid4(),
-        "test",
-        frozenset({organization_id}),
-        frozenset(EVERY_SCOPE),
+        id=uuid4(),
+        name="test",
+        organization_ids=frozenset({organization_id}),
+        scopes=frozenset(EVERY_SCOPE),
         workspaces=frozenset({"elsewhere"}),
     )
     caller, schedules = Caller(client, organization_id), front.services.operations.schedules
@@ -298,7 +298,10 @@ async def test_a_client_of_other_workspaces_finds_neither_schedule_nor_connector
         schedules.change(caller, schedule_id, {"name": "mine"}),
         schedules.delete(caller, schedule_id),
         schedules.run(caller, schedule_id, "r-1"),
-        schedules.create(caller, ScheduleDefinition("mine", connector_id, "tickets", "list", "@daily")),
+        schedules.create(
+            caller,
+            ScheduleDefinition(name="mine", connector_id=connector_id, entity="tickets", action="list", cron="@daily"),
+        ),
     ):
         with pytest.raises(NotFound):
             await refused

@@ -153,7 +153,7 @@ async def standing_at(api: Api, path: str, offset: int) -> Answer:
 async def test_an_upload_is_resumed_after_a_broken_connection(front, api, drive):
     path = await begun(drive)
     headers = {**PART, "Upload-Offset": "0", "Upload-Complete": "?1", "Content-Length": str(len(CONTENT))}
-    await cut_off(front, api, "PATCH", path, headers, CONTENT[: 3 << 20])
+    await cut_off(front, api, method="PATCH", path=path, headers=headers, content=CONTENT[: 3 << 20])
 
     state = await standing_at(api, path, PIECE)
     head = await api.call("HEAD", path)
@@ -172,7 +172,12 @@ async def test_an_upload_in_one_request_sends_its_location_before_the_file_is_re
     headers = {"Upload-Complete": "?1", "Content-Length": str(len(CONTENT))}
 
     interim = await cut_off(
-        front, api, "POST", f"{drive.path}/upload/files_upload?{query}", headers, CONTENT[: 3 << 20]
+        front,
+        api,
+        method="POST",
+        path=f"{drive.path}/upload/files_upload?{query}",
+        headers=headers,
+        content=CONTENT[: 3 << 20],
     )
     path = re.search(rb"Location: (\S+)", interim)[1].decode()
     await standing_at(api, path, PIECE)
@@ -227,7 +232,7 @@ async def test_the_audit_log_and_the_metrics_count_one_upload(front, api, drive)
     path = await begun(drive)
     headers = {**PART, "Upload-Offset": "0", "Upload-Complete": "?1", "Content-Length": str(len(CONTENT))}
     before = _executed()
-    await cut_off(front, api, "PATCH", path, headers, CONTENT[: 3 << 20])
+    await cut_off(front, api, method="PATCH", path=path, headers=headers, content=CONTENT[: 3 << 20])
     await standing_at(api, path, PIECE)
     assert (await sent(api, path, 0, CONTENT)).status == 409
 
@@ -253,7 +258,7 @@ def _executed() -> float:
 async def test_the_answer_is_kept_if_the_last_response_is_lost(front, api, drive):
     path = await begun(drive)
     headers = {**PART, "Upload-Offset": "0", "Upload-Complete": "?1", "Content-Length": str(len(CONTENT))}
-    await cut_off(front, api, "PATCH", path, headers, CONTENT)
+    await cut_off(front, api, method="PATCH", path=path, headers=headers, content=CONTENT)
 
     state = await standing_at(api, path, len(CONTENT))
 

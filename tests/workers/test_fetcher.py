@@ -23,7 +23,7 @@ class Ran:
 
     async def __call__(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         self.ids.append(job.id)
-        return OperationResult(msgspec.Raw(b"null"))
+        return OperationResult(result=msgspec.Raw(b"null"))
 
 
 async def claimed(fetcher: Fetcher) -> None:
@@ -41,7 +41,7 @@ async def test_wake_for_all_claims_background_jobs_before_the_next_poll(services
     fetcher = Fetcher(claims, services.jobs.runner, {TASK: ran}, Slots.of(20), {})
     organization_id = (await services.identity.create_organization(uuid4().hex)).id
     await claimed(fetcher)
-    new = NewJob(uuid4(), organization_id, task=TASK, is_background=True)
+    new = NewJob(id=uuid4(), organization_id=organization_id, task=TASK, is_background=True)
     await services.jobs.store.accept(new)
 
     fetcher.wake_for_all()

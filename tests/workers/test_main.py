@@ -58,9 +58,16 @@ async def test_a_job_of_an_unknown_task_stays_queued_and_does_not_block_others(
     services: Services,
 ):
     organization_id = (await services.identity.create_organization(uuid4().hex)).id
-    newer = await services.jobs.store.accept(NewJob(uuid4(), organization_id, task="of a newer version"))
+    newer = await services.jobs.store.accept(
+        NewJob(id=uuid4(), organization_id=organization_id, task="of a newer version")
+    )
     known = await services.jobs.store.accept(
-        NewJob(uuid4(), organization_id, task=DELETE_WORKSPACE.name, params={"workspace_id": str(uuid4())})
+        NewJob(
+            id=uuid4(),
+            organization_id=organization_id,
+            task=DELETE_WORKSPACE.name,
+            params={"workspace_id": str(uuid4())},
+        )
     )
     stopping = asyncio.Event()
     working = asyncio.create_task(Worker(services).until(stopping))

@@ -48,7 +48,7 @@ _ACTOR_NAMED = """
 """
 
 
-class Entry(msgspec.Struct, omit_defaults=True):
+class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     """One action: the route names it, the use case sets its members, and the end of the request completes it.
 
     `what` is an operation or an action on a record; never params, never secrets.
@@ -106,7 +106,7 @@ _REQUEST: ContextVar[_RequestAudit | None] = ContextVar("request_audit", default
 
 def begin_request(request_id: str, what: str | None) -> Entry | None:
     """Begin a request: actions of this task, and of tasks that it starts, belong to it; the first uses its entry."""
-    entry = None if what is None else Entry(what)
+    entry = None if what is None else Entry(what=what)
     _REQUEST.set(_RequestAudit(request_id, entry))
     return entry
 
@@ -138,7 +138,7 @@ class _Recording(msgspec.Struct, frozen=True):
             self.note(entry)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEntry:
     """A stored entry."""
 
@@ -157,7 +157,7 @@ class StoredEntry:
     took_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntryFilter:
     """Selects entries of the log; None selects all."""
 
@@ -200,7 +200,7 @@ class Audit:
         """
         request = _REQUEST.get() or _RequestAudit()
         offered, request.entry = request.entry, None
-        entry = offered or Entry(what)
+        entry = offered or Entry(what=what)
         entry.what, entry.intent = what, intent
         entry.organization_id, entry.actor = caller.organization_id, caller.client_id
         entry.connector_id, entry.target = connector_id or entry.connector_id, target or entry.target

@@ -44,7 +44,7 @@ PRUNE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsagePoint:
     """The calls of one span of time; milliseconds are None without calls."""
 
@@ -79,4 +79,10 @@ def percentile(sums: Sequence[int], share: float) -> float | None:
 def usage_point(row: Any) -> UsagePoint:
     """The point in a row of `USAGE`."""
     sums = list(accumulate(row["took"]))
-    return UsagePoint(row["at"], row["calls"], row["errors"], percentile(sums, 0.5), percentile(sums, 0.95))
+    return UsagePoint(
+        at=row["at"],
+        calls=row["calls"],
+        errors=row["errors"],
+        p50_ms=percentile(sums, 0.5),
+        p95_ms=percentile(sums, 0.95),
+    )

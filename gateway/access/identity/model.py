@@ -54,7 +54,7 @@ class Organization:
     disabled_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
     """A program, or a person who signs in, that may call the gateway for one or more organizations."""
 

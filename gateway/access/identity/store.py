@@ -130,7 +130,7 @@ class StoredClient:
     secret_hashes: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredToken:
     """A bearer token with its limits: those that its client requested, or those of its grant."""
 

@@ -14,7 +14,7 @@ class Host:
     redirect_uris: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
     """A stored grant."""
 

@@ -46,7 +46,13 @@ def request_of(
     if state is not None and len(state) > _MAX_STATE:
         raise OAuthError("invalid_request", f"state is longer than {_MAX_STATE} characters")
     return AuthorizationRequest(
-        host.id, host.name, redirect_uri, scopes_of(query), challenge, resource_of(query, resources), state
+        host_id=host.id,
+        host_name=host.name,
+        redirect_uri=redirect_uri,
+        scopes=scopes_of(query),
+        challenge=challenge,
+        resource=resource_of(query, resources),
+        state=state,
     )
 
 

@@ -75,7 +75,7 @@ class AuthorizationServer:
             client_id=host.id,
             client_name=host.name,
             redirect_uris=list(host.redirect_uris),
-            token_endpoint_auth_method="none",  # noqa: S106 - the method of RFC 7591, no password
+            token_endpoint_auth_method="none",
             grant_types=["authorization_code", "refresh_token"],
             response_types=["code"],
         )
@@ -165,7 +165,13 @@ class AuthorizationServer:
             grant, hashed(access), self._token_seconds, hashed(refresh), _REFRESH_SECONDS, _GRANT_SECONDS
         ):
             raise _invalid_grant()
-        return GrantedTokenView(access, "bearer", self._token_seconds, " ".join(grant.scopes), refresh)
+        return GrantedTokenView(
+            access_token=access,
+            token_type="bearer",
+            expires_in=self._token_seconds,
+            scope=" ".join(grant.scopes),
+            refresh_token=refresh,
+        )
 
     async def _of_code(self, form: Mapping[str, str]) -> Grant:
         row = await self.store.use_code(hashed(form.get("code", "")))

@@ -24,7 +24,7 @@ class UnknownKey(SignInRefused):
     """The provider's cached keys do not contain the token's key, which may be new."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedToken:
     """The claims that an ID token must have."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pydantic import SecretStr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
     """The provider, and the gateway's registration at it."""
 

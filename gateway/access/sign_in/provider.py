@@ -27,7 +27,7 @@ _KEY_INTERVAL = 30.0
 _MAX_WORDS = 200
 
 
-class ProviderMetadata(msgspec.Struct, frozen=True):
+class ProviderMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """The members of OpenID Connect Discovery §3 that the gateway uses."""
 
     issuer: str

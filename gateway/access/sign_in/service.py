@@ -89,11 +89,11 @@ class ProviderSignIn:
         token, access_token = await self._provider.redeem(Code(code, self._callback, pending.verifier))
         settings, metadata = self._provider.settings, await self._provider.metadata()
         expected = ExpectedToken(
-            settings.issuer,
-            settings.client_id,
-            pending.nonce,
-            metadata.id_token_signing_alg_values_supported,
-            access_token,
+            issuer=settings.issuer,
+            client_id=settings.client_id,
+            nonce=pending.nonce,
+            algorithms=metadata.id_token_signing_alg_values_supported,
+            access_token=access_token,
         )
         now = int(CLOCK.unix_time())
         try:

@@ -14,7 +14,7 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Context:
     """The context of a call to a tool, prompt or resource."""
 

@@ -15,7 +15,7 @@ from gateway.errors import MAX_FAULTS
 Call = Callable[[Context, Mapping[str, Any]], Awaitable[Result]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ServerTool:
     """A tool: the members that `tools/list` returns, and the function that runs it."""
 

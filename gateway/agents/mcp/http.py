@@ -59,7 +59,9 @@ class _Exchange:
         self._message = message
         #: notifications, and None after the last one
         self._pending: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
-        context = Context(message, version, self._pending.put, caller, request.headers)
+        context = Context(
+            message=message, version=version, send=self._pending.put, caller=caller, headers=request.headers
+        )
         self._serving = asyncio.create_task(server.serve(context))
         self._serving.add_done_callback(lambda _: self._pending.put_nowait(None))
         self._stream: web.StreamResponse | None = None

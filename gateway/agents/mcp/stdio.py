@@ -133,7 +133,7 @@ class StdioServer:
                 raise invalid_params(f"_meta lacks {types.PROTOCOL_VERSION_META_KEY}")
             if version not in VERSIONS:
                 raise unsupported_version(version)
-            result = await self._server.serve(Context(message, version, send, None))
+            result = await self._server.serve(Context(message=message, version=version, send=send, caller=None))
         except RpcError as error:
             return error_response(id_of(document), error)
         if message.method == "initialize":

@@ -17,7 +17,7 @@ from gateway.upstream.responses import OperationResult
 ACTIVE = "active"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorInfo:
     """A connector, with the members that agents see."""
 
@@ -40,7 +40,7 @@ class ConnectorInfo:
         return {name: value for name, value in members.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCall:
     """One operation to run for an agent."""
 
@@ -73,7 +73,7 @@ class ResultForm(Enum):
     FILE = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """A range of a stored result: `data` is text, or bytes of a file; numbers count records of a list, else bytes."""
 

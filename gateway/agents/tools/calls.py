@@ -94,14 +94,16 @@ class Calls:
         continued: dict[str, Any] = {"next": answers.largest_pages(call.entry, call.params)}
         began, pages = time.monotonic(), 0
         while "next" in continued and pages < _MAX_PAGES and time.monotonic() - began < _PAGES_SECONDS:
-            page_call = AgentCall(call.entry, call.connector, continued["next"], call.fields)
+            page_call = AgentCall(
+                entry=call.entry, connector=call.connector, params=continued["next"], fields=call.fields
+            )
             page = await self._backend.execute(context.caller, page_call)
             if isinstance(page, JobSummary):
                 raise InvalidParams(f"reading a page takes long and continues as job {page.id}; read page by page")
             records += _records(page)
             continued, pages = answers.continuation(page), pages + 1
             await context.progress(pages, text=f"{len(records)} records read")
-        all_records = OperationResult(msgspec.Raw(msgspec.json.encode(records)))
+        all_records = OperationResult(result=msgspec.Raw(msgspec.json.encode(records)))
         return await self._fitted(context, call, all_records, continued, max_bytes)
 
     # --- jobs ---
@@ -213,17 +215,17 @@ class _SearchPage(msgspec.Struct):
 def _records_of_search(answer: OperationResult) -> tuple[OperationResult, dict[str, Any]]:
     """The records of a search as a list, so that they are stored and read as records; and its `meta`."""
     page = msgspec.json.decode(answer.result, type=_SearchPage)
-    return OperationResult(msgspec.Raw(msgspec.json.encode(page.data))), {"meta": page.meta}
+    return OperationResult(result=msgspec.Raw(msgspec.json.encode(page.data))), {"meta": page.meta}
 
 
 def call_of(entry: OperationEntry, connector: ConnectorInfo, arguments: Mapping[str, Any]) -> AgentCall:
     """The call for the arguments of a tool."""
     return AgentCall(
-        entry,
-        connector,
-        arguments.get("params") or {},
-        arguments.get("fields"),
-        arguments.get("idempotency_key"),
+        entry=entry,
+        connector=connector,
+        params=arguments.get("params") or {},
+        fields=arguments.get("fields"),
+        idempotency_key=arguments.get("idempotency_key"),
     )
 
 

@@ -265,12 +265,12 @@ def errors_as_results(call: Call) -> Call:
 
 def _tool(name: str, call: Call) -> ServerTool:
     return ServerTool(
-        name,
-        descriptions.DESCRIPTIONS[name],
-        call,
-        descriptions.input_schema(name),
-        descriptions.OUTPUTS.get(name),
-        descriptions.ANNOTATIONS[name],
+        name=name,
+        description=descriptions.DESCRIPTIONS[name],
+        call=call,
+        input_schema=descriptions.input_schema(name),
+        output_schema=descriptions.OUTPUTS.get(name),
+        annotations=descriptions.ANNOTATIONS[name],
     )
 
 

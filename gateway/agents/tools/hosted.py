@@ -143,7 +143,12 @@ class HostedBackend:
 
 def _info(record: ConnectorRecord) -> ConnectorInfo:
     return ConnectorInfo(
-        str(record.id), record.name, record.kind, record.status.value, record.workspace_name, record.status_reason
+        id=str(record.id),
+        name=record.name,
+        kind=record.kind,
+        status=record.status.value,
+        workspace_name=record.workspace_name,
+        reason=record.status_reason,
     )
 
 

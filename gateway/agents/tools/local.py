@@ -36,7 +36,7 @@ class LocalBackend:
 
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
         kind = self._connector.kind
-        return [ConnectorInfo(kind.name, kind.spec.title, kind.name)]
+        return [ConnectorInfo(id=kind.name, name=kind.spec.title, kind=kind.name)]
 
     async def connector(self, caller: Any, name: str) -> ConnectorInfo | None:
         return next((each for each in await self.connectors(caller) if each.id == name), None)
@@ -58,7 +58,7 @@ class LocalBackend:
                 raise UpstreamTooLarge(f"the file is larger than {_MAX_BYTES} bytes; use a gateway for larger files")
         result_id = self._save(bytes(content), "application/octet-stream")
         return OperationResult(
-            msgspec.Raw(msgspec.json.encode({"resource": resource_uri(result_id), "bytes": len(content)}))
+            result=msgspec.Raw(msgspec.json.encode({"resource": resource_uri(result_id), "bytes": len(content)}))
         )
 
     async def dry_run(self, caller: Any, call: AgentCall) -> list[dict[str, Any]]:

@@ -64,10 +64,10 @@ class OperationTools:
     def _read_result(self) -> ServerTool:
         """The tool `read`, limited to stored results, for the hints in long answers."""
         return ServerTool(
-            "read",
-            "Read a long answer in parts, by its gateway:// URI.",
-            errors_as_results(StoredResults(self._backend).read),
-            descriptions.RESULT_INPUT,
+            name="read",
+            description="Read a long answer in parts, by its gateway:// URI.",
+            call=errors_as_results(StoredResults(self._backend).read),
+            input_schema=descriptions.RESULT_INPUT,
             annotations=descriptions.ANNOTATIONS["read"],
         )
 
@@ -75,13 +75,13 @@ class OperationTools:
         tool = tool_of(entry)
         properties = {**tool.schema["properties"], _CONNECTOR: _CONNECTOR_SCHEMA}
         return ServerTool(
-            tool.name,
-            tool.description,
-            errors_as_results(self._call(entry)),
-            {**tool.schema, "properties": properties},
-            {"type": "object"},
-            annotations_of(tool),
-            tool.title,
+            name=tool.name,
+            description=tool.description,
+            call=errors_as_results(self._call(entry)),
+            input_schema={**tool.schema, "properties": properties},
+            output_schema={"type": "object"},
+            annotations=annotations_of(tool),
+            title=tool.title,
         )
 
     def _call(self, entry: OperationEntry) -> Call:

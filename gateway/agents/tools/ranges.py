@@ -32,7 +32,15 @@ async def part_of_records(lines: AsyncIterator[str], offset: int, limit: int | N
             is_last = False
             break
     data = "\n".join(rows_of_part)
-    return Part(ResultForm.RECORDS, data, NDJSON, offset, len(rows_of_part), position if is_last else None, is_last)
+    return Part(
+        form=ResultForm.RECORDS,
+        data=data,
+        media_type=NDJSON,
+        offset=offset,
+        count=len(rows_of_part),
+        total=position if is_last else None,
+        is_last=is_last,
+    )
 
 
 async def part_of_text(chunks: AsyncIterator[bytes], offset: int, limit: int | None) -> Part:
@@ -47,7 +55,15 @@ async def part_of_text(chunks: AsyncIterator[bytes], offset: int, limit: int | N
         end += 1
     data = bytes(content[:end])
     text = data.decode(errors="replace")
-    return Part(ResultForm.DOCUMENT, text, JSON, offset, len(data), position, offset + len(data) >= position)
+    return Part(
+        form=ResultForm.DOCUMENT,
+        data=text,
+        media_type=JSON,
+        offset=offset,
+        count=len(data),
+        total=position,
+        is_last=offset + len(data) >= position,
+    )
 
 
 async def part_of_file(
@@ -57,7 +73,15 @@ async def part_of_file(
     count = min(_BYTES if limit is None else limit, _MAX_BYTES)
     end = min(offset + count, size)
     data = b"".join([chunk async for chunk in read(Slice(offset, end - 1))]) if end > offset else b""
-    return Part(ResultForm.FILE, _text(data, media_type), media_type, offset, len(data), size, end >= size)
+    return Part(
+        form=ResultForm.FILE,
+        data=_text(data, media_type),
+        media_type=media_type,
+        offset=offset,
+        count=len(data),
+        total=size,
+        is_last=end >= size,
+    )
 
 
 def _text(data: bytes, media_type: str) -> str | bytes:

@@ -56,7 +56,7 @@ class StoredResults:
     ) -> Part:
         """The range of a file, or of a JSON document that is reduced to the fields."""
         if part.form is ResultForm.DOCUMENT and fields:
-            answer = OperationResult(msgspec.Raw(await self._document(context, result_id)))
+            answer = OperationResult(result=msgspec.Raw(await self._document(context, result_id)))
             content = bytes(selected(answer, FieldSelection(select_fields=fields)).result)
             return await part_of_text(_chunks(content), offset, limit)
         return await self._backend.part(context.caller, result_id, offset, limit)

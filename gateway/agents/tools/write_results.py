@@ -66,7 +66,7 @@ def shown_of_batch(writes: Sequence[RequestedWrite], fields: Sequence[str] | Non
         return replace(answer, result=msgspec.Raw(msgspec.json.encode(document)))
 
     def of_item(index: int, result: Any) -> msgspec.Raw:
-        one = OperationResult(msgspec.Raw(msgspec.json.encode(result)))
+        one = OperationResult(result=msgspec.Raw(msgspec.json.encode(result)))
         return (selected(one, FieldSelection(select_fields=fields)) if fields else writes[index].shown(one)).result
 
     return shown

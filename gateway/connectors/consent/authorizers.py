@@ -143,7 +143,14 @@ class OAuthAuthorizers:
         if not _is_oauth(record, spec):
             return SealedAuthorizer(self._connectors, self._catalog, record, self._persistence.refuse, secret)
         method = spec.authentication[record.auth_method or ""]
-        return StoredAuthorizer(record, method, self._connectors, self._renewals, self._persistence, secret)
+        return StoredAuthorizer(
+            record=record,
+            method=method,
+            connectors=self._connectors,
+            renewals=self._renewals,
+            persistence=self._persistence,
+            secret=secret,
+        )
 
     async def ensure_token_variables(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that only a token response has; requests a token if they are missing."""

@@ -238,7 +238,10 @@ class Flows:
             if isinstance(error, NotFound):  # the connector was deleted, so the new grant would stay open
                 await server.revoke(app, tokens.credentials)
             return TokenError(
-                "server_error", printable(error.detail), TokenErrorKind.TRANSIENT, UpstreamInvalidResponse
+                code="server_error",
+                description=printable(error.detail),
+                kind=TokenErrorKind.TRANSIENT,
+                error=UpstreamInvalidResponse,
             )
 
     async def _saved(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> ConnectorRecord:
@@ -249,7 +252,15 @@ class Flows:
         method = spec.oauth_method or ""
         credentials = credentials_of(app, tokens)
         name = flow.name or spec.title
-        new = NewConnector(flow.workspace_id, spec.kind, name, method, environment, credentials, tokens.expires_at)
+        new = NewConnector(
+            workspace_id=flow.workspace_id,
+            kind=spec.kind,
+            name=name,
+            auth_method=method,
+            environment=environment,
+            credentials=credentials,
+            expires_at=tokens.expires_at,
+        )
         if flow.reauthorizes is None:
             return await self.store.complete(flow, new)
         await self._require_accepted(kind, new)

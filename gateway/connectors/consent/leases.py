@@ -41,7 +41,7 @@ _RELEASE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalLease:
     """The temporary right to renew the tokens of a connector."""
 
@@ -65,7 +65,13 @@ class LeaseStore:
         lease_id = uuid4()
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_CLAIM, organization_id, connector_id, version, lease_id)
-        return row and RenewalLease(lease_id, organization_id, connector_id, version, row["lost_since"])
+        return row and RenewalLease(
+            id=lease_id,
+            organization_id=organization_id,
+            connector_id=connector_id,
+            version=version,
+            lost_since=row["lost_since"],
+        )
 
     async def extend(self, lease: RenewalLease) -> None:
         async with self._database.tenant(lease.organization_id) as connection:

@@ -63,5 +63,18 @@ async def open_oauth(
         base_url=base_url,
         is_embedded=is_embedded,
     )
-    async with Renewals(catalog, connectors, apps, leases, persistence, upstreams) as renewals:
-        yield OAuth(apps, flows, OAuthAuthorizers(catalog, connectors, apps, renewals, persistence, upstreams))
+    async with Renewals(
+        catalog=catalog, connectors=connectors, apps=apps, leases=leases, persistence=persistence, upstreams=upstreams
+    ) as renewals:
+        yield OAuth(
+            apps,
+            flows,
+            OAuthAuthorizers(
+                catalog=catalog,
+                connectors=connectors,
+                apps=apps,
+                renewals=renewals,
+                persistence=persistence,
+                upstreams=upstreams,
+            ),
+        )

@@ -72,7 +72,7 @@ PRUNE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """A consent, with the values that the authorization response must match."""
 
@@ -95,7 +95,7 @@ class Flow:
     reauthorizes: UUID | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlowState:
     """The state of a consent, for callers that poll it through the API."""
 
@@ -112,7 +112,14 @@ class FlowState:
     def view(self) -> FlowView:
         """The state as callers see it."""
         connector_id = None if self.connector_id is None else str(self.connector_id)
-        return FlowView(str(self.id), self.status, self.expires_at, connector_id, self.error, self.error_description)
+        return FlowView(
+            flow_id=str(self.id),
+            status=self.status,
+            expires_at=self.expires_at,
+            connector_id=connector_id,
+            error=self.error,
+            error_description=self.error_description,
+        )
 
 
 #: members of a flow that are secret

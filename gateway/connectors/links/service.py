@@ -142,9 +142,9 @@ class ConnectLinks:
         """Begin a consent and return its URL; only the last consent of a link can create a connector."""
         self._require_open(session, kind)
         requested = ConsentRequest(
-            session.workspace_name,
-            kind,
-            self._base_url + CONNECT_RETURN_PATH,
+            workspace_name=session.workspace_name,
+            connector_type=kind,
+            redirect_url=self._base_url + CONNECT_RETURN_PATH,
             environment=environment,
             connector_id=session.reauthorizes,
             state=token,

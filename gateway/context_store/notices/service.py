@@ -111,14 +111,14 @@ class InboundWebhooks:
     def _view(self, hook: Hook) -> HookView:
         """The hook as callers see it, without its secrets."""
         return HookView(
-            str(hook.id),
-            str(hook.connector_id),
-            self._url_of(hook),
-            bool(hook.secrets),
-            hook.created_at,
-            hook.handshake_until if hook.handshake_until > CLOCK.now() else None,
-            self._verification_token(hook),
-            hook.last_notice_at,
+            id=str(hook.id),
+            connector_id=str(hook.connector_id),
+            url=self._url_of(hook),
+            has_secret=bool(hook.secrets),
+            created_at=hook.created_at,
+            handshake_until=hook.handshake_until if hook.handshake_until > CLOCK.now() else None,
+            verification_token=self._verification_token(hook),
+            last_notice_at=hook.last_notice_at,
         )
 
     async def find(self, hook_id: UUID | None) -> Hook:

@@ -41,7 +41,7 @@ class Statement:
     arguments: Sequence[object]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """How the records of one search are found in one entity."""
 
@@ -88,7 +88,14 @@ def plan_search(entity: StoredEntity, query: Query, containing: Containing | Non
         words = None
     keys = {entity.layout.key_of(condition.field) for condition in required(query.filter) if _is_ranged(condition)}
     is_planners_choice = bool(keys - {None, index_column})
-    return Plan(entity, query, index_column, words, max_candidates, is_planners_choice)
+    return Plan(
+        entity=entity,
+        query=query,
+        index_column=index_column,
+        words=words,
+        max_candidates=max_candidates,
+        is_planners_choice=is_planners_choice,
+    )
 
 
 def has_index(query: Query, index_column: str | None) -> bool:

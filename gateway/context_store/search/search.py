@@ -33,7 +33,7 @@ MAX_REMEMBERED = 10_000
 FORCE_CUSTOM_PLAN = "SET LOCAL plan_cache_mode = force_custom_plan"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
     """One page of a search."""
 

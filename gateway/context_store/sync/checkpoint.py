@@ -11,7 +11,7 @@ class ChangesUnavailable(Exception):
     """The incremental read cannot continue: too many records have the same time. A full synchronization is needed."""
 
 
-class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
+class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The position of a run; between runs, the position at which the next one begins."""
 
     #: Unix time from which changes are read; None for all records

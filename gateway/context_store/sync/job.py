@@ -86,7 +86,7 @@ class SynchronizationRun:
         if failed and len(failed) == len(names):
             raise errors.restored(failed[0])
         await self._run_context.progress(self._read, None, final_message(self._read, len(names), len(failed)))
-        return OperationResult(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
+        return OperationResult(result=msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
 
     async def _drop_unknown(self, resolved: ResolvedConnector, names: Collection[str]) -> None:
         """Mark entities that the kind no longer has as failed; they are not due again."""
@@ -147,13 +147,13 @@ class SynchronizationRun:
             await self._run_context.progress(self._read, None, message)
 
         run = SyncRun(
-            self._database,
-            connector,
-            source,
-            search,
-            entity,
-            parent,
-            progress,
+            database=self._database,
+            connector=connector,
+            source=source,
+            search=search,
+            entity=entity,
+            parent=parent,
+            progress=progress,
             is_forced=bool(self._job.params.get("full")),
         )
         return run

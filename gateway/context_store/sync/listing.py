@@ -19,7 +19,7 @@ _DEEPEST = 10_000
 _RECORD = msgspec.json.Decoder(dict[str, Any])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Listing:
     """A list, read by an operation page by page."""
 

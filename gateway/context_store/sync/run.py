@@ -56,7 +56,7 @@ class Report:
         return {**members, "changed": self.changed, "deleted": self.deleted, "error": self.error}
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SyncRun:
     """A run of one entity of one connector; committed pages stay, even if it fails."""
 

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 _MAX = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Synchronization:
     """Accepts synchronization jobs, and runs them on workers."""
 
@@ -170,9 +170,9 @@ class Synchronization:
         is_background: bool,
     ) -> StoredJob:
         new = NewJob(
-            job_id,
-            record.organization_id,
-            client_id,
+            id=job_id,
+            organization_id=record.organization_id,
+            client_id=client_id,
             connector_id=record.id,
             workspace_name=record.workspace_name,
             task=SYNCHRONIZE.name,
@@ -196,7 +196,15 @@ def _checked(kind: Kind, name: str) -> str:
 
 def _view(entity: StoredEntity | None) -> FreshnessView:
     if entity is None:
-        return FreshnessView(CopyStatus.PENDING, 0, False, None, None, None, None)
+        return FreshnessView(
+            status=CopyStatus.PENDING,
+            records=0,
+            synchronized=False,
+            last_synced_at=None,
+            next_sync_at=None,
+            age_seconds=None,
+            error=None,
+        )
     last = entity.last_synced_at
     return FreshnessView(
         status=entity.status,

@@ -96,7 +96,7 @@ class RecordsRun:
                 await self._run_context.checkpoint({"done": self._done})
         read = sum(report["records"] for report in self._done.values())
         await self._run_context.progress(read, None, f"{read} record{'' if read == 1 else 's'} read")
-        return OperationResult(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
+        return OperationResult(result=msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
 
     async def _one(self, resolved: ResolvedConnector, name: str, ids: Sequence[str]) -> Report:
         report, kind = Report(name), resolved.connector.kind

@@ -153,7 +153,13 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
         params={name: {} for name in names},
         timeout=_TIMEOUT,
     )
-    return Listing(Operation(kind.spec, entity_id, "synchronize", action), send, since, parent, read.request_interval)
+    return Listing(
+        operation=Operation(kind.spec, entity_id, "synchronize", action),
+        constant_params=send,
+        since=since,
+        parent=parent,
+        page_interval=read.request_interval,
+    )
 
 
 def params_with_fields(send: Mapping[str, Any], search: Search) -> dict[str, Any]:

@@ -20,7 +20,7 @@ Progress = Callable[[int, int | None], object]
 _BREAKS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Downloaded:
     """A complete file at its path."""
 
@@ -33,7 +33,7 @@ class Downloaded:
     resumed_from: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingPart:
     """A response with bytes of the file, and the facts in its headers."""
 
@@ -54,9 +54,21 @@ class IncomingPart:
         content_type = headers.get("Content-Type", "").partition(";")[0].strip() or None
         span = re.fullmatch(r"bytes ([0-9]+)-[0-9]+/([0-9]+|\*)", headers.get("Content-Range", ""))
         if status == 206 and span is not None:
-            return cls(int(span[1]), None if span[2] == "*" else int(span[2]), validator, content_type, chunks)
+            return cls(
+                start=int(span[1]),
+                total=None if span[2] == "*" else int(span[2]),
+                validator=validator,
+                content_type=content_type,
+                chunks=chunks,
+            )
         length = headers.get("Content-Length")
-        return cls(0, None if length is None else int(length), validator, content_type, chunks)
+        return cls(
+            start=0,
+            total=None if length is None else int(length),
+            validator=validator,
+            content_type=content_type,
+            chunks=chunks,
+        )
 
 
 class FileOrigin(Protocol):
@@ -108,7 +120,13 @@ async def save(
         message = f"the file's SHA-256 is {digest} and not {sha256}; the download was deleted, download it again"
         raise UpstreamTruncated(message)
     await asyncio.to_thread(partial.complete)
-    return Downloaded(target, partial.size, digest, part.content_type, resumed_from if part.start else 0)
+    return Downloaded(
+        path=target,
+        size=partial.size,
+        sha256=digest,
+        content_type=part.content_type,
+        resumed_from=resumed_from if part.start else 0,
+    )
 
 
 def file_name_of(headers: Mapping[str, str]) -> str | None:

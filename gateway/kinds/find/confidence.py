@@ -37,7 +37,7 @@ _THRESHOLD = 0.8
 _SHARE_POWER = 1.1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """The measures of one operation for one question."""
 

@@ -22,7 +22,7 @@ _WRITTEN = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedOperation:
     """The index data of one operation."""
 
@@ -49,13 +49,13 @@ class Corpus:
         entries = tuple(entries_of(catalog))
         self.operations = tuple(
             IndexedOperation(
-                entry,
-                owner_of(entry),
-                plain_action(entry.action_id, is_read=entry.effect is Effect.READ),
-                (entry.kind.name, entry.entity_id),
-                _text_of(entry),
-                self._verbs_of(entry),
-                entities_taken(entry),
+                entry=entry,
+                owner=owner_of(entry),
+                action=plain_action(entry.action_id, is_read=entry.effect is Effect.READ),
+                entity=(entry.kind.name, entry.entity_id),
+                text=_text_of(entry),
+                verbs=self._verbs_of(entry),
+                taken=entities_taken(entry),
             )
             for entry in entries
         )

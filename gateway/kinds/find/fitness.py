@@ -35,7 +35,10 @@ _SAME_SENSE = 0.55
 def fitness(question: Question, action: str, own_verbs: frozenset[str], closest: float) -> float:
     """The fit of an action; `own_verbs` are the first words of its phrases, `closest` is the cosine of the nearest."""
     by_verbs = max(
-        (_by_verb(question, stem, verb, action, own_verbs, closest) for stem, verb in question.verbs.items()),
+        (
+            _by_verb(question, stem, verb=verb, action=action, own_verbs=own_verbs, closest=closest)
+            for stem, verb in question.verbs.items()
+        ),
         default=0.0,
     )
     if question.is_command:

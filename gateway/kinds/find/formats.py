@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ToolDefinition:
     """A tool, independent of a format: its description for a model, and the operation that it runs."""
 

@@ -37,7 +37,7 @@ _ENTITIES = 50
 _MIN_SHARE = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
     """The weights of the parts of strength, fit and score."""
 
@@ -184,7 +184,14 @@ class _Evaluation:
         strength, fit = self._by_id(operation, strength, fit)
         fit = self._by_condition(operation.action, fit)
         score = strength * (1 - _WEIGHTS.fit + _WEIGHTS.fit * fit)
-        return Evidence(operation, plain, strength, fit, score, self._preference[operation.owner[0]])
+        return Evidence(
+            operation=operation,
+            plain=plain,
+            strength=strength,
+            fit=fit,
+            score=score,
+            preference=self._preference[operation.owner[0]],
+        )
 
     def _base(self, entity: EntityKey) -> float:
         """The part of the strength that all operations of an entity share."""

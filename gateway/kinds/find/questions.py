@@ -110,7 +110,7 @@ class Reference:
     is_aside: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Question:
     """A parsed question."""
 

@@ -123,7 +123,7 @@ class Authentication:
         self.methods["token"] = bearer("")
 
     def _report(self, confidence: Confidence, reason: str, detail: str = "") -> None:
-        finding = Finding(confidence, _PLACE, reason, detail, "authentication")
+        finding = Finding(confidence=confidence, place=_PLACE, reason=reason, detail=detail, member="authentication")
         if finding not in self.findings:
             self.findings.append(finding)
 

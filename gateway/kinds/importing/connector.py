@@ -135,7 +135,7 @@ def _with_variables(server: Node, findings: list[Finding]) -> dict[str, Any]:
 
 
 def _guess(reason: str, detail: str) -> Finding:
-    return Finding(Confidence.GUESSED, _PLACE, reason, detail, "server")
+    return Finding(confidence=Confidence.GUESSED, place=_PLACE, reason=reason, detail=detail, member="server")
 
 
 def _failure(document: Document, operations: Sequence[SourceOperation]) -> dict[str, Any]:

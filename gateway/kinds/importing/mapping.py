@@ -58,7 +58,7 @@ class Options:
     base_url: str = ""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Mapped:
     """One operation as an action, before its names are unique."""
 
@@ -71,7 +71,7 @@ class Mapped:
     paging: dict[str, Any] | None = None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Imported:
     """A kind made from a document."""
 
@@ -110,7 +110,15 @@ def import_document(root: Node, options: Options) -> Imported:
     connector, entities = _assembled(connector, corrections, mapped, document)
     names = {each.operation.place: f"{each.entity}.{each.action}" for each in mapped}
     findings = [*of_connector, *findings]
-    return Imported(connector, entities, len(wanted), len(mapped), clashes, _unsettled(findings, wanted), names)
+    return Imported(
+        connector=connector,
+        entities=entities,
+        total=len(wanted),
+        mapped=len(mapped),
+        clashes=clashes,
+        findings=_unsettled(findings, wanted),
+        names=names,
+    )
 
 
 def _unsettled(findings: Sequence[Finding], operations: Sequence[SourceOperation]) -> list[Finding]:
@@ -151,7 +159,7 @@ def _action_of(operation: SourceOperation, document: Document, schemas: Schemas)
         paging, of_paging = paging_of(operation, parts, shape, document)
         doubts += of_paging
     _add_params(spec, operation, parts)
-    mapped = Mapped(operation, spec, _fields(document, shape), paging=paging)
+    mapped = Mapped(operation=operation, spec=spec, fields=_fields(document, shape), paging=paging)
     try:
         Action.model_validate(spec)
     except ValidationError as error:
@@ -284,7 +292,9 @@ def _linted(
             if place[:1] == ("entities",) and place[2:3] == ("actions",):
                 refused.setdefault((place[1], place[3]), f"{'.'.join(place[4:])}: {message}")
             else:
-                finding = Finding(Confidence.NEEDS_PERSON, "the document", f"{'.'.join(place)}: {message}")
+                finding = Finding(
+                    confidence=Confidence.NEEDS_PERSON, place="the document", reason=f"{'.'.join(place)}: {message}"
+                )
                 findings += [finding] if finding not in findings else []
         if not refused:
             return mapped

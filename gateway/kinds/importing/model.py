@@ -21,7 +21,7 @@ class Confidence(StrEnum):
     NEEDS_PERSON = "needs a person"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One remark of an import for a person."""
 
@@ -58,7 +58,7 @@ class Response:
     headers: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOperation:
     """One operation of a document. Its own members are resolved; references deeper inside are not."""
 
@@ -90,12 +90,14 @@ class SourceOperation:
 
 def guessed(operation: SourceOperation, reason: str, detail: str = "", member: str = "") -> Finding:
     """A finding about a mapping by a rule that may be wrong."""
-    return Finding(Confidence.GUESSED, operation.place, reason, detail, member)
+    return Finding(confidence=Confidence.GUESSED, place=operation.place, reason=reason, detail=detail, member=member)
 
 
 def for_a_person(operation: SourceOperation, reason: str, detail: str = "", member: str = "") -> Finding:
     """A finding that a person must decide."""
-    return Finding(Confidence.NEEDS_PERSON, operation.place, reason, detail, member)
+    return Finding(
+        confidence=Confidence.NEEDS_PERSON, place=operation.place, reason=reason, detail=detail, member=member
+    )
 
 
 class NotMapped(Exception):

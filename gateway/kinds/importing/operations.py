@@ -32,20 +32,20 @@ def _operation(document: Document, path: str, method: str, item: Node) -> Source
     responses = {str(status): document.resolved(each) for status, each in node_of(node.get("responses")).items()}
     corrections = {**node_of(item.get(CORRECTIONS)), **node_of(node.get(CORRECTIONS))}
     return SourceOperation(
-        method.upper(),
-        path,
-        _text(node.get("operationId")),
-        tuple(str(tag) for tag in node.get("tags") or ()),
-        _text(node.get("summary")) or _text(item.get("summary")),
-        _text(node.get("description")),
-        node.get("deprecated") is True,
-        _parameters(document, [item.get("parameters"), node.get("parameters")]),
-        _body(document, node.get("requestBody")),
-        tuple(_success(responses)),
-        tuple(_failures(document, responses)),
-        server_of(node.get("servers") or item.get("servers")),
-        _security(node.get("security")),
-        corrections,
+        method=method.upper(),
+        path=path,
+        operation_id=_text(node.get("operationId")),
+        tags=tuple(str(tag) for tag in node.get("tags") or ()),
+        summary=_text(node.get("summary")) or _text(item.get("summary")),
+        description=_text(node.get("description")),
+        is_deprecated=node.get("deprecated") is True,
+        parameters=_parameters(document, [item.get("parameters"), node.get("parameters")]),
+        body=_body(document, node.get("requestBody")),
+        responses=tuple(_success(responses)),
+        failures=tuple(_failures(document, responses)),
+        server=server_of(node.get("servers") or item.get("servers")),
+        security=_security(node.get("security")),
+        corrections=corrections,
     )
 
 

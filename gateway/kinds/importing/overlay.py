@@ -24,7 +24,14 @@ def apply_overlay(document: Any, overlay: Node) -> list[Finding]:
         found = _targets(document, node_of(action), number)
         if not found:
             reason = "an action of the overlay matches nothing; correct its target or remove it"
-            findings.append(Finding(Confidence.NEEDS_PERSON, _PLACE, reason, f"{number}: {action['target']}"))
+            findings.append(
+                Finding(
+                    confidence=Confidence.NEEDS_PERSON,
+                    place=_PLACE,
+                    reason=reason,
+                    detail=f"{number}: {action['target']}",
+                )
+            )
         # In reverse order: removing a list item changes the positions of those after it.
         for node in reversed(found):
             _apply(document, node, node_of(action))

@@ -29,7 +29,7 @@ _FILE = {
 }
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RequestParts:
     """The members of an action that describe its request."""
 
@@ -66,7 +66,7 @@ def request_parts(operation: SourceOperation, document: Document, schemas: Schem
     if operation.method not in ("GET", "POST", "PUT", "PATCH", "DELETE"):
         raise NotMapped(f"the spec language has no {operation.method}")
     path, _, query = operation.path.partition("#")[0].partition("?")
-    parts = RequestParts(path, method=operation.method)
+    parts = RequestParts(path=path, method=operation.method)
     parts.constant_query = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
     _add_path(parts, operation, schemas)
     for parameter in operation.parameters:

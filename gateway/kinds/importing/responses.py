@@ -21,7 +21,7 @@ _BESIDE = frozenset(
 _MAX_MERGED, _MAX_FIELDS = 8, 150
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """The content of a response: a list, a record or a file, and the schema of the records."""
 
@@ -40,7 +40,7 @@ def shape_of(operation: SourceOperation, document: Document) -> Shape:
     response = _main(operation)
     if response is None or (not response.content and response.status.startswith("2")):
         headers = response.headers if response else frozenset()
-        return Shape("record", "$", {}, {}, headers)
+        return Shape(member="record", path="$", record={}, around={}, headers=headers)
     json_types = [name for name in response.content if is_json(name) or name == "*/*"]
     if not json_types:
         return _file(operation, response)
@@ -108,33 +108,55 @@ def _file(operation: SourceOperation, response: Response) -> Shape:
         )
         if not response.content:
             reason, sure, kinds = "a redirect is mapped as a download", False, f"status {response.status}"
-        return Shape(None, "", {}, {}, response.headers, () if sure else (guessed(operation, reason, kinds),))
+        return Shape(
+            member=None,
+            path="",
+            record={},
+            around={},
+            headers=response.headers,
+            findings=() if sure else (guessed(operation, reason, kinds),),
+        )
     if response.content:
         raise NotMapped("a write whose response is not JSON", kinds)
-    return Shape("record", "$", {}, {}, response.headers)
+    return Shape(member="record", path="$", record={}, around={}, headers=response.headers)
 
 
 def _of_json(operation: SourceOperation, document: Document, schema: Node, response: Response) -> Shape:
     headers = response.headers
     if _is_array(schema):
         if operation.method == "GET" or _lists(operation):
-            return Shape("records", "$", flattened(document, schema.get("items")), {}, headers)
-        return Shape("record", "$", {}, {}, headers)
+            return Shape(
+                member="records", path="$", record=flattened(document, schema.get("items")), around={}, headers=headers
+            )
+        return Shape(member="record", path="$", record={}, around={}, headers=headers)
     found = _list_in(operation, document, schema)
     if found is not None:
         path, items, around, is_sure = found
         reason = "the only list of objects in the response is mapped as the records"
         doubts = () if is_sure else (guessed(operation, reason, path, member="records"),)
-        return Shape("records", path, flattened(document, items), around, headers, doubts)
+        return Shape(
+            member="records",
+            path=path,
+            record=flattened(document, items),
+            around=around,
+            headers=headers,
+            findings=doubts,
+        )
     name = _only_record(document, schema)
     if name is not None:
-        return Shape("record", name, flattened(document, node_of(schema["properties"])[name]), {}, headers)
+        return Shape(
+            member="record",
+            path=name,
+            record=flattened(document, node_of(schema["properties"])[name]),
+            around={},
+            headers=headers,
+        )
     if operation.method == "GET" and own_verb(operation) == "list":
         doubt = guessed(
             operation, "it is named a list, but its response has none: the whole response is mapped as the record"
         )
-        return Shape("record", "$", schema, {}, headers, (doubt,))
-    return Shape("record", "$", schema, {}, headers)
+        return Shape(member="record", path="$", record=schema, around={}, headers=headers, findings=(doubt,))
+    return Shape(member="record", path="$", record=schema, around={}, headers=headers)
 
 
 def _is_array(schema: Node) -> bool:

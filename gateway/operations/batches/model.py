@@ -39,7 +39,7 @@ class ItemStatus(StrEnum):
     SKIPPED = "skipped"
 
 
-class ItemResult(msgspec.Struct, frozen=True):
+class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one operation, a line of the batch's result."""
 
     index: int

@@ -138,7 +138,7 @@ class BatchRun:
         await self._progress()
         if is_canceled:
             raise JobCanceled("canceled while it ran")
-        return OperationResult(msgspec.Raw(msgspec.json.encode(self._journal.head())), collected="results")
+        return OperationResult(result=msgspec.Raw(msgspec.json.encode(self._journal.head())), collected="results")
 
     async def _read_steps(self) -> None:
         """Read the results that an earlier attempt stored, for steps that refer to them."""
@@ -327,9 +327,9 @@ def _result(
     answer: OperationResult | None = None,
 ) -> ItemResult:
     return ItemResult(
-        index,
-        msgspec.UNSET if operation.id is None else operation.id,
-        status,
-        msgspec.UNSET if answer is None else answer.result,
-        msgspec.UNSET if error is None else errors.document(error),
+        index=index,
+        id=msgspec.UNSET if operation.id is None else operation.id,
+        status=status,
+        result=msgspec.UNSET if answer is None else answer.result,
+        error=msgspec.UNSET if error is None else errors.document(error),
     )

@@ -84,7 +84,14 @@ class Batches:
         key: JobKey,
         received: AsyncIterator[ReceivedOperation],
     ) -> tuple[NewJob, IdempotencyKey | None]:
-        intake = Intake(caller, resolved.connector.kind, call.options, call.limit, self._inputs, key)
+        intake = Intake(
+            caller=caller,
+            kind=resolved.connector.kind,
+            options=call.options,
+            limit=call.limit,
+            inputs=self._inputs,
+            key=key,
+        )
         async for operation in received:
             await intake.add(operation)
         await intake.end()
@@ -100,7 +107,9 @@ class Batches:
         """Run a batch's job on a worker; raises GatewayError."""
         options = msgspec.convert(job.params, BatchJob)
         calls = BatchCalls(self._connectors, self._runs, job, options)
-        return await BatchRun(calls, options, self._inputs, self._jobs, job, run_context).all()
+        return await BatchRun(
+            calls=calls, options=options, inputs=self._inputs, jobs=self._jobs, job=job, run_context=run_context
+        ).all()
 
 
 def _new_job(caller: Caller, call: BatchCall, resolved: ResolvedConnector, key: JobKey, intake: Intake) -> NewJob:

@@ -16,7 +16,7 @@ class ExportParams(msgspec.Struct, frozen=True):
     params: dict[str, Any] = {}
 
 
-class ExportState(msgspec.Struct, frozen=True):
+class ExportState(msgspec.Struct, frozen=True, kw_only=True):
     """The checkpoint of an export: pages up to here are stored as parts of the job's result."""
 
     #: the params of the next page; None after the last
@@ -31,7 +31,7 @@ class ExportState(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, state: Mapping[str, Any], first: Mapping[str, Any]) -> "ExportState":
         """The state of an earlier attempt, or the beginning."""
-        return msgspec.convert(state["export"], cls) if "export" in state else cls(first)
+        return msgspec.convert(state["export"], cls) if "export" in state else cls(following=first)
 
     def document(self) -> dict[str, Any]:
         """The state of the job, for `of`."""

@@ -26,7 +26,7 @@ from gateway.upstream.responses import OperationResult
 _MAX_COLUMNS = 2000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExportRun:
     """Runs an export from where its last attempt stopped; only a page without a stored checkpoint is read again."""
 
@@ -43,7 +43,7 @@ class ExportRun:
         file = File(200, self._headers(), None, self._chunks(state))
         progress = _Storing(self.run_context, state.records)
         stored = await self.files.save(self.job.organization_id, self.job.id, self.job.fence, file, progress)
-        return OperationResult(msgspec.Raw(msgspec.json.encode(stored)))
+        return OperationResult(result=msgspec.Raw(msgspec.json.encode(stored)))
 
     async def _collect(self, state: ExportState) -> ExportState:
         """Store the remaining pages, each with the checkpoint of the next."""

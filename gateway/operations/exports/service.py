@@ -74,14 +74,20 @@ class Exports:
         """Collect the pages that are not stored yet, then store the file; raises GatewayError."""
         params = msgspec.convert(job.params, ExportParams)
         pages = await self._pages(job, params.params)
-        run = ExportRun(pages, self.jobs, self.files, job, params, run_context)
+        run = ExportRun(pages=pages, jobs=self.jobs, files=self.files, job=job, params=params, run_context=run_context)
         return await run.run()
 
     async def _pages(self, job: StoredJob, params: Mapping[str, Any]) -> RecordPages:
         assert job.connector_id is not None
         entity, action = job.entity or "", job.action or ""
         if action == SEARCH_ACTION:
-            call = OperationCall(job.connector_id, entity, action, params, FieldSelection(**job.selection))
+            call = OperationCall(
+                connector_id=job.connector_id,
+                entity=entity,
+                action=action,
+                params=params,
+                selection=FieldSelection(**job.selection),
+            )
             return SearchPages(self.copy_search, job.organization_id, call)
         resolved = await self.connectors.get(job.organization_id, job.connector_id)
         resolved.require_active()

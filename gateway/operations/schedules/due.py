@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 _BATCH = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DueRuns:
     """Starts the runs of all organizations; every worker has one."""
 

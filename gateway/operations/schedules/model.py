@@ -21,7 +21,7 @@ REMEMBERED_RUNS = 20
 _NEXT_SLOTS = 3
 
 
-class Schedule(msgspec.Struct, frozen=True):
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     """A schedule as it is stored."""
 
     id: UUID

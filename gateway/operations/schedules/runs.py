@@ -38,11 +38,11 @@ def new_job(schedule: Schedule, kind: Kind) -> NewJob:
     selection = FieldSelection(definition.select_fields, definition.exclude_fields)
     if definition.output is not None:
         call = OperationCall(
-            definition.connector_id,
-            definition.entity,
-            definition.action,
-            definition.params,
-            selection,
+            connector_id=definition.connector_id,
+            entity=definition.entity,
+            action=definition.action,
+            params=definition.params,
+            selection=selection,
             file=definition.output.file,
         )
         return new_export(kind, call, schedule.organization_id, schedule.workspace_name)

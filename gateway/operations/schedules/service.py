@@ -29,7 +29,7 @@ from gateway.operations.schedules.store import ScheduleStore
 _TIMING = ("cron", "timezone", "enabled")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScheduleService:
     """Schedules of an organization, for its callers; `DueRuns` starts their runs."""
 
@@ -49,12 +49,12 @@ class ScheduleService:
         ):
             record = await self.connectors.get(caller, definition.connector_id)
             schedule = Schedule(
-                schedule_id,
-                record.organization_id,
-                caller.client_id,
-                record.workspace_name,
-                record.kind,
-                definition,
+                id=schedule_id,
+                organization_id=record.organization_id,
+                client_id=caller.client_id,
+                workspace_name=record.workspace_name,
+                kind=record.kind,
+                definition=definition,
                 next_run_at=None,
             )
             await self.store.insert(self._checked(caller, schedule, definition))

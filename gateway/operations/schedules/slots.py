@@ -14,7 +14,7 @@ NO_ORGANIZATION = "the organization is disabled"
 NO_WORKER = "no worker was running at its time"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DueSlot:
     """A due slot, and the state of its schedule's runs."""
 

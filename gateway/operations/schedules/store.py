@@ -242,8 +242,8 @@ class ScheduleStore:
     def _due(self, row: Any) -> DueSlot:
         schedule = self._schedule(row)
         return DueSlot(
-            schedule,
-            row["next_run_at"],
+            schedule=schedule,
+            slot=row["next_run_at"],
             is_running=row["is_running"],
             is_organization_disabled=row["is_disabled"],
             last_finished_at=row["last_finished_at"],

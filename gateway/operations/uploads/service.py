@@ -165,7 +165,7 @@ class Uploads:
 
         entry.what, is_end = str(call.operation), True
         describe(entry, resumed.connector, call)
-        with Accounted(resumed.connector, call.operation) as accounted:
+        with Accounted(resolved=resumed.connector, operation=call.operation) as accounted:
             try:
                 answer = await self.runs.write(resumed.connector, call, work)
                 is_end = await self.store.complete(resumed.upload, bytes(answer.result))
@@ -206,4 +206,4 @@ async def _same(answer: OperationResult) -> OperationResult:
 
 
 def _stored_answer(answer: bytes) -> OperationResult:
-    return OperationResult(msgspec.Raw(answer))
+    return OperationResult(result=msgspec.Raw(answer))

@@ -40,7 +40,7 @@ PRUNE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
     """A stored upload."""
 
@@ -88,7 +88,16 @@ class UploadStore:
             expires_at: datetime = await connection.fetchval(
                 _INSERT, upload_id, organization_id, connector_id, entity, size, *secrets, seconds
             )
-        return Upload(upload_id, organization_id, connector_id, entity, size, expires_at, params, session_url)
+        return Upload(
+            id=upload_id,
+            organization_id=organization_id,
+            connector_id=connector_id,
+            entity=entity,
+            size=size,
+            expires_at=expires_at,
+            params=params,
+            session_url=session_url,
+        )
 
     async def get(self, organization_id: UUID, connector_id: UUID, upload_id: UUID) -> Upload:
         """The upload; raises NotFound, also for another organization's upload, and UploadExpired."""
@@ -101,15 +110,15 @@ class UploadStore:
         sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
         values = self._vault.open(sealed, binding(organization_id, upload_id))
         return Upload(
-            row["id"],
-            organization_id,
-            connector_id,
-            row["entity"],
-            row["size"],
-            row["expires_at"],
-            msgspec.json.decode(values["params"]),
-            values["session_url"],
-            values["answer"].encode() if "answer" in values else None,
+            id=row["id"],
+            organization_id=organization_id,
+            connector_id=connector_id,
+            entity=row["entity"],
+            size=row["size"],
+            expires_at=row["expires_at"],
+            params=msgspec.json.decode(values["params"]),
+            session_url=values["session_url"],
+            answer=values["answer"].encode() if "answer" in values else None,
         )
 
     async def take(self, upload: Upload) -> int:

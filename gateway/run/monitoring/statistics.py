@@ -76,7 +76,7 @@ class WorkerStatistics:
         return self.since_heartbeat < HEARTBEAT_TIMEOUT
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SyncStatistics:
     """The synchronized copies of one entity, of all connectors together; lag in seconds."""
 

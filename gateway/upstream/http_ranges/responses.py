@@ -29,7 +29,7 @@ class StatedBody:
     is_in_parts: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileResponse:
     """The response to send from an application's body."""
 
@@ -78,7 +78,7 @@ def relayed_reply(
         case 206 if byte_ranges:
             return _reply_from_part(byte_ranges, range_request, headers, file_headers, stated)
         case 304 if range_request.if_none_match:
-            return FileResponse(304, _validators(file_headers), stated, length=0)
+            return FileResponse(status=304, headers=_validators(file_headers), stated=stated, length=0)
         case 416 if byte_ranges:
             _judge_refusal(byte_ranges, range_request, stated, size)
             return None
@@ -115,14 +115,24 @@ def _reply_from_complete(
     _refuse_part_as_complete(stated, complete)
     if complete is None:
         return FileResponse(
-            200, file_headers | {"Accept-Ranges": "bytes" if _takes_ranges(headers) else "none"}, stated
+            status=200,
+            headers=file_headers | {"Accept-Ranges": "bytes" if _takes_ranges(headers) else "none"},
+            stated=stated,
         )
     ranged_headers = file_headers | {"Accept-Ranges": "bytes"}
     slices = _slices(range_request, file_headers, complete)
     if slices is None or len(slices) > 1:
-        return FileResponse(200, ranged_headers | {"Content-Length": str(complete)}, stated, length=complete)
+        return FileResponse(
+            status=200, headers=ranged_headers | {"Content-Length": str(complete)}, stated=stated, length=complete
+        )
     part = slices[0]
-    return FileResponse(206, ranged_headers | ranges.part_headers(part, complete), stated, part.start, part.length)
+    return FileResponse(
+        status=206,
+        headers=ranged_headers | ranges.part_headers(part, complete),
+        stated=stated,
+        skip=part.start,
+        length=part.length,
+    )
 
 
 def _reply_from_part(
@@ -138,7 +148,7 @@ def _reply_from_part(
     ranged_headers = file_headers | {"Accept-Ranges": "bytes"}
     if len(byte_ranges) > 1 and stated.is_in_parts and "Content-Range" not in headers:
         length = {} if stated.length is None else {"Content-Length": str(stated.length)}
-        return FileResponse(206, ranged_headers | length, stated, length=stated.length)
+        return FileResponse(status=206, headers=ranged_headers | length, stated=stated, length=stated.length)
     content_range = stated.content_range
     if content_range is None or content_range.bytes is None or stated.is_in_parts:
         raise UpstreamInvalidResponse("the application sent a part of the file without a valid Content-Range")
@@ -147,7 +157,9 @@ def _reply_from_part(
     relayed = ranges.resolve_in_part(byte_ranges, content_range, content_range.bytes)
     skip = relayed.start - content_range.bytes.start
     part_headers = ranges.part_headers(relayed, content_range.total)
-    return FileResponse(206, ranged_headers | part_headers, stated, skip, relayed.length)
+    return FileResponse(
+        status=206, headers=ranged_headers | part_headers, stated=stated, skip=skip, length=relayed.length
+    )
 
 
 def _judge_refusal(

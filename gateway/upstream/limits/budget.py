@@ -94,7 +94,7 @@ class HeaderNames(msgspec.Struct, frozen=True):
         return bool(self.prefixes) and any(name.startswith(self.prefixes) for name in headers)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Budget:
     """One rate scope's limits as this process knows them; moments are those of its monotonic clock, in seconds."""
 
@@ -112,7 +112,7 @@ class Budget:
     @classmethod
     def of(cls, limit: RateLimit) -> "Budget":
         share = inf if limit.concurrent is None else limit.concurrent
-        return cls(limit, limit.requests, share, HeaderNames.of(limit.allowances))
+        return cls(limit=limit, requests=limit.requests, share=share, header_names=HeaderNames.of(limit.allowances))
 
     @property
     def rate(self) -> ThrottledRate:

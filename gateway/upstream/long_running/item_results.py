@@ -19,7 +19,7 @@ _UNSENT = "not sent: the response to another request was lost"
 Line = dict[str, Any]
 
 
-class _ItemReport(msgspec.Struct, frozen=True):
+class _ItemReport(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the application, read at the paths of the spec; None for a missing value."""
 
     #: the number that the gateway gave its item; what is at each path

@@ -165,7 +165,7 @@ class Portions:
             return Effects()
         if self._how.results.items is None:
             started = [{"run_id": run_id} for run_id in self.started.values()]
-            return Effects(started[0], is_open=True, summary=self._message()) if started else Effects()
+            return Effects(known=started[0], is_open=True, summary=self._message()) if started else Effects()
         if not self.started and not self.starting and not self._finished:
             return Effects()
         summary = self.summary()
@@ -178,7 +178,13 @@ class Portions:
         }
         if self._tally.unknown:
             known["items_unknown"] = self._tally.unknown
-        return Effects(known, bool(self.started or self.starting), summary["message"], summary, ITEMS)
+        return Effects(
+            known=known,
+            is_open=bool(self.started or self.starting),
+            summary=summary["message"],
+            result=summary,
+            collected=ITEMS,
+        )
 
     def summary(self) -> dict[str, Any]:
         """The documented job record as far as the run knows it; the job that runs it adds its id and address."""

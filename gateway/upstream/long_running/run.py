@@ -104,9 +104,9 @@ class LongRun:
         if self._record is not None:
             return self._record
         if self._how.results.items is None:
-            return OperationResult(NULL, collected=ROOT)
+            return OperationResult(result=NULL, collected=ROOT)
         document = {"status": "completed", **self._portions.summary(), ITEMS: []}
-        return OperationResult(msgspec.Raw(msgspec.json.encode(document)), collected=ITEMS)
+        return OperationResult(result=msgspec.Raw(msgspec.json.encode(document)), collected=ITEMS)
 
     async def _run_portions(self) -> GatewayError | None:
         """Run the unfinished portions, as many at a time as the application accepts; none is started after an error."""
@@ -230,7 +230,7 @@ class LongRun:
         """Poll a portion until it ends, and read its results."""
         status, operation = self._how.status, self._run.call.operation
         assert status is not None
-        params, answer, reason = self._portions.follow_up_params(number), OperationResult(NULL), None
+        params, answer, reason = self._portions.follow_up_params(number), OperationResult(result=NULL), None
         async for poll in self._run.poll(operation.follow_up(status), params, status):
             answer, done = poll.answer, value_at(poll.document, status.progress) if status.progress else None
             if poll.state in status.open:
@@ -262,9 +262,9 @@ class LongRun:
     def _record_of(self, number: int, record: msgspec.Raw) -> OperationResult:
         name = self._how.results.id_field
         if name is None:
-            return OperationResult(record)
+            return OperationResult(result=record)
         document = {**msgspec.json.decode(record), name: self._portions.started.get(number)}
-        return OperationResult(msgspec.Raw(msgspec.json.encode(document)))
+        return OperationResult(result=msgspec.Raw(msgspec.json.encode(document)))
 
     async def _lines(self, number: int, answer: OperationResult, reason: str | None, how: ItemResults) -> list[Line]:
         """A line for each item of a portion that has ended."""

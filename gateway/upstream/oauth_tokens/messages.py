@@ -108,7 +108,7 @@ def _issuer(spec: ConnectorSpec, environment: Mapping[str, str], override: URL |
 
 
 def _grant_error(code: str, description: str) -> TokenError:
-    return TokenError(code, description, TokenErrorKind.GRANT, UpstreamInvalidResponse)
+    return TokenError(code=code, description=description, kind=TokenErrorKind.GRANT, error=UpstreamInvalidResponse)
 
 
 def single(query: Query, name: str) -> str | None:
@@ -146,7 +146,14 @@ def revoke_request(
         headers = {"Authorization": f"Bearer {access}", "Accept": _JSON}
         if not access:
             return None
-        return UpstreamRequest(oauth.revocation_method, address, headers, None, Effect.IDEMPOTENT, "oauth.revoke")
+        return UpstreamRequest(
+            method=oauth.revocation_method,
+            url=address,
+            headers=headers,
+            body=None,
+            effect=Effect.IDEMPOTENT,
+            operation="oauth.revoke",
+        )
     if app is None or not (refresh or access):
         return None
     # Where the body is JSON, it is the application's own form of RFC 7009, which knows no hint.
@@ -174,7 +181,7 @@ def _request(
     else:
         content_type, body = _FORM, form.encode()
     headers = {"Accept": _JSON, "Content-Type": content_type, **headers}
-    return UpstreamRequest(method, address, headers, body, effect, operation)
+    return UpstreamRequest(method=method, url=address, headers=headers, body=body, effect=effect, operation=operation)
 
 
 def read_tokens(
@@ -193,10 +200,10 @@ def read_tokens(
 def unanswered(error: GatewayError) -> TokenError:
     """A token request without an answer; `is_lost` when the application may have acted on it."""
     return TokenError(
-        "temporarily_unavailable",
-        f"the application's token endpoint: {error.detail}",
-        TokenErrorKind.TRANSIENT,
-        next((cls for cls in (UpstreamTimeout, UpstreamRateLimited) if isinstance(error, cls)), UpstreamError),
+        code="temporarily_unavailable",
+        description=f"the application's token endpoint: {error.detail}",
+        kind=TokenErrorKind.TRANSIENT,
+        error=next((cls for cls in (UpstreamTimeout, UpstreamRateLimited) if isinstance(error, cls)), UpstreamError),
         is_lost=error.is_outcome_unknown,
     )
 
@@ -247,7 +254,9 @@ def _token_error(spec: ConnectorSpec, status: int, document: Any, secrets: tuple
         return _transient_error(status)
     description = _first_text(document, (("error_description",), *spec.failure.message, ("message",)))
     kind = _kind_of(spec.oauth_endpoints, status, code)
-    return TokenError(printable(code, secrets), printable(description or "", secrets), kind, UpstreamError)
+    return TokenError(
+        code=printable(code, secrets), description=printable(description or "", secrets), kind=kind, error=UpstreamError
+    )
 
 
 def _transient_error(status: int) -> TokenError:
@@ -256,10 +265,20 @@ def _transient_error(status: int) -> TokenError:
         error = UpstreamRateLimited if status == 429 else UpstreamError
         # After a proxy's 502 or 504 it is unknown what the application behind it did.
         return TokenError(
-            "temporarily_unavailable", description, TokenErrorKind.TRANSIENT, error, is_lost=status >= 500
+            code="temporarily_unavailable",
+            description=description,
+            kind=TokenErrorKind.TRANSIENT,
+            error=error,
+            is_lost=status >= 500,
         )
     text = f"{description} without tokens that can be read"
-    return TokenError("server_error", text, TokenErrorKind.TRANSIENT, UpstreamInvalidResponse, is_lost=status < 300)
+    return TokenError(
+        code="server_error",
+        description=text,
+        kind=TokenErrorKind.TRANSIENT,
+        error=UpstreamInvalidResponse,
+        is_lost=status < 300,
+    )
 
 
 def _kind_of(oauth: OAuthEndpoints, status: int, code: str) -> TokenErrorKind:

@@ -50,7 +50,7 @@ class TokenErrorKind(StrEnum):
     TRANSIENT = "moment"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokenError:
     """A token endpoint that gave no tokens, in the words of RFC 6749 §5.2, secrets already removed."""
 

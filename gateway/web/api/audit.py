@@ -74,7 +74,10 @@ async def show_usage(request: web.Request) -> UsageView:
     organization_id = request[CALLER].organization_id
     points = await services.logs.audit.usage(organization_id, since, query.step)
     in_progress = await read_work_in_progress(services.database, organization_id)
-    view = [UsagePointView(point.at, point.calls, point.errors, point.p50_ms, point.p95_ms) for point in points]
+    view = [
+        UsagePointView(at=point.at, calls=point.calls, errors=point.errors, p50_ms=point.p50_ms, p95_ms=point.p95_ms)
+        for point in points
+    ]
     return UsageView(view, WorkInProgressView(**asdict(in_progress)))
 
 

@@ -31,14 +31,14 @@ class ChangeClient(Body):
 def client_view(client: Client, callback_urls: Sequence[str] = ()) -> ClientView:
     """The client for the response, without its secrets."""
     return ClientView(
-        str(client.id),
-        client.name,
-        client.is_person,
-        sorted(client.scopes),
-        list(client.redirect_urls),
-        list(callback_urls),
-        client.created_at,
-        client.disabled_at,
+        id=str(client.id),
+        name=client.name,
+        is_person=client.is_person,
+        scopes=sorted(client.scopes),
+        redirect_urls=list(client.redirect_urls),
+        callback_urls=list(callback_urls),
+        created_at=client.created_at,
+        disabled_at=client.disabled_at,
     )
 
 

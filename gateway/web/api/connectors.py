@@ -112,13 +112,13 @@ async def create_connector(request: web.Request) -> web.Response:
     """
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
     connector_request = ConnectorRequest(
-        body.workspace_name,
-        body.connector_type,
-        body.name,
-        body.credentials,
-        body.environment,
-        body.validate_,
-        IfExists(body.if_exists),
+        workspace_name=body.workspace_name,
+        connector_type=body.connector_type,
+        name=body.name,
+        credentials=body.credentials,
+        environment=body.environment,
+        validate=body.validate_,
+        if_exists=IfExists(body.if_exists),
     )
     connector, is_new = await services.connectors.change.create(caller, connector_request)
     location = {"Location": f"/api/v1/integrations/connectors/{connector.id}"}
@@ -135,7 +135,7 @@ async def list_connectors(request: web.Request) -> ConnectorPage:
     if query.definition_id is not None:
         named = kinds.get(query.definition_id, "")
         kind = named if kind in (None, named) else ""
-    selection = ConnectorSelection(query.workspace_name, kind=kind, status=query.status)
+    selection = ConnectorSelection(workspace_name=query.workspace_name, kind=kind, status=query.status)
     return await services.connectors.change.find(caller, selection, query.cursor, query.limit)
 
 

@@ -60,7 +60,9 @@ async def get_file(request: web.Request) -> web.StreamResponse:
     download. If the application's response ends early, the gateway closes the connection.
     """
     params = read_query(request, FileQuery).model_dump(exclude_none=True)
-    call = OperationCall(path_id(request, "connector_id"), request.match_info["entity"], ACTION, params)
+    call = OperationCall(
+        connector_id=path_id(request, "connector_id"), entity=request.match_info["entity"], action=ACTION, params=params
+    )
     return await _stream(request, call)
 
 
@@ -118,7 +120,7 @@ async def _chunk(request: web.Request, call: OperationCall) -> web.Response:
         if chunk_request.start or error.extra.get("size") != 0:
             raise
         document = empty_chunk(chunk_request)
-    answer = OperationResult(msgspec.Raw(msgspec.json.encode(document)))
+    answer = OperationResult(result=msgspec.Raw(msgspec.json.encode(document)))
     took_ms = round((time.monotonic() - started) * 1000)
     return envelope(request, id_text(call.connector_id), answer, took_ms)
 

@@ -171,9 +171,9 @@ async def list_jobs(request: web.Request) -> JobPage:
     """The organization's jobs, the newest first. `status` takes several values, separated by commas."""
     query, caller = read_query(request, JobQuery), request[CALLER]
     job_filter = JobFilter(
-        query.status,
-        query.connector_id,
-        query.workspace_name,
+        statuses=query.status,
+        connector_id=query.connector_id,
+        workspace_name=query.workspace_name,
         entity=query.entity,
         created_after=query.created_after,
         created_before=query.created_before,

@@ -38,7 +38,12 @@ async def list_requests(request: web.Request) -> RequestPage:
     query = read_query(request, RequestQuery)
     caller = request[CALLER]
     selection = RequestSelection(
-        query.connector_id, query.job_id, query.request_id, query.status, query.since, caller.client.workspaces
+        connector_id=query.connector_id,
+        job_id=query.job_id,
+        request_id=query.request_id,
+        status=query.status,
+        since=query.since,
+        workspaces=caller.client.workspaces,
     )
     return await request.app[SERVICES].logs.requests.find(
         caller.organization_id, selection, before=query.cursor, limit=query.limit

@@ -119,7 +119,9 @@ async def _grant(request: web.Request) -> web.Response:
     resource = None if form.resource is None else request.app[ACCESS].authorization.resource_of_client(form.resource)
     issued = await request.app[ACCESS].tokens.issue(client_id, secret, address_of(request), scopes, resource)
     scope = " ".join(sorted(issued.client.scopes))
-    view = GrantedTokenView(issued.access_token, "bearer", issued.expires_in, scope)
+    view = GrantedTokenView(
+        access_token=issued.access_token, token_type="bearer", expires_in=issued.expires_in, scope=scope
+    )
     return json_response(view, headers=_NO_STORE)
 
 

@@ -71,10 +71,10 @@ async def upload(request: web.Request) -> web.Response:
     params = read_query(request, UploadQuery).model_dump()
     name = params.pop("filename")
     call = OperationCall(
-        path_id(request, "connector_id"),
-        request.match_info["entity"],
-        ACTION,
-        params,
+        connector_id=path_id(request, "connector_id"),
+        entity=request.match_info["entity"],
+        action=ACTION,
+        params=params,
         request_id=request[REQUEST_ID],
     )
     type_ = request.content_type if "Content-Type" in request.headers else _UNTYPED

@@ -31,7 +31,7 @@ async def list_connectors(request: web.Request) -> web.Response:
     services, caller = request.app[SERVICES], request[CALLER]
     chosen = {name: request.query.get(name, "").strip() for name in ("query", "kind", "status", "workspace")}
     selection = ConnectorSelection(
-        chosen["workspace"] or None,
+        workspace_name=chosen["workspace"] or None,
         kind=chosen["kind"] or None,
         status=chosen["status"] or None,
         containing=chosen["query"] or None,

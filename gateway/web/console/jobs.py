@@ -41,7 +41,7 @@ async def list_jobs(request: web.Request) -> web.Response:
     """GET /console/jobs."""
     chosen = {name: request.query.get(name, "").strip() for name in ("status", "connector", "workspace", "entity")}
     job_filter = JobFilter(
-        [chosen["status"]] if chosen["status"] in set(JobStatus) else None,
+        statuses=[chosen["status"]] if chosen["status"] in set(JobStatus) else None,
         connector_id=query_id(request, "connector"),
         workspace_name=chosen["workspace"] or None,
         entity=chosen["entity"] or None,

@@ -61,7 +61,7 @@ async def overview(request: web.Request) -> web.Response:
     in_progress = await read_work_in_progress(services.database, caller.organization_id)
     recent = await services.jobs.access.find(caller, JobFilter(), None, _RECENT)
     failed = await services.jobs.access.find(
-        caller, JobFilter(["failed", "unknown"], created_after=CLOCK.now() - back), None, _RECENT
+        caller, JobFilter(statuses=["failed", "unknown"], created_after=CLOCK.now() - back), None, _RECENT
     )
     requests = await services.logs.requests.find(
         caller.organization_id,

@@ -70,7 +70,7 @@ async def export_search(request: web.Request) -> web.Response:
     return csv_response(f"{search.entity}.csv", columns, rows)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
     """The values of the form."""
 
@@ -100,8 +100,12 @@ async def _search_of(request: web.Request) -> _Search:
     given = zip(query.getall("field", []), query.getall("operator", []), query.getall("value", []), strict=False)
     conditions = [each for each in given if each[0] and each[1] in CONDITIONS and each[2]]
     params = _params(conditions[:_MAX_CONDITIONS], query.get("cursor"))
-    call = OperationCall(UUID(record.id), entity, SEARCH_ACTION, params) if record is not None and entity else None
-    return _Search(records, record, searched, entity, conditions, call)
+    call = (
+        OperationCall(connector_id=UUID(record.id), entity=entity, action=SEARCH_ACTION, params=params)
+        if record is not None and entity
+        else None
+    )
+    return _Search(records=records, record=record, searched=searched, entity=entity, conditions=conditions, call=call)
 
 
 def _params(conditions: Sequence[tuple[str, str, str]], cursor: str | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ _COMPONENTS = "#/components/schemas/"
 _DEFINITIONS = "#/$defs/"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
     """A variable of the path, a member of the query or a header."""
 
@@ -27,7 +27,7 @@ class Parameter:
     example: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedBody:
     """A request body, or a response with its status."""
 
@@ -40,7 +40,7 @@ class DescribedBody:
     example: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiOperation:
     """A method of a path."""
 
@@ -149,12 +149,12 @@ def _operation(
 def _parameter(parameter: Mapping[str, Any]) -> Parameter:
     example = parameter.get("example", "")
     return Parameter(
-        parameter["name"],
-        parameter["in"],
-        type_name(_local(parameter["schema"])),
-        parameter.get("required", False),
-        parameter["description"],
-        example if isinstance(example, str) else json.dumps(example),
+        name=parameter["name"],
+        place=parameter["in"],
+        type=type_name(_local(parameter["schema"])),
+        is_required=parameter.get("required", False),
+        meaning=parameter["description"],
+        example=example if isinstance(example, str) else json.dumps(example),
     )
 
 
@@ -167,7 +167,14 @@ def _body(status: str, body: Mapping[str, Any], definitions: Mapping[str, Any]) 
     if example is not None and not isinstance(example, str):
         example = json.dumps(example, indent=2, ensure_ascii=False)
     rows = () if reference else _rows(schema, definitions)
-    return DescribedBody(status, body.get("description", ""), tuple(content), reference, rows, example)
+    return DescribedBody(
+        status=status,
+        meaning=body.get("description", ""),
+        media_types=tuple(content),
+        schema=reference,
+        rows=rows,
+        example=example,
+    )
 
 
 def _examples(media: Mapping[str, Any]) -> Iterator[Any]:

@@ -95,7 +95,9 @@ def _example(cls: type[GatewayError]) -> GatewayError:
         return cls(faults=[FieldError("/params/sort_order", "sort_order", "enum", message)], extra={"example": right})
     if cls in (UpstreamError, UpstreamRejected):
         status, code = (503, "Unavailable") if cls is UpstreamError else (422, "RecordInvalid")
-        return cls(upstream=UpstreamFault(status, code, "the application's own words", "c0ffee"))
+        return cls(
+            upstream=UpstreamFault(status=status, code=code, message="the application's own words", request_id="c0ffee")
+        )
     if cls is MethodNotAllowed:
         return cls("this path supports GET", extra={"allowed": "GET"})
     return cls()

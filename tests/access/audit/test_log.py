@@ -14,12 +14,12 @@ from tests.harness.waiting import eventually
 
 
 def ended(what: str, organization_id: UUID, intent: str | None = None) -> Entry:
-    entry = Entry(what, organization_id, intent=intent)
+    entry = Entry(what=what, organization_id=organization_id, intent=intent)
     assert entry.end("succeeded", "request-1", 3)
     return entry
 
 
-@pytest.mark.parametrize("entry", [Entry(None, uuid4()), Entry("tickets.list")])
+@pytest.mark.parametrize("entry", [Entry(what=None, organization_id=uuid4()), Entry(what="tickets.list")])
 def test_what_is_no_deed_and_what_no_organization_could_look_up_is_not_noted(entry):
     assert not entry.end("succeeded", "request-1", 3)
 
@@ -36,7 +36,7 @@ def test_what_is_no_deed_and_what_no_organization_could_look_up_is_not_noted(ent
     ],
 )
 async def test_an_entry_is_kept_as_it_was_noted(database: Database, intent: str | None, kept: str | None):
-    noted = Entry("tickets.list", uuid4(), uuid4(), uuid4(), intent=intent)
+    noted = Entry(what="tickets.list", organization_id=uuid4(), actor=uuid4(), connector_id=uuid4(), intent=intent)
     noted.end("succeeded", "request-1", 3)
     audit = Audit(database)
 

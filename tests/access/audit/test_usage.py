@@ -56,7 +56,7 @@ async def noted(database: Database, organization_id: UUID, entries: list[tuple[s
     """Each entry with its outcome and milliseconds; each is a batch of its own, several at once."""
 
     async def write(outcome: str, took_ms: int) -> None:
-        entry = Entry("tickets.list", organization_id)
+        entry = Entry(what="tickets.list", organization_id=organization_id)
         entry.end(outcome, "request-1", took_ms)
         async with Audit(database).writing() as audit:
             audit.note(entry)

@@ -45,7 +45,15 @@ async def given(database):
 @pytest.fixture
 async def code(server, given):
     challenge = create_s256_code_challenge(VERIFIER)
-    asked = AuthorizationRequest("host", "Host", REDIRECT, ("read",), challenge, RESOURCE, "state")
+    asked = AuthorizationRequest(
+        host_id="host",
+        host_name="Host",
+        redirect_uri=REDIRECT,
+        scopes=("read",),
+        challenge=challenge,
+        resource=RESOURCE,
+        state="state",
+    )
     return URL(await server.granted(asked, *given)).query
 
 

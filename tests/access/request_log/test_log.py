@@ -16,7 +16,17 @@ DAY = 86400
 
 
 def sent(connector_id: UUID, **members: object) -> SentRequest:
-    request = SentRequest(connector_id, CLOCK.unix_time(), "GET", "/api/v2/tickets.json", 1, 41, 0, 2048, 200)
+    request = SentRequest(
+        connector_id=connector_id,
+        at=CLOCK.unix_time(),
+        method="GET",
+        path="/api/v2/tickets.json",
+        attempt=1,
+        duration_ms=41,
+        bytes_out=0,
+        bytes_in=2048,
+        status=200,
+    )
     return replace(request, **members)
 
 

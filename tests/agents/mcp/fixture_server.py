@@ -458,7 +458,7 @@ def fixture_server() -> Server:
         "multi_input": tasked(tasks, ask_two),
         "wait_until_canceled": wait_until_canceled,
     }
-    tools = [ServerTool(name, f"The fixture {name}", call) for name, call in calls.items()]
+    tools = [ServerTool(name=name, description=f"The fixture {name}", call=call) for name, call in calls.items()]
     named = {"type": "object", "properties": {"name": STRING}, "required": ["name"]}
     routed = {"type": "object", "properties": {"region": {**STRING, "x-mcp-header": "Region"}}}
     schema_words = {
@@ -473,11 +473,20 @@ def fixture_server() -> Server:
         "additionalProperties": False,
     }
     tools += [
-        ServerTool("json_schema_2020_12_tool", "Has many schema keywords", fixed(text("ok")), schema_words),
-        ServerTool("greet", "Says hello", greet, named),
-        ServerTool("routed", "Has a param with a header", fixed(text("routed")), routed),
-        ServerTool("failing_job", "Always fails", tasked(tasks, fail_later), needs_tasks=True),
-        ServerTool("test_tool_with_task", "Asks, then works", asking_then_tasked(tasks), needs_tasks=True),
+        ServerTool(
+            name="json_schema_2020_12_tool",
+            description="Has many schema keywords",
+            call=fixed(text("ok")),
+            input_schema=schema_words,
+        ),
+        ServerTool(name="greet", description="Says hello", call=greet, input_schema=named),
+        ServerTool(
+            name="routed", description="Has a param with a header", call=fixed(text("routed")), input_schema=routed
+        ),
+        ServerTool(name="failing_job", description="Always fails", call=tasked(tasks, fail_later), needs_tasks=True),
+        ServerTool(
+            name="test_tool_with_task", description="Asks, then works", call=asking_then_tasked(tasks), needs_tasks=True
+        ),
     ]
     return Server(
         "fixture",

@@ -95,7 +95,7 @@ def test_a_preview_shortens_records_only_until_three_fit():
 
 
 def linked(records: list[Any], **options: Any) -> dict[str, Any]:
-    answer = OperationResult(msgspec.Raw(msgspec.json.encode(records)))
+    answer = OperationResult(result=msgspec.Raw(msgspec.json.encode(records)))
     document: dict[str, Any] = msgspec.json.decode(answers.linked("r", "t", answer, {}, **options)["structuredContent"])
     return document
 
@@ -122,7 +122,7 @@ def test_the_hint_after_shortened_records_reads_everything():
     ],
 )
 def test_a_page_has_the_next_params_or_the_reason_for_being_incomplete(members, expected):
-    assert answers.continuation(OperationResult(msgspec.Raw(b"[]"), is_page=True, **members)) == expected
+    assert answers.continuation(OperationResult(result=msgspec.Raw(b"[]"), is_page=True, **members)) == expected
 
 
 def test_pages_have_the_maximum_size_unless_the_params_have_a_size():

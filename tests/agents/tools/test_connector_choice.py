@@ -8,10 +8,10 @@ from gateway.errors import InvalidParams
 from tests.harness.catalog import shipped_catalog
 
 KIND = shipped_catalog().kind("Zendesk")
-DESK = ConnectorInfo("1", "Acme desk", "support-desk", workspace_name="acme")
-OTHER = ConnectorInfo("2", "Other desk", "support-desk", workspace_name="other")
-STALE = ConnectorInfo("3", "Old desk", "support-desk", "needs_reauth", "acme")
-CHAT = ConnectorInfo("4", "Chat", "team-chat")
+DESK = ConnectorInfo(id="1", name="Acme desk", kind="support-desk", workspace_name="acme")
+OTHER = ConnectorInfo(id="2", name="Other desk", kind="support-desk", workspace_name="other")
+STALE = ConnectorInfo(id="3", name="Old desk", kind="support-desk", status="needs_reauth", workspace_name="acme")
+CHAT = ConnectorInfo(id="4", name="Chat", kind="team-chat")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def backend() -> LocalBackend:
 
 async def test_a_record_that_the_application_wrote_on_several_lines_is_one_record(backend: LocalBackend):
     call: Any = None
-    answer = OperationResult(msgspec.Raw(b'[{\n  "id": 1\n},\n{\n  "id": 2\n}]'))
+    answer = OperationResult(result=msgspec.Raw(b'[{\n  "id": 1\n},\n{\n  "id": 2\n}]'))
 
     part = await backend.part(None, await backend.save(None, call, answer), 1, 1)
 

@@ -22,7 +22,7 @@ RECORD = {
 
 
 def answer(document: Any) -> OperationResult:
-    return OperationResult(msgspec.Raw(msgspec.json.encode(document)))
+    return OperationResult(result=msgspec.Raw(msgspec.json.encode(document)))
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,15 @@ class World:
         """A connector record whose access token ends in so many seconds."""
         workspace_id = await self.identity.workspace_named(self.organization_id, "w")
         ends = None if ends_in is None else datetime.now(UTC) + timedelta(seconds=ends_in)
-        new = NewConnector(workspace_id, kind, "c", method, environment or {}, credentials, ends)
+        new = NewConnector(
+            workspace_id=workspace_id,
+            kind=kind,
+            name="c",
+            auth_method=method,
+            environment=environment or {},
+            credentials=credentials,
+            expires_at=ends,
+        )
         return await self.connectors.create(self.organization_id, new)
 
     async def again(self, connector_id: UUID) -> ConnectorRecord:
@@ -131,19 +139,25 @@ def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -
         connectors = ConnectorStore(database, vault)
         organization = await identity.create_organization(f"o-{uuid4().hex[:8]}")
         client_id = await identity.create_client("c", [organization.id], b"hash", ["read", "write"], [REDIRECT])
-        client = Client(client_id, "c", frozenset({organization.id}), frozenset({"read", "write"}), (REDIRECT,))
+        client = Client(
+            id=client_id,
+            name="c",
+            organization_ids=frozenset({organization.id}),
+            scopes=frozenset({"read", "write"}),
+            redirect_urls=(REDIRECT,),
+        )
         async with (
             opened_upstreams(catalog, origin) as upstreams,
             open_oauth(
                 Audit(database),
                 catalog,
-                database,
-                vault,
-                identity,
-                connectors,
-                ConnectorAccess(connectors, identity),
-                upstreams,
-                platform,
+                database=database,
+                vault=vault,
+                identity=identity,
+                connectors=connectors,
+                access=ConnectorAccess(connectors, identity),
+                upstreams=upstreams,
+                platform=platform,
                 base_url=BASE_URL,
                 is_embedded=is_embedded,
             ) as oauth,

@@ -15,7 +15,7 @@ from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.foundation.db.pruning import prune
 from tests.connectors.consent.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
 
-WISH = ConsentRequest("w", "work-management", REDIRECT)
+WISH = ConsentRequest(workspace_name="w", connector_type="work-management", redirect_url=REDIRECT)
 KINDS = {
     "support-desk": {"subdomain": "acme"},
     "crm-records": {},

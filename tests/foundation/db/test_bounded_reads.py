@@ -116,9 +116,16 @@ async def test_a_later_page_of_the_audit_log(plans: Plans, organization_id: UUID
 
 @pytest.mark.parametrize(
     "job_filter",
-    [JobFilter(), JobFilter(["failed"]), JobFilter(["failed", "unknown"]), JobFilter(connector_id=NOTHING),
-     JobFilter(workspace_name="x"), JobFilter(entity="x"), JobFilter(created_before=MIDDLE)],
-)  # fmt: skip
+    [
+        JobFilter(),
+        JobFilter(statuses=["failed"]),
+        JobFilter(statuses=["failed", "unknown"]),
+        JobFilter(connector_id=NOTHING),
+        JobFilter(workspace_name="x"),
+        JobFilter(entity="x"),
+        JobFilter(created_before=MIDDLE),
+    ],
+)
 async def test_a_page_of_jobs(plans: Plans, organization_id: UUID, job_filter: JobFilter):
     await JobStore(plans, 60, UNSEALED).find(organization_id, job_filter, None, 100)
 

@@ -157,12 +157,14 @@ async def test_what_is_no_tenant_never_becomes_part_of_a_statement(pooled: Datab
 
 async def test_jobs_run_and_records_are_stored(pooled: Database, organization_id: UUID) -> None:
     jobs, leases = JobStore(pooled, 60, UNSEALED), Leases(pooled, 60, UNSEALED)
-    new = NewJob(uuid4(), organization_id, entity="tickets", action="list")
+    new = NewJob(id=uuid4(), organization_id=organization_id, entity="tickets", action="list")
     job = (await jobs.accept(new, claimed_by="a worker")).job
 
     assert await leases.heartbeat("a worker", [(job.id, job.fence)]) == {(job.id, job.fence): False}
     await leases.progress(job, 1, 2, "half")
-    await leases.finish(job, JobOutcome(JobStatus.SUCCEEDED, result={"result": None, "collected": "$", "meta": {}}))
+    await leases.finish(
+        job, JobOutcome(status=JobStatus.SUCCEEDED, result={"result": None, "collected": "$", "meta": {}})
+    )
 
     assert (await jobs.get(organization_id, job.id)).status is JobStatus.SUCCEEDED
     assert [event.event for event in await jobs.events(await jobs.get(organization_id, job.id), 0)]

@@ -86,7 +86,15 @@ def test_every_operation_is_a_tool_that_the_format_accepts(format_name):
 
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf", "not", "enum"])
 def test_the_rules_refuse_combinators_at_the_top(keyword):
-    refused = ToolDefinition("t", "k.e.a", "T", "T.", {"type": "object", "properties": {}, keyword: []}, "read", False)
+    refused = ToolDefinition(
+        name="t",
+        operation="k.e.a",
+        title="T",
+        description="T.",
+        schema={"type": "object", "properties": {}, keyword: []},
+        effect="read",
+        is_destructive=False,
+    )
 
     assert not jsonschema_rs.Draft202012Validator(RULES["openai"]).is_valid(as_openai(refused))
 

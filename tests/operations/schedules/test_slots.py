@@ -14,9 +14,26 @@ ONE_ID = UUID(int=1)
 
 
 def due(*, overlap=Overlap.SKIP, catch_up=CatchUp.ONE, paused=None, **known):
-    definition = ScheduleDefinition("n", ONE_ID, "tickets", "list", "0 9 * * *", overlap=overlap, catch_up=catch_up)
-    schedule = Schedule(ONE_ID, ONE_ID, ONE_ID, "acme", "support-desk", definition, SLOT, paused_reason=paused)
-    return DueSlot(schedule, SLOT, **{"is_running": False, **known})
+    definition = ScheduleDefinition(
+        name="n",
+        connector_id=ONE_ID,
+        entity="tickets",
+        action="list",
+        cron="0 9 * * *",
+        overlap=overlap,
+        catch_up=catch_up,
+    )
+    schedule = Schedule(
+        id=ONE_ID,
+        organization_id=ONE_ID,
+        client_id=ONE_ID,
+        workspace_name="acme",
+        kind="support-desk",
+        definition=definition,
+        next_run_at=SLOT,
+        paused_reason=paused,
+    )
+    return DueSlot(schedule=schedule, slot=SLOT, **{"is_running": False, **known})
 
 
 @pytest.mark.parametrize(

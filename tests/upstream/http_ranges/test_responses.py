@@ -130,7 +130,7 @@ def test_several_parts_are_relayed_as_they_are():
     reply = relayed_reply(wanted("bytes=0-1,4-5"), 206, headers)
 
     assert reply == FileResponse(
-        206, headers | {"Accept-Ranges": "bytes"}, StatedBody(300, is_in_parts=True), length=300
+        status=206, headers=headers | {"Accept-Ranges": "bytes"}, stated=StatedBody(300, is_in_parts=True), length=300
     )
 
 
@@ -207,7 +207,7 @@ def test_a_file_that_the_client_holds_is_answered_with_304_and_no_body(status):
 
     reply = relayed_reply(wanted("bytes=0-4", if_none_match='"a"'), status, headers)
 
-    assert reply == FileResponse(304, {"ETag": 'W/"a"'}, StatedBody(10), length=0)
+    assert reply == FileResponse(status=304, headers={"ETag": 'W/"a"'}, stated=StatedBody(10), length=0)
 
 
 def test_the_size_of_the_record_stands_in_for_a_missing_length():

@@ -88,7 +88,7 @@ async def connect(upstream: UpstreamStub) -> AsyncIterator[Connect]:
             authorizer = StaticAuthorizer(headers_for(spec.authentication[method], fields))
             variables = checked_environment(spec, environment)
             upstreams = Upstreams(transport, {kind: upstream.origin})
-            return upstreams.connector(kind_named(kind), variables, authorizer, RateScope(f"{kind}:c-1", kind))
+            return upstreams.connector(kind_named(kind), variables, authorizer, RateScope(id=f"{kind}:c-1", kind=kind))
 
         yield connected
 
@@ -99,7 +99,7 @@ def offline() -> Connect:
 
     def unsent(kind: str, **environment: str) -> UpstreamConnector:
         variables = checked_environment(kind_named(kind).spec, environment)
-        scope = RateScope(f"{kind}:c-1", kind)
+        scope = RateScope(id=f"{kind}:c-1", kind=kind)
         return Upstreams(Transport()).connector(kind_named(kind), variables, StaticAuthorizer({}), scope)
 
     return unsent

@@ -76,7 +76,9 @@ def test_a_failure_is_read_for_what_it_means(subtests, cases: Cases):
             with pytest.raises(GatewayError) as raised:
                 read(operation, response(case.status, case.headers, case.body))
 
-            fault = UpstreamFault(case.status, case.code, case.message, case.request_id, case.field)
+            fault = UpstreamFault(
+                status=case.status, code=case.code, message=case.message, request_id=case.request_id, field=case.field
+            )
             assert type(raised.value) is case.error
             assert raised.value.upstream == fault
             assert case.retry_after in (None, raised.value.retry_after)

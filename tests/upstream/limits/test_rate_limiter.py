@@ -29,7 +29,10 @@ async def limiters(redis_url: str) -> AsyncIterator[list[SharedRateLimiter]]:
 
 def scope(requests: int = 1000, seconds: int = 10, concurrent: int | None = None, **members) -> RateScope:
     return RateScope(
-        uuid4().hex, "small", RateLimit(requests=requests, seconds=seconds, concurrent=concurrent), **members
+        id=uuid4().hex,
+        kind="small",
+        limit=RateLimit(requests=requests, seconds=seconds, concurrent=concurrent),
+        **members,
     )
 
 

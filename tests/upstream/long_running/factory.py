@@ -312,7 +312,10 @@ async def factory() -> AsyncIterator[tuple[Factory, UpstreamConnector]]:
         application.origin = server.make_url("/").origin()
         async with Transport(EgressPolicy.of([application.origin])) as transport:
             upstreams = Upstreams(transport, {kind.name: application.origin})
-            yield application, upstreams.connector(kind, {}, StaticAuthorizer({}), RateScope("things", kind.name))
+            yield (
+                application,
+                upstreams.connector(kind, {}, StaticAuthorizer({}), RateScope(id="things", kind=kind.name)),
+            )
 
 
 async def ran(
