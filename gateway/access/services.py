@@ -93,7 +93,13 @@ async def open_access(
             attempts=attempts,
             console_sessions=ConsoleSessions(database, identity, derived_key(key_list, "console forms")),
             authorization=AuthorizationServer(
-                audit, catalog, grants, Hosts(grants, attempts), tokens, settings.base_url, settings.token_seconds
+                audit,
+                catalog,
+                store=grants,
+                hosts=Hosts(grants, attempts),
+                tokens=tokens,
+                issuer=settings.base_url,
+                token_seconds=settings.token_seconds,
             ),
             provider_sign_in=_provider_sign_in(
                 settings, database, identity, SealedText(derived_key(key_list, "provider sign-ins"))

@@ -153,7 +153,12 @@ def create_client(
     secret = new_secret()
     client_id = _with_store(
         lambda store: store.create_client(
-            name, organization_ids, hashed(secret), scopes, redirect_urls, list(workspaces) or None
+            name,
+            organization_ids,
+            secret_hash=hashed(secret),
+            scopes=scopes,
+            redirect_urls=redirect_urls,
+            workspaces=list(workspaces) or None,
         )
     )
     limits = {"workspaces": list(workspaces)} if workspaces else {}

@@ -86,7 +86,15 @@ async def _connect(
         if renewed is None:
             variables = _completed(variables, _needed(facts["environment"]), "--env", facts)
         if not given and _is_by_consent(facts, method):
-            connector = await _consented(gateway, kind, redirect_url, no_browser, name, variables, existing)
+            connector = await _consented(
+                gateway,
+                kind,
+                redirect_url=redirect_url,
+                no_browser=no_browser,
+                name=name,
+                variables=variables,
+                existing=existing,
+            )
         else:
             _require_known(given, facts)
             fields = _method(facts, method, given)["fields"]

@@ -98,7 +98,15 @@ async def open_operations(
                 acceptance=jobs.acceptance,
                 idempotency_seconds=settings.idempotency_seconds,
             ),
-            exports=Exports(audit, database, resolver, copy_search, execution, jobs.store, jobs.files),
+            exports=Exports(
+                audit,
+                database,
+                connectors=resolver,
+                copy_search=copy_search,
+                execution=execution,
+                jobs=jobs.store,
+                files=jobs.files,
+            ),
             uploads=Uploads(audit, resolver, runs, UploadStore(database, vault)),
             deletion=Deletion(
                 audit=audit,

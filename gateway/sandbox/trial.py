@@ -46,10 +46,10 @@ def _received(journal: CallJournal, kind: Kind) -> list[Received]:
         Received(
             call.method,
             call.path.removeprefix(own),
-            dict(call.query),
-            {name: value for name, value in call.headers.items() if name.lower() not in _OF_EVERY_REQUEST},
-            _shown(call.body),
-            call.status,
+            query=dict(call.query),
+            headers={name: value for name, value in call.headers.items() if name.lower() not in _OF_EVERY_REQUEST},
+            body=_shown(call.body),
+            status=call.status,
         )
         for call in journal.calls
     ]

@@ -240,7 +240,7 @@ class Transport:
             if outcome or sending.has_begun:
                 code = None if response.status else outcome or INTERRUPTED
                 received = Received(response.status, response.headers, len(response.body), code)
-                note(self._observe, request, scope, attempt, began, received)
+                note(self._observe, request, scope=scope, attempt=attempt, began=began, received=received)
         return response
 
     async def _read(self, answer: aiohttp.ClientResponse, idle: IdleTimeout) -> bytes:
@@ -304,7 +304,9 @@ class Transport:
                 raise
             finally:
                 if code:
-                    note(self._observe, request, scope, attempt, began, Received(error=code))
+                    note(
+                        self._observe, request, scope=scope, attempt=attempt, began=began, received=Received(error=code)
+                    )
             permit.headers = headers = _lower(answer.headers)
             permit.give_place()  # a limit counts requests, and not the time that a caller takes to read
             chunks = _Chunks(answer.content, timeout, self._idle)
@@ -315,7 +317,7 @@ class Transport:
             finally:
                 self._timeouts.remove(chunks)
                 received = Received(answer.status, headers, chunks.size, chunks.error)
-                note(self._observe, request, scope, attempt, began, received)
+                note(self._observe, request, scope=scope, attempt=attempt, began=began, received=received)
 
     async def _sent(self, request: UpstreamRequest, extra_headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         """The answer up to its headers, to a request with `extra_headers` beside its own; the caller closes it."""

@@ -55,7 +55,14 @@ class People:
         client_id = uuid4()
         try:
             async with self._database.system() as connection, connection.transaction():
-                await self._identity.insert_client(connection, client_id, login, organization_ids, [], scopes)
+                await self._identity.insert_client(
+                    connection,
+                    client_id,
+                    name=login,
+                    organization_ids=organization_ids,
+                    secret_hashes=[],
+                    scopes=scopes,
+                )
                 await connection.execute(_INSERT, client_id, login)
         except asyncpg.UniqueViolationError as error:
             raise Conflict(f"there is a person {login!r} already") from error

@@ -213,7 +213,14 @@ class IdentityStore:
         client_id = uuid4()
         async with self._database.system() as connection, connection.transaction():
             await self.insert_client(
-                connection, client_id, name, organization_ids, [secret_hash], scopes, redirect_urls, workspaces
+                connection,
+                client_id,
+                name=name,
+                organization_ids=organization_ids,
+                secret_hashes=[secret_hash],
+                scopes=scopes,
+                redirect_urls=redirect_urls,
+                workspaces=workspaces,
             )
         return client_id
 

@@ -162,7 +162,12 @@ class AuthorizationServer:
             raise OAuthError("invalid_target", "the grant is for another resource (RFC 8707)")
         access, refresh = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         if not await self.store.save_tokens(
-            grant, hashed(access), self._token_seconds, hashed(refresh), _REFRESH_SECONDS, _GRANT_SECONDS
+            grant,
+            hashed(access),
+            access_seconds=self._token_seconds,
+            refresh_hash=hashed(refresh),
+            refresh_seconds=_REFRESH_SECONDS,
+            grant_seconds=_GRANT_SECONDS,
         ):
             raise _invalid_grant()
         return GrantedTokenView(

@@ -15,7 +15,7 @@ from gateway.agents.tools.backend import AgentBatch, AgentCall, ConnectorInfo, C
 from gateway.agents.tools.ranges import part_of_file, part_of_records, part_of_text
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.batches import MAX_OPERATIONS, BatchCall, BatchOptions, received_operations
-from gateway.contract.connectors import MAX_LINK_SECONDS, ConnectorStatus, SessionStatus
+from gateway.contract.connectors import ConnectorStatus, SessionStatus
 from gateway.contract.events import EventPage, EventSelection
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, NotFound
@@ -202,10 +202,8 @@ class HostedJobs:
         link = await self._services.connectors.links.create(
             caller.caller,
             await self._workspace(caller, connector),
-            [kind],
-            None if connector is None else UUID(connector.id),
-            None,
-            MAX_LINK_SECONDS,
+            connector_types=[kind],
+            connector_id=None if connector is None else UUID(connector.id),
         )
         return ConsentLink(link.url, link.id)
 

@@ -44,7 +44,9 @@ class StoredResults:
         else:
             # `limit` counts bytes here, and records in a list.
             in_bytes = min(max_bytes if limit is None else limit, max_bytes)
-            part = await self._bytes(context, at.id, offset, in_bytes, part, arguments.get("fields"))
+            part = await self._bytes(
+                context, at.id, offset=offset, limit=in_bytes, part=part, fields=arguments.get("fields")
+            )
             document, count = _content(part), part.count
         if not part.is_last or count < part.count:
             following = {name: arguments[name] for name in ("limit", "fields", "max_bytes") if name in arguments}

@@ -55,11 +55,11 @@ async def open_oauth(
     flows = Flows(
         audit,
         catalog,
-        identity,
-        access,
-        apps,
-        store,
-        upstreams,
+        identity=identity,
+        connectors=access,
+        apps=apps,
+        store=store,
+        upstreams=upstreams,
         base_url=base_url,
         is_embedded=is_embedded,
     )

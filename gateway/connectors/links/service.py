@@ -16,7 +16,13 @@ from gateway.connectors.links.store import ConnectSessionStore
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.service import ConnectorService, VerifiedCredentials, credentials_change
 from gateway.connectors.store import ConnectorStore
-from gateway.contract.connectors import ConnectLinkView, ConnectSession, ConnectSessionView, SessionStatus
+from gateway.contract.connectors import (
+    MAX_LINK_SECONDS,
+    ConnectLinkView,
+    ConnectSession,
+    ConnectSessionView,
+    SessionStatus,
+)
 from gateway.contract.oauth import ConsentRequest, FlowStatus
 from gateway.errors import Conflict, FieldError, InvalidParams, NotFound
 from gateway.foundation.db.pool import Connection, Database
@@ -54,10 +60,11 @@ class ConnectLinks:
         self,
         caller: Caller,
         workspace_name: str,
-        connector_types: Sequence[str] | None,
-        connector_id: UUID | None,
-        redirect_url: str | None,
-        seconds: int,
+        *,
+        connector_types: Sequence[str] | None = None,
+        connector_id: UUID | None = None,
+        redirect_url: str | None = None,
+        seconds: int = MAX_LINK_SECONDS,
     ) -> ConnectLinkView:
         """Create a link for the workspace, or for one connector of it.
 
@@ -65,7 +72,14 @@ class ConnectLinks:
         """
         with self._audit.record("connect_session.create", caller, connector_id=connector_id) as entry:
             caller.require(Scope.WRITE)
-            link = await self._created(caller, workspace_name, connector_types, connector_id, redirect_url, seconds)
+            link = await self._created(
+                caller,
+                workspace_name,
+                connector_types=connector_types,
+                connector_id=connector_id,
+                redirect_url=redirect_url,
+                seconds=seconds,
+            )
             entry.target = link.id
         return link
 
@@ -73,6 +87,7 @@ class ConnectLinks:
         self,
         caller: Caller,
         workspace_name: str,
+        *,
         connector_types: Sequence[str] | None,
         connector_id: UUID | None,
         redirect_url: str | None,
@@ -98,13 +113,13 @@ class ConnectLinks:
         expires_at = await self._store.create(
             session_id,
             caller.organization_id,
-            caller.client_id,
-            workspace_name,
-            kinds,
-            redirect_url,
-            connector_id,
-            hashed(token),
-            seconds,
+            client_id=caller.client_id,
+            workspace_name=workspace_name,
+            kinds=kinds,
+            redirect_url=redirect_url,
+            reauthorizes=connector_id,
+            token_hash=hashed(token),
+            seconds=seconds,
         )
         return ConnectLinkView(str(session_id), f"{self._base_url}/connect/{token}", expires_at)
 

@@ -95,10 +95,10 @@ def source_of(kind: Kind, entity_id: str) -> Source | None:
     return Source(
         entity_id,
         sync,
-        _listing(kind, entity_id, search, sync, None if sync.changes else sync.incremental),
-        _listing(kind, entity_id, search, sync.changes, sync.incremental) if sync.changes else None,
-        _listing(kind, entity_id, search, sync.deletions, None) if sync.deletions else None,
-        kind.operation(entity_id, "get") if sync.verify_param else None,
+        everything=_listing(kind, entity_id, search, sync, None if sync.changes else sync.incremental),
+        changes=_listing(kind, entity_id, search, sync.changes, sync.incremental) if sync.changes else None,
+        removed=_listing(kind, entity_id, search, sync.deletions, None) if sync.deletions else None,
+        get=kind.operation(entity_id, "get") if sync.verify_param else None,
     )
 
 

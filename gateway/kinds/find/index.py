@@ -96,7 +96,7 @@ class OperationIndex:
         Kinds in `connected` are preferred. A text without known words finds nothing.
         """
         if kind in self._catalog.kinds and len(self._catalog.kinds) > 1:
-            return self._of_kind(kind).search(text, kind, effect, limit, connected, among)
+            return self._of_kind(kind).search(text, kind, effect=effect, limit=limit, connected=connected, among=among)
         bare, named = self._corpus.applications.separated(text)
         question = question_of(bare, self.spelling_of)
         for term in question.terms.keys() & self._misspelt_applications.keys():

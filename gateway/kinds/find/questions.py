@@ -221,7 +221,7 @@ class _QuestionReader:
             if is_main and is_verb and term not in question.verbs:
                 self._verb(word, term, listed, place, clause.role, is_first=seen == 0)
             role = self._weights[clause.role] * (_NOUN_AS_VERB if is_verb and word in NOUNS_TOO else 1)
-            self._weigh(term, word, listed, place, role, within, seen)
+            self._weigh(term, word, listed=listed, place=place, role=role, within=within, seen=seen)
             if is_main:
                 question.asked[term] = question.terms[term]
             seen, nouns = seen + 1, nouns + (not is_verb)

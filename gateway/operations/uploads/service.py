@@ -104,10 +104,10 @@ class Uploads:
                 caller.organization_id,
                 call.connector_id,
                 call.entity,
-                file.size,
-                session.call.params,
-                session.url,
-                how.lifetime,
+                size=file.size,
+                params=session.call.params,
+                session_url=session.url,
+                seconds=how.lifetime,
             )
             entry.what = None
         return UploadState(upload, 0, how.multiple)

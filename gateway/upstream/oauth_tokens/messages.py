@@ -121,20 +121,20 @@ def code_request(oauth: OAuthEndpoints, address: URL, app: App, code: Code) -> U
     """A code for tokens (RFC 6749 §4.1.3). A write: a code is valid once."""
     own = {"redirect_uri": code.callback, "code": code.code, "code_verifier": code.verifier}
     form = prepare_token_request("authorization_code", **(oauth.code_params | own))
-    return _request(oauth, "POST", address, app, form, Effect.WRITE)
+    return _request(oauth, "POST", address=address, app=app, form=form, effect=Effect.WRITE)
 
 
 def refresh_request(oauth: OAuthEndpoints, address: URL, app: App, refresh_token: str) -> UpstreamRequest:
     """A refresh token for new tokens (RFC 6749 §6). A write: a refresh token that rotates is valid once too."""
     form = prepare_token_request("refresh_token", refresh_token=refresh_token)
-    return _request(oauth, "POST", address, app, form, Effect.WRITE)
+    return _request(oauth, "POST", address=address, app=app, form=form, effect=Effect.WRITE)
 
 
 def client_request(oauth: OAuthEndpoints, address: URL, app: App) -> UpstreamRequest:
     """The app's own credentials for a token (RFC 6749 §4.4). A repeated request does no harm."""
     scope = oauth.scope_separator.join(oauth.scopes)
     form = prepare_token_request("client_credentials", **({"scope": scope} if scope else {}))
-    return _request(oauth, "POST", address, app, form, Effect.IDEMPOTENT)
+    return _request(oauth, "POST", address=address, app=app, form=form, effect=Effect.IDEMPOTENT)
 
 
 def revoke_request(
@@ -159,7 +159,15 @@ def revoke_request(
     # Where the body is JSON, it is the application's own form of RFC 7009, which knows no hint.
     hint = None if oauth.encoding == "json" else "refresh_token" if refresh else "access_token"
     form, _ = prepare_revoke_token_request(refresh or access, hint)
-    return _request(oauth, oauth.revocation_method, address, app, form, Effect.IDEMPOTENT, "oauth.revoke")
+    return _request(
+        oauth,
+        oauth.revocation_method,
+        address=address,
+        app=app,
+        form=form,
+        effect=Effect.IDEMPOTENT,
+        operation="oauth.revoke",
+    )
 
 
 def _request(

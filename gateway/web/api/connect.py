@@ -54,10 +54,10 @@ async def create_connect_session(request: web.Request) -> web.Response:
     link = await services.connectors.links.create(
         request[CALLER],
         body.workspace_name,
-        body.connector_types,
-        body.connector_id,
-        body.redirect_url,
-        body.expires_in,
+        connector_types=body.connector_types,
+        connector_id=body.connector_id,
+        redirect_url=body.redirect_url,
+        seconds=body.expires_in,
     )
     return json_response(link, 201, {"Location": f"/api/v1/connect/sessions/{link.id}", "Cache-Control": "no-store"})
 
@@ -97,7 +97,7 @@ async def send_connect_form(request: web.Request) -> web.Response:
             return _page(request, session, "connect/leave.html", kind=_named(kind), address=address)
         record = await links.connect(session, kind.name, values)
     except (InvalidParams, InvalidCredentials) as error:
-        return _form(request, session, kind, method, values, error)
+        return _form(request, session, kind=kind, method=method, values=values, error=error)
     await request.app[SERVICES].copy.synchronization.begin(record, session.client_id)
     return _done(request, session, kind, record.id)
 

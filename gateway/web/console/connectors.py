@@ -8,7 +8,7 @@ from aiohttp import web
 from gateway.access.audit.activity import MAX_ERRORS
 from gateway.access.audit.log import EntryFilter
 from gateway.access.identity.model import Scope
-from gateway.contract.connectors import MAX_LINK_SECONDS, Connector, ConnectorSelection, ConnectorStatus
+from gateway.contract.connectors import Connector, ConnectorSelection, ConnectorStatus
 from gateway.contract.gateway_state import RequestSelection
 from gateway.errors import GatewayError, MalformedRequest
 from gateway.jobs.model import JobFilter
@@ -66,7 +66,7 @@ async def connect(request: web.Request) -> web.Response:
     workspace = name_in(fields, "workspace_name")
     if not workspace:
         raise MalformedRequest("enter the workspace of the new connector")
-    link = await services.connectors.links.create(request[CALLER], workspace, None, None, None, MAX_LINK_SECONDS)
+    link = await services.connectors.links.create(request[CALLER], workspace)
     return see_other(link.url)
 
 
@@ -89,7 +89,7 @@ async def renew_connector(request: web.Request) -> web.Response:
     await read_console_form(request)
     record = await _record(request)
     link = await request.app[SERVICES].connectors.links.create(
-        request[CALLER], record.workspace_name, None, UUID(record.id), None, MAX_LINK_SECONDS
+        request[CALLER], record.workspace_name, connector_id=UUID(record.id)
     )
     return see_other(link.url)
 

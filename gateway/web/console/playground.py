@@ -80,10 +80,10 @@ async def run_operation(request: web.Request) -> web.Response:
         call = _call(request, record, entry, params)
         shown = await _shown(request, call, is_dry=fields.get("do") == "dry_run")
     except GatewayError as error:
-        return await _answer(request, entry, record, params, fields, {}, error)
+        return await _answer(request, entry, record=record, params=params, typed=fields, shown={}, error=error)
     if isinstance(shown, web.Response):
         return shown
-    return await _answer(request, entry, record, params, fields, shown, None)
+    return await _answer(request, entry, record=record, params=params, typed=fields, shown=shown, error=None)
 
 
 async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> dict[str, Any] | web.Response:
@@ -132,7 +132,17 @@ async def _answer(
         message=None,
         applications=[],
         browsed=None,
-        **_chosen(request, entry, offered, params, record, typed, faults, shown, error),
+        **_chosen(
+            request,
+            entry,
+            records=offered,
+            params=params,
+            record=record,
+            typed=typed,
+            faults=faults,
+            shown=shown,
+            error=error,
+        ),
     )
 
 

@@ -86,7 +86,14 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     finally:
         if slot is not None:
             slot.release()
-        _record(request, services.logs.audit, entry, response, outcome, time.perf_counter() - started)
+        _record(
+            request,
+            services.logs.audit,
+            entry=entry,
+            response=response,
+            outcome=outcome,
+            seconds=time.perf_counter() - started,
+        )
     if not response.prepared:
         if limits.rates.is_limiting and RATE_HEADERS in request:
             response.headers.update(request[RATE_HEADERS])

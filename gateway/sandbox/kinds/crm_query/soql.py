@@ -85,7 +85,7 @@ def parse(text: str) -> Query:
     if reader.peek():
         raise MalformedQuery(f"unexpected token: {reader.peek()}")
     fields = tuple(name.strip() for name in re.split(r",(?![^()]*\))", found["fields"]))
-    return Query(fields, found["object"], condition, order, limit, offset, groups)
+    return Query(fields, found["object"], condition=condition, order=order, limit=limit, offset=offset, groups=groups)
 
 
 def run(query: Query, rows: Iterable[Row]) -> Sequence[Row]:
