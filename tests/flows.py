@@ -33,8 +33,8 @@ OURS = (f"{ROOT / 'gateway'}{os.sep}", f"{ROOT / 'workers'}{os.sep}")
 #: the sandbox, and what goes round beside every request: whatever these call is left out
 BESIDE = (
     f"{ROOT / 'gateway' / 'sandbox'}{os.sep}",
-    str(ROOT / "gateway" / "aio" / "loops.py"),
-    str(ROOT / "gateway" / "telemetry" / "loop_lag.py"),
+    str(ROOT / "gateway" / "foundation" / "aio" / "loops.py"),
+    str(ROOT / "gateway" / "foundation" / "telemetry" / "loop_lag.py"),
 )
 OAUTH = "/api/v1/integrations/connectors/oauth"
 LANDING = "https://app.example/landed"

@@ -18,7 +18,7 @@ _SCREENSHOTS = os.environ.get("GATEWAY_SCREENSHOTS")
 _OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 #: the rules of axe-core on colours, which are the only ones that a colour scheme affects
 _COLOURS = ("color-contrast", "link-in-text-block")
-_AXE = Path(__file__).parents[1] / "http" / "pages" / "vendor" / "axe-4.14.1.min.js"
+_AXE = Path(__file__).parents[1] / "web" / "pages" / "vendor" / "axe-4.14.1.min.js"
 
 
 @asynccontextmanager
