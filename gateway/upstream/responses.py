@@ -40,8 +40,6 @@ _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*)
 _LINK_ATTRIBUTE = re.compile(r';\s*([\w*-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]*))')
 #: the beginning of a JSON list (RFC 8259 §5)
 _LIST = re.compile(rb"[ \t\n\r]*\[")
-#: a list that may have null as an item: in an object a colon precedes it
-_NULL_ITEM = re.compile(rb"[\[,][ \t\n\r]*null[ \t\n\r]*[,\]]")
 #: null items that a reason names
 _NAMED_ITEMS = 10
 #: the first byte of a JSON value
@@ -49,7 +47,8 @@ _ARRAY_BEGIN, _OBJECT_BEGIN, _NULL_BEGIN = b"[{n"
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _VALUE = msgspec.json.Decoder()
-NULL = msgspec.Raw(b"null")
+_NULL = b"null"
+NULL = msgspec.Raw(_NULL)
 #: the place of the records of a result that is a list
 ROOT = "$"
 NO_HEADERS: Mapping[str, str] = {}
@@ -140,7 +139,7 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         return OperationResult(_NO_RECORDS, meta)
     elif raw is None or begin != _ARRAY_BEGIN:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer has no list of records")
-    if action.unwrap or _NULL_ITEM.search(raw):
+    if action.unwrap or _NULL in response.body:
         return _without_nulls(operation, raw, meta)
     return OperationResult(raw, meta)
 
@@ -154,15 +153,18 @@ def _listed(raw: msgspec.Raw, key: str) -> msgspec.Raw:
 
 def _without_nulls(operation: Operation, raw: msgspec.Raw, meta: dict[str, Any] | None) -> OperationResult:
     """The records within the items of a list, unparsed; items for which the application returned null are named."""
-    found = [raw_at(item, operation.action.unwrap) for item in _ITEMS.decode(raw)]
-    records = [each for each in found if each is not None and _first_byte(each) != _NULL_BEGIN]
-    if len(records) == len(found):
-        return OperationResult(msgspec.Raw(msgspec.json.encode(records)) if operation.action.unwrap else raw, meta)
+    path, items = operation.action.unwrap, _ITEMS.decode(raw)
+    found = [raw_at(item, path) for item in items] if path else items
     missing = [str(number) for number, each in enumerate(found, 1) if each is None or _first_byte(each) == _NULL_BEGIN]
+    if not missing and not path:
+        return OperationResult(raw, meta)
+    records = [each for each in found if each is not None and _first_byte(each) != _NULL_BEGIN]
+    rest = msgspec.Raw(msgspec.json.encode(records))
+    if not missing:
+        return OperationResult(rest, meta)
     named = ", ".join(missing[:_NAMED_ITEMS]) + (", …" if len(missing) > _NAMED_ITEMS else "")
     reason = f"the application returned null for {len(missing)} of {len(found)} records of the page (number {named})"
     advice = "they may be records that these credentials may not read"
-    rest = msgspec.Raw(msgspec.json.encode(records))
     return OperationResult(rest, meta, incomplete=f"{reason}; {advice}", nulls=len(missing))
 
 
