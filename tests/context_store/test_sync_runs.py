@@ -11,10 +11,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from gateway.context_store import records
-from gateway.context_store.entities import find
+from gateway.context_store.entities import StoredEntity, find, restart
 from gateway.context_store.sync import schedule, sources
+from gateway.context_store.sync.record_read import record_read
 from gateway.context_store.sync.run import Report, SyncRun
-from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
+from gateway.contract.connectors import CopyStatus
+from gateway.errors import UpstreamInvalidResponse
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.rate_limits import RateScope
@@ -78,13 +80,16 @@ async def run(application, database, tenant):
                     names = sources.with_parents(kind, [name])
                     await schedule.register_all(connection, tenant.connector_id, tenant.organization_id, kind, names)
                     entity = await find(connection, tenant.connector_id, name)
+                    if full:
+                        await restart(connection, entity)
+                        entity = await find(connection, tenant.connector_id, name)
                     if source.sync.parent is not None:
                         parent = await find(connection, tenant.connector_id, source.sync.parent.entity)
 
                 async def progress(_: int) -> None: ...
 
-                search = kind.entity(name).search
-                return await SyncRun(database, connector, source, search, entity, parent, progress, full).run(900)
+                search, get = kind.entity(name).search, record_read(kind, name)
+                return await SyncRun(database, connector, source, search, entity, parent, get, progress).run(900)
 
             yield run
 
@@ -99,6 +104,19 @@ def stored(database, tenant):
         return {row["id"]: msgspec.json.decode(row["document"]) for row in rows}
 
     return stored
+
+
+@pytest.fixture
+def entity(database, tenant):
+    """The state of an entity's copy: `await entity("groups")`."""
+
+    async def entity(name: str) -> StoredEntity:
+        async with database.tenant(tenant.organization_id) as connection:
+            found = await find(connection, tenant.connector_id, name)
+        assert found is not None
+        return found
+
+    return entity
 
 
 def paged(*ids: int, size: int = 2) -> Callable[[Any], Any]:
@@ -148,8 +166,8 @@ async def test_an_interrupted_sweep_deletes_nothing_and_continues_from_its_last_
     application.answers[GROUPS] = paged(1, 2, 3, 4, 5)
     await run("support-desk", "groups")
     changed = paged(1, 3, 4, 5, 6)
-    application.answers[GROUPS] = lambda query: REFUSED if query.get("page[after]") == "2" else changed(query)
-    with pytest.raises(UpstreamRejected):
+    application.answers[GROUPS] = lambda query: {} if query.get("page[after]") == "2" else changed(query)
+    with pytest.raises(UpstreamInvalidResponse):
         await run("support-desk", "groups")
     kept = await stored("groups")
     application.answers[GROUPS] = changed
@@ -166,8 +184,8 @@ async def test_an_interrupted_sweep_deletes_nothing_and_continues_from_its_last_
 async def test_a_list_whose_cursor_has_expired_is_read_from_its_beginning(application, run, stored):
     whole = paged(1, 2, 3)
     broken = {"is_broken": True}
-    application.answers[GROUPS] = lambda query: REFUSED if "page[after]" in query else whole(query)
-    with pytest.raises(UpstreamRejected):
+    application.answers[GROUPS] = lambda query: {} if "page[after]" in query else whole(query)
+    with pytest.raises(UpstreamInvalidResponse):
         await run("support-desk", "groups")
 
     def once(query: Any) -> Any:
@@ -180,6 +198,82 @@ async def test_a_list_whose_cursor_has_expired_is_read_from_its_beginning(applic
 
     assert report.read == 3
     assert list(await stored("groups")) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("status", [400, 404, 410, 422])
+async def test_a_cursor_that_is_gone_makes_the_list_begin_again(application, run, stored, status):
+    whole, gone = paged(1, 2, 3), [status]
+    application.answers[GROUPS] = lambda query: (
+        (gone.pop(), {"error": "Gone"}) if "page[after]" in query and gone else whole(query)
+    )
+
+    report = await run("support-desk", "groups")
+
+    assert report.missing is None
+    assert [query.get("page[after]") for query in application.queries(GROUPS)] == [None, "2", None, "2"]
+    assert list(await stored("groups")) == ["1", "2", "3"]
+
+
+async def test_a_list_that_the_application_does_not_continue_is_kept_and_is_not_tried_twice_again(
+    application, run, stored, entity
+):
+    whole = paged(1, 2, 3, 4)
+    application.answers[GROUPS] = lambda query: (400, {"error": "TooDeep"}) if "page[after]" in query else whole(query)
+    first = await run("support-desk", "groups")
+    after_first = await entity("groups")
+    application.asked.clear()
+
+    second = await run("support-desk", "groups")
+    asked = application.queries(GROUPS)
+    application.answers[GROUPS] = paged(1, 2, 3)
+    await run("support-desk", "groups")
+
+    assert (first.read, second.read, second.deleted) == (4, 2, 0)
+    assert after_first.status is CopyStatus.READY
+    assert after_first.incomplete.startswith("the application returned 1 pages and refused the next")
+    assert [query.get("page[after]") for query in asked] == [None, "2"]
+    assert (await entity("groups")).incomplete is None
+
+
+async def test_a_large_deletion_waits_until_the_next_run_confirms_it(application, run, stored, entity):
+    application.answers[GROUPS] = paged(*range(1, 61), size=100)
+    await run("support-desk", "groups")
+    application.answers[GROUPS] = paged(1, 2, size=100)
+    held = await run("support-desk", "groups")
+    kept, waiting = len(await stored("groups")), (await entity("groups")).held_deletions
+    application.answers[GROUPS] = paged(1, 2, 3, size=100)
+
+    confirmed = await run("support-desk", "groups")
+
+    assert (held.deleted, held.held, kept, waiting) == (0, 58, 60, 58)
+    assert (confirmed.deleted, (await entity("groups")).held_deletions) == (57, 0)
+    assert list(await stored("groups")) == ["1", "2", "3"]
+
+
+async def test_after_a_large_deletion_the_next_run_reads_everything(application, run, entity):
+    application.answers[CONTACTS] = lambda query: {
+        "results": [] if query.get("archived") else [contact(str(number), "a@x") for number in range(50)]
+    }
+    application.answers[SEARCH] = lambda _: {"results": []}
+    await run("crm-records", "contacts")
+    application.answers[CONTACTS] = lambda _: {"results": []}
+    held = await run("crm-records", "contacts", full=True)
+
+    next_ = await run("crm-records", "contacts")
+
+    assert (held.deleted, held.held, next_.is_full, next_.deleted) == (0, 50, True, 50)
+
+
+async def test_pages_that_repeat_end_and_the_copy_lacks_the_rest(application, run, entity):
+    def repeating(query: Any) -> Any:
+        place = int(query.get("page[after]", 0))
+        return {"groups": [{"id": place}], "meta": {"has_more": True, "after_cursor": str(place % 3 + 1)}}
+
+    application.answers[GROUPS] = repeating
+    report = await run("support-desk", "groups")
+
+    assert report.missing == "the application's pages repeat"
+    assert len(application.queries(GROUPS)) < 12
 
 
 async def test_an_unchanged_record_is_not_written_again(application, run):
@@ -343,7 +437,7 @@ async def test_a_sweep_that_was_partial_stays_so_when_it_is_taken_up_again(appli
     application.answers[HISTORY] = refusing
     application.asked.clear()
 
-    report = await run("team-chat", "channel_messages", full=True)
+    report = await run("team-chat", "channel_messages")
 
     assert [query["channel"] for query in application.queries(HISTORY)] == ["C2", "C3"]
     assert report.deleted == 0

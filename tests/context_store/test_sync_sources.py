@@ -285,9 +285,28 @@ def test_a_list_begins_anew_for_a_token_that_has_expired_unless_it_was_forever()
     projects, tickets = source("work-management", "sections"), source("support-desk", "tickets")
     parent = ParentRecord("1", {"gid": "1"})
 
-    assert projects.restarted(Checkpoint(began=NOW, token="t", parent="1"), parent) == Checkpoint(began=NOW, parent="1")
+    again = projects.restarted(Checkpoint(began=NOW, token="t", parent="1", pages=7), parent)
+    assert again == Checkpoint(began=NOW, parent="1", is_again=True)
     with pytest.raises(ChangesUnavailable):
-        tickets.restarted(Checkpoint(began=NOW, token="t"), None)
+        tickets.restarted(Checkpoint(began=NOW, since=NOW, token="t"), None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "entity", "members", "is_resumed", "is_known", "can_restart"),
+    [
+        ("support-desk", "groups", {}, True, False, True),
+        ("support-desk", "groups", {}, False, False, True),
+        ("support-desk", "groups", {}, False, True, False),
+        ("support-desk", "groups", {}, True, True, True),
+        ("support-desk", "groups", {"is_again": True}, True, False, False),
+        # Numbers of pages do not expire.
+        ("jira", "projects", {}, False, False, False),
+    ],
+)
+def test_a_refused_token_is_worth_a_second_reading_once(kind, entity, members, is_resumed, is_known, can_restart):
+    checkpoint = Checkpoint(began=NOW, token="t", **members)
+
+    assert source(kind, entity).can_restart(checkpoint, is_resumed=is_resumed, is_known=is_known) is can_restart
 
 
 def test_messages_carry_their_channel():

@@ -8,6 +8,7 @@ import msgspec
 
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.times import moment_of, written
+from gateway.errors import UpstreamRejected
 from gateway.kinds.catalog import Operation
 from gateway.kinds.paging import Paging
 from gateway.kinds.sync import Incremental, Parent
@@ -32,6 +33,11 @@ class Listing:
     #: seconds from one page to the next
     page_interval: float = 0.0
 
+    @property
+    def is_stable(self) -> bool:
+        """Whether no record can be skipped while the list is read, although records change meanwhile."""
+        return True
+
     def params(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> dict[str, Any]:
         """The params of the page at a checkpoint."""
         params = _filled(
@@ -52,11 +58,17 @@ class Listing:
     def after(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """The checkpoint after a page, and whether the list has more; raises ChangesUnavailable."""
+        """The checkpoint after a page, and whether the list has more; raises ChangesUnavailable.
+
+        The checkpoint says what is missing if the application lists only a part.
+        """
         style = self.since.style if self.since else "modified"
         if pagination.is_incomplete(self.operation, params, page.meta):
-            checkpoint = checkpoint.replace(is_partial=True)
-        return _AFTER[style](self, checkpoint, page, params)
+            checkpoint = checkpoint.without("the application says that its list is incomplete")
+        try:
+            return _AFTER[style](self, checkpoint, page, params)
+        except UpstreamRejected as error:
+            return checkpoint.without(error.detail), False
 
     def _after_page(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
