@@ -33,6 +33,8 @@ class PagingStyle(StrEnum):
     LINK = "link"
     #: the id of the last record goes into a param of the next request
     LAST_ID = "last_id"
+    #: the spec does not say how: a list that may have more records says so in `incomplete`
+    UNKNOWN = "unknown"
 
 
 PARAMS_SCHEMA = {"type": "object", "properties": {"ticket_id": {"type": "integer"}}, "required": ["ticket_id"]}
@@ -114,9 +116,11 @@ class PagingView(Struct, frozen=True):
     """How a list is paged."""
 
     style: Annotated[PagingStyle, member("How the next page is requested.", "page")]
-    param: Annotated[str, member("The param for the next page.", "page")]
+    param: Annotated[str | None, member("The param for the next page; null if it is unknown.", "page")]
     size: Annotated[str | None, member("The param for the page size.", "per_page")]
-    next: Annotated[str, member("The member of Meta that goes into `param`.", "next_page")]
+    next: Annotated[
+        str | None, member("The member of Meta that goes into `param`; null if it is unknown.", "next_page")
+    ]
     has_more: Annotated[str | None, member("The member of Meta that is true while there is a next page.")]
     max_pages: Annotated[int | None, member("The maximum number of pages.", 100)]
     incomplete: Annotated[str | None, member("The member of Meta that says that the list is incomplete.")]

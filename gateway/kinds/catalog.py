@@ -15,7 +15,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.bulk import ITEMS
 from gateway.kinds.long_running import FollowUp, ResultRequest
 from gateway.kinds.members import media_type
-from gateway.kinds.paging import Paging
+from gateway.kinds.paging import Order, Paging
 from gateway.kinds.placements import Placement, json_schema, placements_of, plain_name
 from gateway.kinds.requests import Action
 from gateway.kinds.sources import SpecError
@@ -141,6 +141,13 @@ class Operation:
         return self.spec.paging[self.action.paging].beside(self.action.records or ()) if self.action.paging else None
 
     @cached_property
+    def order(self) -> Order:
+        """The order of its list: what may happen to its pages while they are read."""
+        if self.paging is None:
+            return "stable"
+        return self.action.order or self.paging.order or "unknown"
+
+    @cached_property
     def is_list(self) -> bool:
         return self.action.records is not None
 
@@ -192,7 +199,7 @@ class Operation:
         return tuple(
             (
                 alternative.without,
-                self.changed(request=alternative.request, paging=alternative.paging, alternatives=()),
+                self.changed(request=alternative.request, paging=alternative.paging, order=None, alternatives=()),
             )
             for alternative in self.action.alternatives
         )

@@ -90,9 +90,9 @@ def _paging(paging: Paging | None) -> dict[str, Any] | None:
         return None
     return {
         "style": paging.style.value,
-        "param": paging.param,
+        "param": paging.param or None,
         "size": paging.size,
-        "next": ".".join(paging.next),
+        "next": ".".join(paging.next) or None,
         "has_more": paging.has_more,
         "max_pages": paging.max_pages,
         "incomplete": None if paging.incomplete is None else paging.incomplete.meta,

@@ -20,6 +20,7 @@ from gateway.kinds.members import (
     Phrases,
     RequestLine,
 )
+from gateway.kinds.paging import Order
 from gateway.kinds.upload_session import UploadSession
 
 #: `fragment` selects fields in a GraphQL document; `text` is for params that are sent only in the `text` of others
@@ -122,6 +123,8 @@ class RequestSpec(Model):
     #: the path of the record within each item, such as `node`
     unwrap: JsonPath = ()
     paging: str | None = None
+    #: the order of the list; by default that of its paging style
+    order: Order | None = None
     #: the name of a Python rule, for a request that this language cannot describe
     rule: str | None = None
 

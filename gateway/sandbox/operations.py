@@ -115,11 +115,11 @@ class Operations(World):
         size = self.size_of(operation, asked, self.usual_count)
         counted = style.model_copy(update={"style": PagingStyle.PAGE}) if _is_numbered(operation, style) else style
         page, follow = paging.page_in_style(counted, rows, asked.get(name), size, of=str(operation))
-        place = style.meta.get(style.next[0], ("",))
+        place = style.meta.get(style.next[0], ("",)) if style.next else ("",)
         if style.style is PagingStyle.LINK or (place[0] == LINK_PATH and len(place) == 2):
             follow = paging.address(call, **{style.url_param or name: follow})
         meta: list[tuple[MetaPath, Any]] = []
-        if page.has_more and not style.is_counted:
+        if page.has_more and style.next and not style.is_counted:
             meta.append((style.meta[style.next[0]] + style.next[1:], follow))
         if style.has_more is not None:
             meta.append((style.meta[style.has_more], page.has_more))

@@ -48,9 +48,15 @@ def paging_of(
         found = recognize(names, beside, shape)
         if found is not None:
             paging, doubt = found
+            if paging["style"] in ("page", "offset") and "next" not in paging and not _is_counted(parts, paging):
+                paging, doubt = (
+                    {"style": "unknown", "param": paging["param"]},
+                    "a param that is no number is not counted",
+                )
             _keep_default(operation, parts, size)
             if size is not None and size != paging["param"]:
                 paging = {"style": paging["style"], "param": paging["param"], "size": size, **paging}
+            paging = {**paging, "order": "unknown"}
             return paging, [guessed(operation, doubt, member="paging")] if doubt else []
     left = [names[name] for name in (*_CURSORS, *_PAGES) if name in names]
     if left and size is not None:
@@ -58,6 +64,12 @@ def paging_of(
         return None, [guessed(operation, reason, left[0], member="paging")]
     named = [path for path in beside if _is_next(path, _NEXT_CURSOR) and "next" in path.lower()]
     return _by_undeclared(operation, parts, named[0]) if named else (None, [])
+
+
+def _is_counted(parts: RequestParts, paging: Paging) -> bool:
+    """Whether the param of a counted style takes integers."""
+    types = parts.params[paging["param"]].get("type", ())
+    return "integer" in ([types] if isinstance(types, str) else types)
 
 
 def _by_undeclared(operation: SourceOperation, parts: RequestParts, path: str) -> tuple[Paging | None, list[Finding]]:
@@ -69,6 +81,7 @@ def _by_undeclared(operation: SourceOperation, parts: RequestParts, path: str) -
     reason = "the param of the next page is not declared; it gets the name of the member in the response"
     param = parts.add(name, {"type": "string", "description": f"{path} of the page before"}, where="query")
     paging = {"style": "cursor", "param": param, "next": "next_cursor", "meta": {"next_cursor": _meta_path(path)}}
+    paging |= {"order": "unknown"}
     return paging, [guessed(operation, reason, name, member="paging")]
 
 

@@ -54,6 +54,10 @@ def _missing_rest(
     """Why the application does not return the rest of the list; None if it does, and at the end of the list."""
     if following is not None:
         return _beyond_last_page(operation, paging, following)
+    if paging is not None and paging.style is PagingStyle.UNKNOWN:
+        return (
+            f"{operation}: the spec does not say how this list is paged, so that records may be missing; ask for less"
+        )
     if _says_incomplete(paging, meta):
         return f"{operation}: the application lists no more, but says that there is more; ask for less"
     return None
@@ -93,7 +97,7 @@ def _named_page(
     paging: Paging | None, params: Mapping[str, Any], meta: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
     """The params of the page that the Meta names, whether or not the application serves it."""
-    if paging is None or meta is None:
+    if paging is None or meta is None or paging.style is PagingStyle.UNKNOWN:
         return None
     follow = meta.get(paging.next[0])
     if len(paging.next) > 1:

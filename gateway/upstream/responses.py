@@ -178,7 +178,7 @@ def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[s
         meta[name] = None if value == "" else value  # some applications end their cursors with an empty string
     if paging.incomplete is not None:
         incomplete = _meta_value(paging.incomplete.path, members, headers)
-        if isinstance(incomplete, dict) and incomplete.items() >= paging.incomplete.when.items():
+        if paging.incomplete.applies(incomplete):
             meta[paging.incomplete.meta] = incomplete
     return meta
 

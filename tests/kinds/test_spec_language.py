@@ -7,12 +7,14 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from gateway.contract.kinds import PagingStyle
 from gateway.errors import InvalidParams, UnknownConnectorType
 from gateway.kinds.editor_schema import editor_schema, editor_schema_text, members_at
 from gateway.kinds.lint.kind import lint
 from gateway.kinds.loading import load_catalog, load_kind, shipped_specs, spec_folders
+from gateway.kinds.paging import Paging
 from gateway.kinds.params import validated
 from gateway.kinds.requests import ParamStyle
 from gateway.kinds.rule_names import RULE_NAMES
@@ -258,8 +260,8 @@ MISTAKES = [
         3,
         "'Post' appears twice",
     ),
-    (CONNECTOR, "health_check: shipments.list", "health_check: shipment.list", 28, "did you mean shipments.list?"),
-    (CONNECTOR, "health_check: shipments.list", "health_check: shipments.get", 28, "without required params"),
+    (CONNECTOR, "health_check: shipments.list", "health_check: shipment.list", 29, "did you mean shipments.list?"),
+    (CONNECTOR, "health_check: shipments.list", "health_check: shipments.get", 29, "without required params"),
     (CONNECTOR, "    token: api_key", "    token: key", 10, "uses key, which is not among its credentials"),
     (CONNECTOR, ", secret: true", "", 14, "mark each secret field with `secret: true`"),
     (CONNECTOR, "https://{account}", "https://{acount}", 5, "did you mean account?"),
@@ -267,7 +269,7 @@ MISTAKES = [
     (CONNECTOR, "server: https", "server: http", 5, "must be an https URL"),
     (CONNECTOR, "hosts:", "server_with: {acount: https://x.parcels.example.com}\nhosts:", 6, "did you mean account?"),
     (CONNECTOR, "hosts:", "server_with: {account: https://x.parcels.example.com}\nhosts:", 6, "`required: false`"),
-    (CONNECTOR, "meta: {next_cursor:", "meta: {following:", 25, "next_cursor is not a member of `meta`"),
+    (CONNECTOR, "meta: {next_cursor:", "meta: {following:", 26, "next_cursor is not a member of `meta`"),
     (
         CONNECTOR,
         "  message: [error.message]",
@@ -279,21 +281,21 @@ MISTAKES = [
         CONNECTOR,
         "health_check:",
         "definitions: {unit: {type: string}}\nhealth_check:",
-        28,
+        29,
         "nothing refers to it; remove it",
     ),
     (
         CONNECTOR,
         "health_check:",
         "oauth: {authorization_url: 'https://x', token_url: 'https://a.parcels.example.com'}\nhealth_check:",
-        28,
+        29,
         "no authentication method has `oauth: true`",
     ),
     (
         CONNECTOR,
         "health_check:",
         "oauth: {authorization_url: 'https://{acount}.x', token_url: 'https://a.parcels.example.com'}\nhealth_check:",
-        28,
+        29,
         "needs {acount}, which is not in the environment; did you mean account?",
     ),
     (
@@ -301,7 +303,7 @@ MISTAKES = [
         "health_check:",
         "oauth: {authorization_url: 'https://{account}.x', token_url: 'https://a.parcels.example.com', "
         "outputs: {account: a}}\nhealth_check:",
-        28,
+        29,
         "needs {account}, which is known only after the first token",
     ),
     (
@@ -315,14 +317,14 @@ MISTAKES = [
         CONNECTOR,
         "health_check:",
         "deprecations: [{path: /v1, sunset: 2027-01-01}]\nhealth_check:",
-        28,
+        29,
         "no request's path begins with /v1",
     ),
     (
         CONNECTOR,
         "health_check:",
         "deprecations: [{path: /v2}]\nhealth_check:",
-        28,
+        29,
         "add the day on which it is switched off",
     ),
     (
@@ -343,8 +345,15 @@ MISTAKES = [
         "is not the name of a header",
     ),
     (CONNECTOR, "    next: next_cursor\n", "", 21, "the style cursor needs `next`"),
-    (CONNECTOR, "next_cursor: paging.next}", "next_cursor: $head.x}", 26, "is not a path in a response"),
+    (CONNECTOR, "next_cursor: paging.next}", "next_cursor: $head.x}", 27, "is not a path in a response"),
     (CONNECTOR, "    style: cursor\n", "    style: cursor\n    first: 1\n", 23, "belongs to page and offset"),
+    (CONNECTOR, "order: stable", "order: sorted", 25, "must be `stable`, `unknown` or `{by_time: …}`"),
+    (CONNECTOR, "order: stable", "order: {by_name: x}", 25, "by_time: is missing; add it"),
+    (CONNECTOR, "order: stable", "max_pages: 9", 25, "it belongs to page and link"),
+    (CONNECTOR, "order: stable", "beyond: use the export", 25, "has no effect without `max_pages` or `max_records`"),
+    (CONNECTOR, "order: stable", "has_more: more", 25, "more is not a member of `meta`"),
+    (CONNECTOR, "    param: cursor\n", "", 21, "the style cursor needs `param`"),
+    (CONNECTOR, "    order", "    short_page: in the guide\n    order", 25, "short_page"),
     (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title appears twice"),
     # entities
     (SHIPMENTS, "description: One shipment by id.", "description: '~'", 22, "has no words; write one sentence"),
@@ -428,7 +437,7 @@ def test_a_name_with_a_prefix_needs_one_on_both_sides(example):
     text = EXAMPLE[CONNECTOR] + "property_names: {'crm_*': hs_}\n"
     (example / "connector.yaml").write_text(text, "utf-8")
 
-    assert errors(example) == ["connector.yaml:29: property_names.crm_*: crm_* and hs_ must both end with * or neither"]
+    assert errors(example) == ["connector.yaml:30: property_names.crm_*: crm_* and hs_ must both end with * or neither"]
 
 
 def test_a_folder_without_a_connector_is_an_error(tmp_path):
@@ -529,3 +538,50 @@ def test_a_later_folder_replaces_a_kind_even_if_it_has_errors(example):
     assert list(replaced.kind("support-desk").spec.entities) == ["shipments"]
     assert "support-desk" in refused.refused
     assert "support-desk" not in refused.kinds
+
+
+def test_every_list_with_pages_declares_its_order(example):
+    text = EXAMPLE[CONNECTOR].replace("    order: stable\n", "")
+    (example / "connector.yaml").write_text(text, "utf-8")
+
+    missing = "paging: declares no `order`; write `stable`, `unknown` or {by_time: …} here or in cursor"
+    assert errors(example) == [
+        f"shipments.yaml:14: actions.list.{missing}",
+        f"shipments.yaml:51: search.sync.{missing}",
+    ]
+
+    listed = EXAMPLE[SHIPMENTS].replace("paging: cursor", "paging: cursor\n    order: {by_time: at, since: since}")
+    (example / "shipments.yaml").write_text(listed, "utf-8")
+
+    [found] = errors(example)
+    assert found.startswith("shipments.yaml:15: actions.list.order.since: since is not among the params")
+
+
+@pytest.mark.parametrize(("type_", "is_counted"), [("integer", True), ("[integer, 'null']", True), ("string", False)])
+@pytest.mark.parametrize("style", ["page", "offset"])
+def test_a_counted_param_takes_integers(example, style, type_, is_counted):
+    connector = EXAMPLE[CONNECTOR].replace("style: cursor", f"style: {style}")
+    connector = connector.replace("    next: next_cursor\n    meta: {next_cursor: paging.next}\n", "")
+    (example / "connector.yaml").write_text(connector, "utf-8")
+    shipments = EXAMPLE[SHIPMENTS].replace("cursor: {type: string,", f"cursor: {{type: {type_},")
+    (example / "shipments.yaml").write_text(shipments, "utf-8")
+
+    expected = [] if is_counted else [f"the style {style} counts it; write `type: integer`"]
+    assert [each for each in errors(example) if not any(words in each for words in expected)] == []
+    assert len(errors(example)) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({}, "needs what looks like paging"),
+        ({"param": "page"}, None),
+        ({"next": "more", "meta": {"more": "more"}}, None),
+    ],
+)
+def test_a_list_whose_paging_is_unknown_names_what_looks_like_it(members, said):
+    if said is None:
+        assert not Paging.model_validate({"style": "unknown", **members}).is_counted
+        return
+    with pytest.raises(ValidationError, match=said):
+        Paging.model_validate({"style": "unknown", **members})

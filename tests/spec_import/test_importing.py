@@ -124,7 +124,7 @@ DIFFERENCES = [
     ({"parameters": []}, "! shipments.list: param state removed"),
     ({"parameters": [query("state"), {**query("site"), "required": True}]},
      "! shipments.list: required param site added"),
-    ({"parameters": [query("state"), query("page")]}, "  shipments.list: paging none → page"),
+    ({"parameters": [query("state"), query("page")]}, "  shipments.list: paging none → unknown"),
 ]  # fmt: skip
 
 

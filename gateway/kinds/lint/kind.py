@@ -16,6 +16,7 @@ from gateway.kinds.lint import webhooks as lint_webhooks
 from gateway.kinds.lint.reading import read_leniently
 from gateway.kinds.lint.schemas import PlacedError, of_schema, references, undescribed
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH
+from gateway.kinds.requests import RequestSpec
 from gateway.kinds.sources import LintError, composed, lint_error, repeated_members
 from gateway.kinds.suggestions import did_you_mean, misspelt
 
@@ -255,7 +256,7 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
         place = ("paging", name)
         if name not in used:
             yield place, "no action uses this paging style; remove it"
-        members = {"has_more": paging.has_more, "end": paging.end, "total": paging.total}
+        members = {member: getattr(paging, member) for member in _META_MEMBERS}
         if "next" in paging.model_fields_set:
             members["next"] = paging.next[0] if paging.next else "$"
         for what, member in members.items():
@@ -273,6 +274,17 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
                     (*place, member),
                     f"has no effect in the style {paging.style}; it belongs to {' and '.join(styles)}",
                 )
+            elif (
+                member in _OF_COUNTED_PAGES
+                and member in paging.model_fields_set
+                and paging.next
+                and not paging.is_counted
+            ):
+                yield (*place, member), "has no effect beside `next`: a list ends where the response names no next page"
+        if paging.short_page and paging.size is None:
+            yield (*place, "short_page"), "needs `size`: the param that requests the number of records on a page"
+        if paging.beyond and paging.max_pages is None and paging.max_records is None:
+            yield (*place, "beyond"), "has no effect without `max_pages` or `max_records`"
 
 
 def _pagings_named(kind: Kind) -> Iterator[PlacedError]:
@@ -289,6 +301,25 @@ def _pagings_named(kind: Kind) -> Iterator[PlacedError]:
     for member_place, name in named.items():
         if name is not None and name not in kind.spec.paging:
             yield member_place, f"connector.yaml defines no paging {name!r}; {did_you_mean(name, kind.spec.paging)}"
+
+
+def _orders(kind: Kind) -> Iterator[PlacedError]:
+    """Every list that has pages declares its order, itself or by its paging style."""
+    lists: dict[tuple[str, ...], RequestSpec] = {}
+    for operation in kind.operations.values():
+        lists["entities", operation.entity_id, "actions", operation.action_id] = operation.action
+    for entity_id, entity in kind.spec.entities.items():
+        for member, read in (entity.search.reads if entity.search else {}).items():
+            lists["entities", entity_id, "search", "sync", *filter(None, [member])] = read
+    for place, spec in lists.items():
+        paging = kind.spec.paging.get(spec.paging or "")
+        if paging is not None and spec.order is None and paging.order is None:
+            yield (
+                (*place, "paging"),
+                f"declares no `order`; write `stable`, `unknown` or {{by_time: …}} here or in {spec.paging}",
+            )
+        if spec.paging is None and spec.order is not None:
+            yield (*place, "order"), "has no effect on a list without pages; drop it"
 
 
 def _property_names(kind: Kind) -> Iterator[PlacedError]:
@@ -319,11 +350,19 @@ def _operations(kind: Kind) -> Iterator[PlacedError]:
 #: the members of `paging` that only some styles have
 _OF_PAGING_STYLE = {
     "first": (PagingStyle.PAGE, PagingStyle.OFFSET),
-    "total": (PagingStyle.OFFSET,),
+    "total": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.UNKNOWN),
+    "total_pages": (PagingStyle.PAGE,),
+    "stated_size": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID),
+    "short_page": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID),
     "id_field": (PagingStyle.LAST_ID,),
-    "url_param": (PagingStyle.LINK,),
-    "max_pages": (PagingStyle.PAGE,),
+    "url_param": (PagingStyle.LINK, PagingStyle.PAGE),
+    "max_pages": (PagingStyle.PAGE, PagingStyle.LINK),
+    "max_records": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.CURSOR),
 }
+#: the members of `paging` that name a Meta member
+_META_MEMBERS = ("has_more", "end", "total", "total_pages", "stated_size")
+#: the proofs of an end that only counted pages need
+_OF_COUNTED_PAGES = ("total", "total_pages", "stated_size", "short_page")
 #: every check of a kind that could be loaded
 CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _descriptions,
@@ -337,6 +376,7 @@ CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _failures,
     _paging,
     _pagings_named,
+    _orders,
     _property_names,
     _definitions,
     _operations,
