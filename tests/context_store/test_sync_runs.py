@@ -26,7 +26,7 @@ from gateway.upstream.upstreams import Upstreams
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()
-ENVIRONMENTS = {"support-desk": {"subdomain": "acme"}}
+ENVIRONMENTS = {name: {"subdomain": "acme"} for name in ("support-desk", "freshdesk")}
 STORED = """
     SELECT r.id, r.document::text FROM context_records AS r JOIN context_entities AS e ON e.id = r.entity_id
     WHERE e.connector_id = $1 AND e.entity = $2 AND r.deleted_at IS NULL ORDER BY r.id
@@ -49,8 +49,8 @@ class Application:
         answer = self.answers[request.path](
             {**request.query, **(await request.json() if request.can_read_body else {})}
         )
-        status, document = answer if isinstance(answer, tuple) else (200, answer)
-        return web.json_response(document, status=status)
+        status, document, *headers = answer if isinstance(answer, tuple) else (200, answer)
+        return web.json_response(document, status=status, headers=headers[0] if headers else None)
 
     def queries(self, path: str) -> list[dict[str, str]]:
         return [query for asked, query in self.asked if asked == path]
@@ -262,6 +262,70 @@ async def test_after_a_large_deletion_the_next_run_reads_everything(application,
     next_ = await run("crm-records", "contacts")
 
     assert (held.deleted, held.held, next_.is_full, next_.deleted) == (0, 50, True, 50)
+
+
+TICKETS = "/api/v2/tickets"
+
+
+class Tickets:
+    """Tickets as Freshdesk lists them: sorted by the time of their change, at most three pages of them."""
+
+    def __init__(self, times: dict[int, datetime]) -> None:
+        self.times = times
+        #: called after each page
+        self.after_page: Callable[[], None] = lambda: None
+
+    def __call__(self, query: Any) -> Any:
+        if query.get("filter") == "deleted":
+            return []
+        since, page, size = datetime.fromisoformat(query["updated_since"]), int(query.get("page", 1)), 100
+        if page > 3:
+            return 400, {"description": "Validation failed", "errors": [{"field": "page", "code": "invalid_value"}]}
+        found = sorted((time, id_) for id_, time in self.times.items() if time >= since)
+        records = [{"id": id_, "updated_at": f"{time:%Y-%m-%dT%H:%M:%SZ}"} for time, id_ in found]
+        self.after_page()
+        if len(records) <= page * size:
+            return records[(page - 1) * size :]
+        link = f'<https://acme.freshdesk.com/api/v2/tickets?page={page + 1}>; rel="next"'
+        return 200, records[(page - 1) * size : page * size], {"Link": link}
+
+
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def test_tickets_beyond_the_last_page_that_the_application_serves_are_copied(application, run, stored, entity):
+    tickets = Tickets({id_: DAY + timedelta(seconds=id_ // 3) for id_ in range(1_000)})
+    application.answers[TICKETS] = tickets
+
+    first = await run("freshdesk", "tickets")
+    second = await run("freshdesk", "tickets")
+
+    assert (first.is_full, first.missing, first.added) == (True, None, 1_000)
+    assert len(await stored("tickets")) == 1_000
+    assert (second.missing, (await entity("tickets")).incomplete) == (None, None)
+    assert len(application.asked) < 1.1 * 10 + 3
+
+
+async def test_more_tickets_of_one_moment_than_the_application_serves_are_said_to_be_missing(
+    application, run, stored, entity
+):
+    application.answers[TICKETS] = Tickets(dict.fromkeys(range(400), DAY))
+
+    report = await run("freshdesk", "tickets")
+
+    assert len(await stored("tickets")) == 300
+    assert report.missing.startswith("the application returned 3 pages and refused the next")
+    assert (await entity("tickets")).incomplete == report.missing
+
+
+async def test_a_ticket_that_changes_between_two_pages_moves_no_other_out_of_the_copy(application, run, stored):
+    tickets = Tickets({id_: DAY + timedelta(minutes=id_) for id_ in range(150)})
+    tickets.after_page = lambda: tickets.times.update({0: DAY + timedelta(days=1)})
+    application.answers[TICKETS] = tickets
+
+    await run("freshdesk", "tickets")
+
+    assert len(await stored("tickets")) == 150
 
 
 async def test_pages_that_repeat_end_and_the_copy_lacks_the_rest(application, run, entity):
@@ -528,6 +592,7 @@ async def test_what_a_list_cannot_show_outlives_its_sweeps(application, run, sto
         "/api/1.0/workspaces": lambda _: {"data": [{"gid": "w"}]},
         "/api/1.0/projects": lambda _: {"data": [{"gid": "p"}]},
         "/api/1.0/tasks": lambda _: {"data": [{"gid": "t1", "projects": [{"gid": "p"}]}]},
+        "/api/1.0/tasks/t2": lambda _: (404, {"errors": [{"message": "Not Found"}]}),
     }
     for name in ("workspaces", "projects", "tasks"):
         await run("work-management", name)

@@ -219,21 +219,21 @@ def test_the_newest_are_read_down_to_what_was_read_before():
     assert sweeping == (Checkpoint(began=NOW, token="n"), True)
 
 
-def test_a_search_that_ends_early_is_asked_anew_from_the_last_time_told():
+def test_a_search_in_the_order_of_time_continues_from_the_time_of_its_last_record():
     deals = source("crm-records", "deals")
-    place = Checkpoint(began=NOW, since=NOW - 3600, token="9800")
+    place = Checkpoint(began=NOW, since=NOW - 3600, token="200")
     last = {"id": "1", "properties": {"crm_lastmodifieddate": "2025-12-31T23:30:00.500Z"}}
 
-    within = after(deals, place.replace(token="200"), page([last], next_cursor="400"))
-    beyond, has_more = after(deals, place, page([last], next_cursor="10000"))
-    params = deals.listing(beyond).params(beyond, None)
+    later, has_more = after(deals, place, page([last], next_cursor="400"))
+    params = deals.listing(later).params(later, None)
+    within = after(deals, later, page([last], next_cursor="100"))
 
-    assert within == (place.replace(token="400"), True)
-    assert (beyond.token, beyond.since, has_more) == (None, NOW - 1800 + 0.5, True)
+    assert (later.token, later.position, later.since, has_more) == (None, NOW - 1800 + 0.5, NOW - 3600, True)
+    assert within == (later.replace(token="100"), True)
     assert params["filterGroups"][0]["filters"][0] == {
         "propertyName": "crm_lastmodifieddate",
         "operator": "GTE",
-        "value": "1767223800000",
+        "value": "1767223800500",
     }
     assert "after" not in params
 

@@ -33,6 +33,8 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     is_removed: bool = False
     #: whether all records below the parent are read, because none of them was read before
     is_whole: bool = False
+    #: Unix time of a record of the list's last page, from which a list in the order of time continues
+    position: float | None = None
     #: why some records could not be read, so that an unseen record may still exist; None if all were read
     missing: str | None = None
     #: whether the list began again, because the application refused the value that continues it

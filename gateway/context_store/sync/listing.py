@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint
 from gateway.context_store.sync.times import moment_of, written
 from gateway.errors import UpstreamRejected
 from gateway.kinds.catalog import Operation
-from gateway.kinds.paging import Paging
+from gateway.kinds.paging import Paging, TimeOrder
 from gateway.kinds.sync import Incremental, Parent
 from gateway.upstream import pagination
 from gateway.upstream.responses import OperationResult, value_at
@@ -36,7 +37,7 @@ class Listing:
     @property
     def is_stable(self) -> bool:
         """Whether no record can be skipped while the list is read, although records change meanwhile."""
-        return True
+        return self.operation.order == "stable" or self._time_order is not None
 
     def params(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> dict[str, Any]:
         """The params of the page at a checkpoint."""
@@ -48,6 +49,9 @@ class Listing:
             params |= dict(zip(self.parent.params, values, strict=True))
         if self.since is not None:
             params |= _since_params(self.since, checkpoint)
+        order = self._time_order
+        if order is not None and order.since is not None and checkpoint.position is not None:
+            params[order.since] = written(checkpoint.position, order.format)
         paging = self.operation.paging
         if checkpoint.token is not None and paging is not None:
             repeated = paging.repeat_params
@@ -74,6 +78,9 @@ class Listing:
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
         token = self._token(page, params)
+        position = None if token is None else self._position(checkpoint, page)
+        if position is not None:
+            return checkpoint.replace(token=None, position=position), True
         below = self._below(page)
         if checkpoint.pending:
             pending = (*checkpoint.pending, *below) if token is not None else (*checkpoint.pending[1:], *below)
@@ -116,14 +123,35 @@ class Listing:
     def _after_window(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """A search has a limited number of results; after them, another begins at the time of the last record."""
-        token = self._token(page, params)
-        if token is None or int(token) + int(self.constant_params.get("limit", 100)) <= _DEEPEST:
-            return checkpoint.replace(token=token), token is not None
-        start = self._time(page.records[-1])
-        if start is None or int(start) <= int(checkpoint.since or 0):
+        """A search has a limited number of results: one time may have more records than that."""
+        following, has_more = self._after_page(checkpoint, page, params)
+        limit = int(self.constant_params.get("limit", 100))
+        if following.token is not None and int(following.token) + limit > _DEEPEST:
             raise ChangesUnavailable
-        return checkpoint.replace(token=None, since=start), True
+        return following, has_more
+
+    @cached_property
+    def _time_order(self) -> TimeOrder | None:
+        """The order of a list that continues from the time of its last record; None for other lists.
+
+        There, page numbers count only within one moment: a record that changes moves to the end, and would move others
+        to a page that was read before.
+        """
+        order = self.operation.order
+        if not isinstance(order, TimeOrder) or order.newest_first:
+            return None
+        is_search = self.since is not None and self.since.style == "window"
+        return order if order.since is not None or is_search else None
+
+    def _position(self, checkpoint: Checkpoint, page: OperationResult) -> float | None:
+        """The time from which the list continues, if it is later than the one at which this page began."""
+        order = self._time_order
+        if order is None or not page.records:
+            return None
+        start = checkpoint.start or 0.0 if checkpoint.position is None else checkpoint.position
+        time = moment_of(value_at(_RECORD.decode(page.records[-1]), order.by_time))
+        is_later = time is not None and time > start and written(time, order.format) != written(start, order.format)
+        return time if is_later else None
 
     @property
     def _paging_and_since(self) -> tuple[Paging, Incremental]:
@@ -162,7 +190,8 @@ def values_of(spec: Parent, parent: ParentRecord) -> Sequence[Any]:
 
 def _since_params(since: Incremental, checkpoint: Checkpoint) -> dict[str, Any]:
     if since.style == "window":
-        return {} if checkpoint.since is None or since.field is None else _window(since.field[-1], checkpoint.since)
+        start = checkpoint.since if checkpoint.position is None else checkpoint.position
+        return {} if start is None or since.field is None else _window(since.field[-1], start)
     if since.param is None or (since.style == "cursor" and checkpoint.token is not None):
         return {}
     if checkpoint.start is None and since.style == "modified":

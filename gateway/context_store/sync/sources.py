@@ -83,13 +83,14 @@ class Source:
         spec = self.sync.parent
         pending = (str(values_of(spec, parent)[0]),) if spec and spec.recurse_field else ()
         is_complete = parent.is_new and checkpoint.since is not None
-        return checkpoint.at_beginning(parent=parent.id, is_whole=is_complete).replace(pending=pending)
+        entered = checkpoint.at_beginning(parent=parent.id, is_whole=is_complete, position=None)
+        return entered.replace(pending=pending)
 
     def left(self, checkpoint: Checkpoint) -> Checkpoint | None:
         """The checkpoint at the list of deleted records, after the changes; None without a list, and in a sweep."""
         if self.removed is None or checkpoint.since is None:
             return None
-        return checkpoint.at_beginning(is_removed=True, is_whole=False, parent=None)
+        return checkpoint.at_beginning(is_removed=True, is_whole=False, parent=None, position=None)
 
     def listing(self, checkpoint: Checkpoint) -> Listing:
         """The list that is read at this checkpoint."""
