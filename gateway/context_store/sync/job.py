@@ -89,7 +89,9 @@ class SynchronizationRun:
         failed = [report["error"] for report in self._done.values() if report["error"]]
         if failed and len(failed) == len(names):
             raise errors.restored(failed[0])
-        await self._run_context.progress(self._read, None, final_message(self._read, len(names), len(failed)))
+        incomplete = sum(report["reason"] is not None for report in self._done.values())
+        message = final_message(self._read, len(names), len(failed), incomplete)
+        await self._run_context.progress(self._read, None, message)
         return OperationResult(msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
 
     async def _checkpoint(self) -> None:
@@ -196,7 +198,8 @@ class SynchronizationRun:
             await schedule.release(connection, entity, self._job.id)
 
 
-def final_message(records: int, entities: int, failed: int) -> str:
-    """The final message of a synchronization: `2 of 3 entities synchronized, 120 records; 1 failed`."""
+def final_message(records: int, entities: int, failed: int, incomplete: int) -> str:
+    """The final message of a synchronization: `2 of 3 entities synchronized, 120 records; 1 incomplete; 1 failed`."""
     done = f"{entities - failed} of {entities} entities synchronized, {records} record{'' if records == 1 else 's'}"
-    return f"{done}; {failed} failed" if failed else done
+    faults = [f"{count} {what}" for count, what in ((incomplete, "incomplete"), (failed, "failed")) if count]
+    return "; ".join([done, *faults])

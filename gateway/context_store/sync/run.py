@@ -60,7 +60,8 @@ class Report:
     def document(self) -> dict[str, Any]:
         members = {"entity": self.entity, "full": self.is_full, "records": self.read, "added": self.added}
         members |= {"changed": self.changed, "deleted": self.deleted, "held_deletions": self.held}
-        return {**members, "missing": self.missing, "error": self.error}
+        is_complete = self.missing is None and self.error is None
+        return {**members, "complete": is_complete, "reason": self.missing, "error": self.error}
 
 
 @dataclass
