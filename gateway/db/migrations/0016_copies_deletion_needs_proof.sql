@@ -11,3 +11,6 @@ ALTER TABLE context_records ADD COLUMN absent_in bigint;
 
 -- Progress of sweeps that had missed records and did not say which: these sweeps begin again.
 UPDATE context_entities SET sweep_cursor = NULL WHERE sweep_cursor LIKE '%"is_partial"%';
+
+-- Changes that nothing reads are deleted by their age.
+CREATE INDEX inbound_changes_by_age ON inbound_changes (noticed_at);
