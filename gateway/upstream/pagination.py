@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 from msgspec.structs import replace
 
+from gateway import payloads
 from gateway.contract.kinds import PagingStyle
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
 from gateway.kinds.catalog import Operation
@@ -126,7 +127,7 @@ def counted_next(
     if not records or _is_last(paging, meta):
         return None
     if paging.style is PagingStyle.LAST_ID:
-        following = value_at(msgspec.json.decode(records[-1]), paging.id_field)
+        following = value_at(payloads.value(records[-1]), paging.id_field)
     else:
         step = len(records) if paging.style is PagingStyle.OFFSET else 1
         first = paging.first if paging.first is not None else int(paging.style is PagingStyle.PAGE)

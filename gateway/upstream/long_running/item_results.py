@@ -51,7 +51,9 @@ class _ItemReport(msgspec.Struct, frozen=True):
 
     def positions(self, places: Mapping[str | None, list[int]], count: int) -> list[int]:
         """The positions of the items that it reports on: by the number that the gateway gave them, id, or position."""
-        numbers = [int(text) for text in _texts(_first(self.traces)) if text.isascii() and text.isdigit()]
+        numbers = [
+            int(text) for text in _texts(_first(self.traces)) if text.isascii() and text.isdigit() and len(text) < 20
+        ]
         named = numbers or [index for text in _texts(self.id) for index in places.get(text, ())]
         found = named or ([self.index] if isinstance(self.index, int) else [])
         return [index for index in found if 0 <= index < count]

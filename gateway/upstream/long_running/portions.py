@@ -19,6 +19,8 @@ Params = Mapping[str, Any]
 
 #: the member of the result that holds a line for each item
 ITEMS = "results"
+#: a larger number of items that an application reports as done counts as none: it is no column's
+_MAX_COUNT = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,8 @@ class Portions:
 
     def note_progress(self, number: int, reported: Any) -> None:
         """Note how many items of a running portion are done, as the application reports it."""
-        items, done = len(self.inputs[number].items), int(reported) if isinstance(reported, int | float) else 0
+        is_count = isinstance(reported, int | float) and 0 <= reported < _MAX_COUNT
+        items, done = len(self.inputs[number].items), int(reported) if is_count else 0
         self._under_way[number] = min(done, items) if items else done
 
     def continue_at(self, number: int, position: ResultPosition) -> None:

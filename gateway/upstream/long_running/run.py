@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from gateway import payloads
 from gateway.aio.background import cancel_and_wait
 from gateway.contract.kinds import Effect
 from gateway.errors import (
@@ -237,7 +238,7 @@ class LongRun:
                 await self._close_again(number)
             if poll.state in status.failed:
                 message = value_at(poll.document, status.message) if status.message else None
-                reason = str(message or poll.state)
+                reason = payloads.storable(str(message or poll.state))
             if not poll.is_last:  # the end is reported with the results
                 await self._progress(partial(self._portions.note_progress, number, done))
         if reason is not None and self._how.results.items is None:
@@ -263,7 +264,7 @@ class LongRun:
         name = self._how.results.id_field
         if name is None:
             return OperationResult(record)
-        document = {**msgspec.json.decode(record), name: self._portions.started.get(number)}
+        document = {**payloads.record(record), name: self._portions.started.get(number)}
         return OperationResult(msgspec.Raw(msgspec.json.encode(document)))
 
     async def _lines(self, number: int, answer: OperationResult, reason: str | None, how: ItemResults) -> list[Line]:
