@@ -76,8 +76,8 @@ class SourceOperation:
     responses: Sequence[Response]
     #: schemas of error responses
     failures: Sequence[Node]
-    #: the URL that requests begin with, if it is not that of the document
-    server: str | None
+    #: server objects, if they are not those of the document
+    servers: Any
     #: alternatives, each the names of schemes that are needed together; None if the document's apply
     security: Sequence[Sequence[str]] | None
     #: a person's corrections: members of the action, `entity`, `action` and `ignore`

@@ -43,7 +43,7 @@ def _operation(document: Document, path: str, method: str, item: Node) -> Source
         _body(document, node.get("requestBody")),
         tuple(_success(responses)),
         tuple(_failures(document, responses)),
-        server_of(node.get("servers") or item.get("servers")),
+        node.get("servers") or item.get("servers"),
         _security(node.get("security")),
         corrections,
     )
@@ -107,17 +107,6 @@ def _failures(document: Document, responses: Mapping[str, Node]) -> Iterator[Nod
             for name, media in node_of(response.get("content")).items():
                 if is_json(str(name)):
                     yield document.resolved(node_of(media).get("schema"))
-
-
-def server_of(servers: object) -> str | None:
-    """The URL of the first server, its variables replaced by their defaults; None without servers."""
-    first = node_of(servers[0]) if isinstance(servers, list) and servers else {}
-    url = first.get("url")
-    if not isinstance(url, str):
-        return None
-    for name, variable in node_of(first.get("variables")).items():
-        url = url.replace(f"{{{name}}}", str(node_of(variable).get("default", "")))
-    return url.rstrip("/")
 
 
 def _security(value: object) -> Sequence[Sequence[str]] | None:
