@@ -19,6 +19,7 @@ from gateway.spec_import.health import health_check_of
 from gateway.spec_import.lifting import lift
 from gateway.spec_import.model import (
     CORRECTIONS,
+    UNREAD,
     Confidence,
     Finding,
     ImportFailed,
@@ -124,8 +125,14 @@ def import_document(root: Node, options: Options) -> Imported:
     mapped = _linted(connector, corrections, mapped, document, findings)
     connector, entities = _assembled(connector, corrections, mapped, document)
     names = {each.operation.place: f"{each.entity}.{each.action}" for each in mapped}
-    findings = [*of_address, *of_connector, *findings]
+    findings = [*of_address, *_unread(root), *of_connector, *findings]
     return Imported(connector, entities, len(wanted), len(mapped), clashes, _unsettled(findings, wanted), names)
+
+
+def _unread(root: Node) -> list[Finding]:
+    """A finding for each document that is referred to and cannot be read."""
+    reason = "a document that is referred to cannot be read; what needs it is not mapped, or takes any JSON"
+    return [Finding(Confidence.NEEDS_PERSON, "the document", reason, why) for why in node_of(root.get(UNREAD)).values()]
 
 
 def _unsettled(findings: Sequence[Finding], operations: Sequence[SourceOperation]) -> list[Finding]:
@@ -145,6 +152,8 @@ def _mapped(
     found = []
     for operation in operations:
         try:
+            if operation.missing:
+                raise NotMapped("a reference cannot be read", operation.missing[0])
             own = own_address(operation.servers, address, answers)
             mapped, doubts = _action_of(operation, own, document, schemas)
         except NotMapped as refused:
