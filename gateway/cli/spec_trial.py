@@ -59,6 +59,7 @@ def _variables(spec: ConnectorSpec, override: URL) -> Mapping[str, str]:
     """A value for every variable of a kind."""
     of_type = {
         "dns_label": _ANY,
+        "text": _ANY,
         "host": spec.hosts[0].replace("*", _ANY),
         "origin": str(override.origin()),
     }
