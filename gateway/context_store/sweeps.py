@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gateway.aio.clock import CLOCK
 from gateway.context_store.entities import TIMEOUT, StoredEntity
-from gateway.context_store.records import BATCH_ROWS, MARK_SEEN, lock, tombstone
+from gateway.context_store.records import BATCH_ROWS, MARK_SEEN, SEEN_AGAIN, lock, tombstone
 from gateway.db.pool import Connection
 
 #: records that one statement marks as absent
@@ -32,6 +32,7 @@ MARK_ABSENT = f"""
     WHERE entity_id = $1 AND id IN (
         SELECT r.id FROM context_records AS r WHERE {_IS_UNSEEN} AND r.absent_in IS NULL LIMIT $4)
 """
+MARK_IDS_ABSENT = "UPDATE context_records SET absent_in = $2 WHERE entity_id = $1 AND id = ANY ($3::text[])"
 CLEAR_SEEN = "DELETE FROM context_marks WHERE entity_id = $1 AND generation <= $2"
 
 
@@ -68,13 +69,15 @@ class Sweep:
 
     async def mark_seen(self, connection: Connection, ids: Sequence[str]) -> None:
         """Count these records as seen."""
-        entity = self.entity
-        await connection.execute(
-            MARK_SEEN, entity.id, entity.organization_id, self.generation, list(ids), timeout=TIMEOUT
-        )
+        key, entity = list(ids), self.entity
+        await connection.execute(MARK_SEEN, entity.id, entity.organization_id, self.generation, key, timeout=TIMEOUT)
+        await connection.execute(SEEN_AGAIN, entity.id, key, timeout=TIMEOUT)
 
-    async def mark_absent(self, connection: Connection) -> None:
-        """Remember the records that this sweep has not seen for the first time."""
+    async def mark_absent(self, connection: Connection, ids: Sequence[str] = ()) -> None:
+        """Remember the records that this sweep has not seen for the first time, or these."""
+        if ids:
+            await connection.execute(MARK_IDS_ABSENT, self.entity.id, self.generation, list(ids), timeout=TIMEOUT)
+            return
         while True:
             done = await connection.execute(MARK_ABSENT, *self._key, _MARKED, timeout=TIMEOUT)
             if int(str(done).rpartition(" ")[2]) < _MARKED:

@@ -328,6 +328,78 @@ async def test_a_ticket_that_changes_between_two_pages_moves_no_other_out_of_the
     assert len(await stored("tickets")) == 150
 
 
+THREADS, THREAD, HISTORY_LOG = (
+    "/gmail/v1/users/me/threads",
+    "/gmail/v1/users/me/threads/t1",
+    "/gmail/v1/users/me/history",
+)
+
+
+@dataclass
+class Mailbox:
+    """A mailbox with one message."""
+
+    labels: list[str] = field(default_factory=lambda: ["INBOX", "UNREAD"])
+    history_id: int = 100
+    log: list[dict[str, Any]] = field(default_factory=list)
+    #: positions before this one are forgotten
+    oldest: int = 0
+
+    def archive(self) -> None:
+        """The owner reads and archives the message."""
+        self.labels.clear()
+        self.history_id += 1
+        change = {"message": {"id": "m1", "threadId": "t1"}, "labelIds": ["INBOX", "UNREAD"]}
+        messages = [{"id": "m1", "threadId": "t1"}]
+        self.log.append({"id": str(self.history_id), "messages": messages, "labelsRemoved": [change]})
+
+    def answers(self) -> dict[str, Callable[[Any], Any]]:
+        return {
+            "/gmail/v1/users/me/profile": lambda _: {"emailAddress": "a@x.org", "historyId": str(self.history_id)},
+            THREADS: lambda _: {"threads": [{"id": "t1", "snippet": "Hi", "historyId": "99"}]},
+            THREAD: lambda _: {"id": "t1", "messages": [{"id": "m1", "threadId": "t1", "labelIds": self.labels}]},
+            HISTORY_LOG: self.history,
+        }
+
+    def history(self, query: Any) -> Any:
+        start = int(query["startHistoryId"])
+        if start < self.oldest:
+            return 404, {"error": {"code": 404, "message": "Requested entity was not found."}}
+        found = [each for each in self.log if int(each["id"]) > start]
+        return {"historyId": str(self.history_id), **({"history": found} if found else {})}
+
+
+async def test_a_message_that_is_read_and_archived_follows_in_the_next_run(application, run, stored):
+    mailbox = Mailbox()
+    application.answers = mailbox.answers()
+    for name in ("threads", "messages"):
+        await run("gmail", name)
+    mailbox.archive()
+    application.asked.clear()
+
+    for name in ("threads", "messages", "threads"):
+        await run("gmail", name)
+
+    assert (await stored("messages"))["m1"]["labelIds"] == []
+    assert (await stored("threads"))["t1"] == {"id": "t1", "snippet": "Hi", "historyId": "101"}
+    assert [path for path, _ in application.asked] == [HISTORY_LOG, THREAD, HISTORY_LOG]
+    assert [query["startHistoryId"] for query in application.queries(HISTORY_LOG)] == ["100", "101"]
+
+
+async def test_a_position_that_the_log_no_longer_has_makes_everything_be_read(application, run, stored):
+    mailbox = Mailbox()
+    application.answers = mailbox.answers()
+    await run("gmail", "threads")
+    mailbox.archive()
+    mailbox.oldest = 101
+
+    report = await run("gmail", "threads")
+    later = await run("gmail", "threads")
+
+    assert (report.is_full, report.missing, later.is_full) == (True, None, False)
+    assert [query["startHistoryId"] for query in application.queries(HISTORY_LOG)] == ["100", "101"]
+
+
 async def test_pages_that_repeat_end_and_the_copy_lacks_the_rest(application, run, entity):
     def repeating(query: Any) -> Any:
         place = int(query.get("page[after]", 0))
@@ -635,6 +707,38 @@ async def test_what_a_search_missed_is_gone_only_where_it_is_not_found_by_its_id
     assert [path for path, _ in application.asked] == [SEARCHED, *map(PAGE.format, ("p2", "p3", "p4", "p5"))]
     assert (list(found), report.deleted) == (["p1", "p2", "p5"], 2)
     assert found["p2"]["last_edited_time"] == "2026-01-02T00:00:00Z"
+
+
+async def test_records_that_a_search_never_lists_are_kept_however_many_they_are(application, run, stored, entity):
+    names = [f"p{number}" for number in range(40)]
+    application.answers[SEARCHED] = notes(*names)
+    await run("workspace-notes", "pages")
+    application.answers |= {
+        PAGE.format(name): lambda _, name=name: {"id": name, "last_edited_time": "2026-01-01T00:00:00Z"}
+        for name in names
+    }
+    application.answers[SEARCHED] = notes("p0")
+
+    reports = [await run("workspace-notes", "pages", full=True) for _ in range(3)]
+
+    assert [(report.deleted, report.held) for report in reports] == [(0, 0)] * 3
+    assert len(await stored("pages")) == 40
+
+
+async def test_a_large_deletion_that_the_application_confirms_one_by_one_waits_too(application, run, stored, entity):
+    names = [f"p{number}" for number in range(40)]
+    application.answers[SEARCHED] = notes(*names)
+    await run("workspace-notes", "pages")
+    not_found = (404, {"code": "object_not_found", "message": "Could not find page"})
+    application.answers |= {PAGE.format(name): lambda _: not_found for name in names}
+    application.answers[SEARCHED] = notes("p0")
+
+    held = await run("workspace-notes", "pages", full=True)
+    kept, waiting = len(await stored("pages")), (await entity("pages")).held_deletions
+    confirmed = await run("workspace-notes", "pages")
+
+    assert (held.deleted, held.held, kept, waiting) == (0, 39, 40, 39)
+    assert (confirmed.is_full, confirmed.deleted, confirmed.held) == (True, 39, 0)
 
 
 async def test_a_search_that_says_it_is_incomplete_buries_nothing(application, run, stored):

@@ -25,6 +25,8 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     swept: float | None = None
     #: the value that requests the next page, or the application's own cursor
     token: str | int | None = None
+    #: the position in the application's log of changes from which changes are read
+    log: str | None = None
     #: stored id of the parent whose records are being read
     parent: str | None = None
     #: ids below the parent whose records are not read yet, the current one first

@@ -23,7 +23,7 @@ from gateway.db.pool import Connection, Database
 from gateway.errors import GatewayError, UpstreamNotFound, UpstreamRejected
 from gateway.kinds.sync import Search
 from gateway.upstream.connector import UpstreamConnector
-from gateway.upstream.responses import OperationResult
+from gateway.upstream.responses import OperationResult, value_at
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,17 @@ class SyncRun:
             return sweep
         if not self.report.is_full and incremental.began is not None:
             return incremental
-        return self.source.begun(incremental, now, is_full=self.report.is_full)
+        begun = self.source.begun(incremental, now, is_full=self.report.is_full)
+        return begun.replace(log=await self._log_position()) if self.report.is_full else begun
+
+    async def _log_position(self) -> str | None:
+        """The position in the application's log of changes before everything is read."""
+        operation, since = self.source.log_start, self.source.sync.incremental
+        if operation is None or since is None or since.start is None:
+            return None
+        answer = await self.connector.call(operation, {})
+        position = value_at(answer.decoded(), since.start.value)
+        return str(position) if isinstance(position, str | int) else None
 
     async def _read_all(self, checkpoint: Checkpoint) -> Checkpoint:
         """Read and store every page from the checkpoint on; returns the last checkpoint."""
@@ -160,8 +170,7 @@ class SyncRun:
             try:
                 page = await self.connector.call(listing.operation, params)
             except _REFUSED as error:
-                if checkpoint.token is None:
-                    raise
+                listing.refused(checkpoint, error)
                 is_known = self.entity.incomplete is not None
                 if self.source.can_restart(checkpoint, is_resumed=is_resumed, is_known=is_known):
                     checkpoint, is_resumed = self.source.restarted(checkpoint, parent), False
@@ -266,8 +275,7 @@ class SyncRun:
                 await partial.exempt(connection, self.entity, self._generation, self.source.sync.unlisted_when)
         proof = Proof(
             # A record may have moved to a parent that is missing.
-            is_list_proof=self.source.everything.is_stable and self._missing_parents is None,
-            is_get_needed=self.source.sync.verify_param is not None,
+            is_list_proof=self.source.is_proof and self._missing_parents is None,
             has_get=self.get is not None,
         )
         remover = Remover(sweep, self.connector, self.get, self._connection, self.progress)

@@ -112,6 +112,14 @@ def _associated_ids(record: Record) -> list[Record]:
     return [{**record, **ids}]
 
 
+def _changed_threads(record: Record) -> list[Record]:
+    """The threads of the messages in an entry of Gmail's history; a thread itself stays."""
+    ids = dict.fromkeys(each.get("threadId") for each in record.get("messages") or () if isinstance(each, dict))
+    if not ids or record.get("id") in ids:
+        return [record]
+    return [{"id": id_, "historyId": record.get("id")} for id_ in ids]
+
+
 def _comment_events(record: Record) -> list[Record]:
     """The comments among the events of a ticket; a record that is a comment itself stays."""
     if "child_events" not in record:
@@ -145,6 +153,7 @@ def _property_list(record: Record) -> list[Record]:
 
 TRANSFORMS: Mapping[str, Callable[[Record], list[Record]]] = {
     "associated_ids": _associated_ids,
+    "changed_threads": _changed_threads,
     "comment_events": _comment_events,
     "message_time": _message_time,
     "property_list": _property_list,
