@@ -230,7 +230,7 @@ async def test_a_list_that_the_application_does_not_continue_is_kept_and_is_not_
 
     assert (first.read, second.read, second.deleted) == (4, 2, 0)
     assert after_first.status is CopyStatus.READY
-    assert after_first.incomplete.startswith("the application returned 1 pages and refused the next")
+    assert after_first.incomplete.startswith("the application does not continue the list")
     assert [query.get("page[after]") for query in asked] == [None, "2"]
     assert (await entity("groups")).incomplete is None
 
@@ -314,7 +314,7 @@ async def test_more_tickets_of_one_moment_than_the_application_serves_are_said_t
     report = await run("freshdesk", "tickets")
 
     assert len(await stored("tickets")) == 300
-    assert report.missing.startswith("the application returned 3 pages and refused the next")
+    assert report.missing.startswith("the application does not continue the list")
     assert (await entity("tickets")).incomplete == report.missing
 
 
@@ -400,16 +400,25 @@ async def test_a_position_that_the_log_no_longer_has_makes_everything_be_read(ap
     assert [query["startHistoryId"] for query in application.queries(HISTORY_LOG)] == ["100", "101"]
 
 
-async def test_pages_that_repeat_end_and_the_copy_lacks_the_rest(application, run, entity):
-    def repeating(query: Any) -> Any:
+@pytest.mark.parametrize(
+    ("page_after", "reason"),
+    [
+        (lambda place: [{"id": place}], "the application names a page as the next that it returned before"),
+        (lambda place: [{"id": 1}], "the application returned the same page 4 times"),
+        (lambda place: [], "the application returned 200 pages without records in a row"),
+    ],
+)
+async def test_a_list_without_end_ends_and_the_copy_lacks_the_rest(application, run, stored, page_after, reason):
+    def endless(query: Any) -> Any:
         place = int(query.get("page[after]", 0))
-        return {"groups": [{"id": place}], "meta": {"has_more": True, "after_cursor": str(place % 3 + 1)}}
+        following = place % 5 + 1 if "names" in reason else place + 1
+        return {"groups": page_after(place), "meta": {"has_more": True, "after_cursor": str(following)}}
 
-    application.answers[GROUPS] = repeating
+    application.answers[GROUPS] = endless
     report = await run("support-desk", "groups")
 
-    assert report.missing == "the application's pages repeat"
-    assert len(application.queries(GROUPS)) < 12
+    assert report.missing == reason
+    assert len(application.queries(GROUPS)) <= 200
 
 
 async def test_an_unchanged_record_is_not_written_again(application, run):

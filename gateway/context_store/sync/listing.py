@@ -9,11 +9,10 @@ import msgspec
 
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.times import moment_of, written
-from gateway.errors import GatewayError, UpstreamRejected
+from gateway.errors import GatewayError
 from gateway.kinds.catalog import Operation
 from gateway.kinds.paging import Paging, TimeOrder
 from gateway.kinds.sync import Incremental, Parent
-from gateway.upstream import pagination
 from gateway.upstream.responses import OperationResult, value_at
 
 #: maximum results of one search of HubSpot, whose style is `window`
@@ -81,12 +80,9 @@ class Listing:
         The checkpoint says what is missing if the application lists only a part.
         """
         style = self.since.style if self.since else "modified"
-        if pagination.is_incomplete(self.operation, params, page.meta):
-            checkpoint = checkpoint.without("the application says that its list is incomplete")
-        try:
-            return _AFTER[style](self, checkpoint, page, params)
-        except UpstreamRejected as error:
-            return checkpoint.without(error.detail), False
+        if page.incomplete is not None:
+            checkpoint = checkpoint.without(page.incomplete)
+        return _AFTER[style](self, checkpoint, page, params)
 
     def _after_page(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
@@ -185,9 +181,8 @@ class Listing:
         return self.operation.paging, self.since
 
     def _token(self, page: OperationResult, params: Mapping[str, Any]) -> Any:
-        following = pagination.page_after(self.operation, params, page.meta)
         paging = self.operation.paging
-        return following[paging.param] if following is not None and paging is not None else None
+        return page.next[paging.param] if page.next is not None and paging is not None else None
 
     def _time(self, record: msgspec.Raw) -> float | None:
         checkpoint = self.since.field if self.since else None

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gateway.aio.clock import CLOCK
+from gateway.aio.paging import PageWalk
 from gateway.context_store import entities, records, word_index
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sweeps import Sweep
@@ -20,7 +21,7 @@ from gateway.context_store.sync.removal import Proof, Remover
 from gateway.context_store.sync.sources import Source
 from gateway.context_store.sync.transforms import Documents
 from gateway.db.pool import Connection, Database
-from gateway.errors import GatewayError, UpstreamNotFound, UpstreamRejected
+from gateway.errors import GatewayError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
 from gateway.kinds.sync import Search
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.responses import OperationResult, value_at
@@ -162,7 +163,7 @@ class SyncRun:
 
         A list that the application does not continue ends there, and the checkpoint says so.
         """
-        is_resumed, has_more = checkpoint.token is not None, True
+        is_resumed, has_more, walk = checkpoint.token is not None, True, PageWalk()
         while has_more:
             requested_at = CLOCK.now()
             listing = self.source.listing(checkpoint)
@@ -173,12 +174,11 @@ class SyncRun:
                 listing.refused(checkpoint, error)
                 is_known = self.entity.incomplete is not None
                 if self.source.can_restart(checkpoint, is_resumed=is_resumed, is_known=is_known):
-                    checkpoint, is_resumed = self.source.restarted(checkpoint, parent), False
+                    checkpoint, is_resumed, walk = self.source.restarted(checkpoint, parent), False, PageWalk()
                     continue
                 return await self._ended(checkpoint, error)
             following, has_more = listing.after(checkpoint, page, params)
-            following = following.counted(checkpoint, has_records=bool(page.records))
-            if has_more and (endless := following.endless(checkpoint, requested_at.timestamp())):
+            if has_more and (endless := self._endless(walk, listing.params(following, parent), page, following)):
                 following, has_more = following.without(endless), False
             await self._store_page(self._documents(page, checkpoint, parent), checkpoint, following, requested_at)
             checkpoint, is_resumed = following, False
@@ -186,10 +186,20 @@ class SyncRun:
                 await asyncio.sleep(listing.page_interval)
         return checkpoint
 
+    def _endless(
+        self, walk: PageWalk, params: Mapping[str, Any], page: OperationResult, checkpoint: Checkpoint
+    ) -> str | None:
+        """Why the page with these params is not requested after this one; None if it is."""
+        try:
+            walk.add(params, page.records, None)
+        except UpstreamInvalidResponse as error:
+            return error.detail
+        return checkpoint.overdue(CLOCK.unix_time())
+
     async def _ended(self, checkpoint: Checkpoint, error: GatewayError) -> Checkpoint:
         """The checkpoint after a list that the application does not continue: what it returned stays."""
-        words = f"the application returned {checkpoint.pages} pages and refused the next: {error.detail}"
         log.warning("a list is incomplete", extra={"entity": self.source.entity, "code": error.code})
+        words = f"the application does not continue the list: {error.detail}"
         ended = checkpoint.without(words).replace(token=None, pending=())
         async with self._connection() as connection:
             await self._checkpoint(connection, ended)
