@@ -400,6 +400,52 @@ async def test_a_position_that_the_log_no_longer_has_makes_everything_be_read(ap
     assert [query["startHistoryId"] for query in application.queries(HISTORY_LOG)] == ["100", "101"]
 
 
+SCROLL = "/companies/scroll"
+
+
+class Companies:
+    """Companies as Intercom scrolls them: every page names the same scroll, and an empty page is the last."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.position = 0
+        #: pages after which the scroll expires once
+        self.expires_after: int | None = None
+
+    def __call__(self, query: Any) -> Any:
+        if "scroll_param" not in query:
+            self.position = 0
+        elif self.expires_after is not None and self.position >= 100 * self.expires_after:
+            self.expires_after = None
+            return 404, {
+                "type": "error.list",
+                "errors": [{"code": "not_found", "message": "scroll parameter not found"}],
+            }
+        found = range(self.position, min(self.position + 100, self.count))
+        self.position += len(found)
+        return {"type": "list", "data": [{"id": str(id_)} for id_ in found], "scroll_param": "one"}
+
+
+async def test_more_companies_than_the_numbered_list_has_are_copied_by_scroll(application, run, stored):
+    application.answers[SCROLL] = Companies(12_000)
+
+    first = await run("intercom", "companies")
+    second = await run("intercom", "companies")
+
+    assert (first.added, first.missing, second.added, second.deleted, second.missing) == (12_000, None, 0, 0, None)
+    assert len(application.queries(SCROLL)) == 2 * 121
+
+
+async def test_a_scroll_that_expires_begins_again(application, run, stored):
+    companies = Companies(1_000)
+    companies.expires_after = 5
+    application.answers[SCROLL] = companies
+
+    report = await run("intercom", "companies")
+
+    assert (report.missing, len(await stored("companies"))) == (None, 1_000)
+
+
 @pytest.mark.parametrize(
     ("page_after", "reason"),
     [

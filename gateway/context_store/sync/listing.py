@@ -35,6 +35,11 @@ class Listing:
     #: seconds from one page to the next
     page_interval: float = 0.0
 
+    @property
+    def scrolls(self) -> bool:
+        """Whether the application keeps the position of the list."""
+        return self.operation.paging is not None and self.operation.paging.scrolls
+
     def refused(self, checkpoint: Checkpoint, error: GatewayError) -> None:
         """Raise what a refusal of this page means; return if the list can go on without its token.
 

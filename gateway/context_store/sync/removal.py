@@ -85,6 +85,8 @@ class Remover:
         """Remove what is proved to be deleted; returns the number of deleted records and of those that are held."""
         async with self.connection() as connection:
             unseen = await self.sweep.count(connection)
+        if unseen.first + unseen.again == 0:
+            return 0, 0
         decided = removal(unseen, proof)
         if decided.first is Step.CONFIRM:
             deleted, held = await self._confirm(unseen.records)

@@ -15,6 +15,7 @@ from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sweeps import Sweep
 from gateway.context_store.sync import partial, transforms
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
+from gateway.context_store.sync.listing import Listing
 from gateway.context_store.sync.parents import Parents
 from gateway.context_store.sync.record_read import RecordRead
 from gateway.context_store.sync.removal import Proof, Remover
@@ -178,7 +179,7 @@ class SyncRun:
                     continue
                 return await self._ended(checkpoint, error)
             following, has_more = listing.after(checkpoint, page, params)
-            if has_more and (endless := self._endless(walk, listing.params(following, parent), page, following)):
+            if has_more and (endless := self._endless(walk, listing, page, following, parent)):
                 following, has_more = following.without(endless), False
             await self._store_page(self._documents(page, checkpoint, parent), checkpoint, following, requested_at)
             checkpoint, is_resumed = following, False
@@ -187,11 +188,18 @@ class SyncRun:
         return checkpoint
 
     def _endless(
-        self, walk: PageWalk, params: Mapping[str, Any], page: OperationResult, checkpoint: Checkpoint
+        self,
+        walk: PageWalk,
+        listing: Listing,
+        page: OperationResult,
+        checkpoint: Checkpoint,
+        parent: ParentRecord | None,
     ) -> str | None:
-        """Why the page with these params is not requested after this one; None if it is."""
+        """Why the page at this checkpoint is not requested after the last one; None if it is."""
+        # Every page of a scroll has the same params: only their number grows.
+        number = {"pages": walk.pages} if listing.scrolls else {}
         try:
-            walk.add(params, page.records, None)
+            walk.add({**listing.params(checkpoint, parent), **number}, page.records, None)
         except UpstreamInvalidResponse as error:
             return error.detail
         return checkpoint.overdue(CLOCK.unix_time())
