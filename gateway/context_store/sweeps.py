@@ -14,8 +14,8 @@ from gateway.db.pool import Connection
 #: records that one statement marks as absent
 _MARKED = 10 * BATCH_ROWS
 
-# Records that were written since the sweep began count as seen. Each record's mark is looked up by its key: a join, which
-# `NOT EXISTS` would be, may read all marks for each record, because a table that was just filled has no statistics.
+# Records that were written since the sweep began count as seen. Each record's mark is looked up by its key. The join of
+# `NOT EXISTS` may read all marks for each record, because a table that was just filled has no statistics.
 _IS_UNSEEN = """
     r.entity_id = $1 AND r.generation < $2 AND r.deleted_at IS NULL AND r.observed_at <= $3
       AND (SELECT TRUE FROM context_marks AS m

@@ -26,7 +26,9 @@ from gateway.upstream.upstreams import Upstreams
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()
-ENVIRONMENTS = {name: {"subdomain": "acme"} for name in ("support-desk", "freshdesk")}
+ENVIRONMENTS = {name: {"subdomain": "acme"} for name in ("support-desk", "freshdesk", "jira", "confluence")} | {
+    "shopify": {"shop": "acme"}
+}
 STORED = """
     SELECT r.id, r.document::text FROM context_records AS r JOIN context_entities AS e ON e.id = r.entity_id
     WHERE e.connector_id = $1 AND e.entity = $2 AND r.deleted_at IS NULL ORDER BY r.id
@@ -398,6 +400,48 @@ async def test_a_position_that_the_log_no_longer_has_makes_everything_be_read(ap
 
     assert (report.is_full, report.missing, later.is_full) == (True, None, False)
     assert [query["startHistoryId"] for query in application.queries(HISTORY_LOG)] == ["100", "101"]
+
+
+def pages_of(ids: range, at: str, size: int) -> Callable[[Any], list[int]]:
+    """The ids of a page: at most `size`, whatever the request says."""
+    return lambda query: list(ids)[int(query.get(at, 0)) :][:size]
+
+
+async def test_pages_that_are_smaller_than_requested_are_read_to_the_end(application, run, stored):
+    users = pages_of(range(450), "startAt", 200)
+    groups = pages_of(range(8), "start", 3)
+
+    def listed(query: Any) -> Any:
+        found = groups(query)
+        following = (
+            {"next": f"/rest/api/group?limit=3&start={int(query.get('start', 0)) + 3}"} if len(found) == 3 else {}
+        )
+        return {"results": [{"id": str(id_)} for id_ in found], "limit": 3, "size": len(found), "_links": following}
+
+    application.answers = {
+        "/rest/api/3/users": lambda query: [{"accountId": str(id_)} for id_ in users(query)],
+        "/wiki/rest/api/group": listed,
+    }
+    reports = [await run(*name) for name in (("jira", "users"), ("jira", "users"), ("confluence", "groups"))]
+
+    assert [(report.missing, report.deleted) for report in reports] == [(None, 0)] * 3
+    assert (len(await stored("users")), len(await stored("groups"))) == (450, 8)
+
+
+async def test_null_items_and_errors_beside_data_are_named_and_the_others_copied(application, run, stored, entity):
+    def repositories(*nodes: Any, **errors: Any) -> Callable[[Any], Any]:
+        info = {"hasNextPage": False, "endCursor": None}
+        return lambda _: {"data": {"viewer": {"repositories": {"pageInfo": info, "nodes": list(nodes)}}}, **errors}
+
+    forbidden = {"type": "FORBIDDEN", "path": ["viewer", "repositories", "nodes", 0], "message": "SAML enforcement"}
+    application.answers["/graphql"] = repositories({"id": "R1", "updatedAt": "2026-01-01T00:00:00Z"}, {"id": "R2"})
+    await run("github", "viewer_repositories")
+    application.answers["/graphql"] = repositories(None, {"id": "R2"}, errors=[forbidden])
+
+    report = await run("github", "viewer_repositories", full=True)
+
+    assert (list(await stored("viewer_repositories")), report.deleted) == (["R1", "R2"], 0)
+    assert "null for 1 of 2 records" in (await entity("viewer_repositories")).incomplete
 
 
 SCROLL = "/companies/scroll"
