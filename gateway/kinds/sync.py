@@ -102,7 +102,8 @@ class Sync(SyncRead):
     unlisted_when: dict[str, Any] = Field(default_factory=dict)
     #: a Python function of `gateway.context_store.sync.transforms` that makes search documents from records
     transform: (
-        Literal["associated_ids", "changed_threads", "comment_events", "message_time", "property_list"] | None
+        Literal["associated_ids", "changed_threads", "comment_events", "message_time", "numeric_ids", "property_list"]
+        | None
     ) = None
     #: seconds between two synchronizations
     interval: int = Field(900, ge=1)

@@ -444,6 +444,50 @@ async def test_null_items_and_errors_beside_data_are_named_and_the_others_copied
     assert "null for 1 of 2 records" in (await entity("viewer_repositories")).incomplete
 
 
+GRAPHQL = "/admin/api/2026-07/graphql.json"
+
+
+def shop(products: int, variants: int) -> Callable[[Any], Any]:
+    """A shop as Shopify's GraphQL API lists it: the variants of all products are in one list."""
+
+    def answer(body: Any) -> Any:
+        variables, name = body["variables"], "productVariants" if "productVariants(" in body["query"] else "products"
+        owned = {"product": {"id": "1", "title": "Shirt"}} if name == "productVariants" else {}
+        start, count = int(variables.get("page_info", 0)), variants if name == "productVariants" else products
+        end = min(start + variables["limit"], count)
+        nodes = [{"id": str(id_), "updated_at": "2026-01-01T00:00:00Z", **owned} for id_ in range(start + 1, end + 1)]
+        return {"data": {name: {"nodes": nodes, "pageInfo": {"hasNextPage": end < count, "endCursor": str(end)}}}}
+
+    return answer
+
+
+async def test_every_variant_of_a_product_with_more_than_a_hundred_is_copied(application, run, stored):
+    application.answers[GRAPHQL] = shop(products=1, variants=600)
+
+    reports = [await run("shopify", name) for name in ("products", "product_variants")]
+
+    found = await stored("product_variants")
+    assert [report.missing for report in reports] == [None, None]
+    assert (list(await stored("products")), len(found)) == (["1"], 600)
+    assert found["600"]["product_id"] == 1
+
+
+async def test_files_of_shared_drives_are_copied(application, run, stored):
+    shared = {"id": "f2", "name": "plan", "driveId": "d1"}
+
+    def files(query: Any) -> Any:
+        is_everywhere = query.get("corpora") == "allDrives" and query.get("includeItemsFromAllDrives") == "true"
+        return {"files": [{"id": "f1", "name": "own"}, *([shared] if is_everywhere else [])], "incompleteSearch": False}
+
+    application.answers["/drive/v3/files"] = files
+    report = await run("google-drive", "files")
+    application.answers["/drive/v3/files"] = lambda _: {"files": [], "incompleteSearch": True}
+    incomplete = await run("google-drive", "files", full=True)
+
+    assert (report.missing, list(await stored("files"))) == (None, ["f1", "f2"])
+    assert (incomplete.deleted, incomplete.missing is None) == (0, False)
+
+
 SCROLL = "/companies/scroll"
 
 

@@ -45,6 +45,17 @@ def test_an_entry_of_a_mailbox_history_is_about_the_threads_of_its_messages():
     ]
 
 
+def test_decimal_ids_become_integers():
+    shop = search(["id", "product", "product_id"], transform="numeric_ids", add_fields={"product_id": "product.id"})
+
+    found = transformed(shop, {"id": "7", "product": {"id": "4", "title": "Shirt"}}, {"id": "x-7", "product": None})
+
+    assert found.live == [
+        ("7", {"id": 7, "product": {"id": 4, "title": "Shirt"}, "product_id": 4}),
+        ("x-7", {"id": "x-7", "product": None}),
+    ]
+
+
 def test_a_record_that_says_it_is_deleted_is_gone():
     found = transformed(search(["id"], deleted_when={"status": "deleted"}), {"id": 1, "status": "deleted"}, {"id": 2})
 

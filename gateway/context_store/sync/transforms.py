@@ -139,6 +139,19 @@ def _message_time(record: Record) -> list[Record]:
         return [record]
 
 
+def _numeric_ids(record: Record) -> list[Record]:
+    """The record and its objects with decimal ids as integers, as the REST API of the same application has them."""
+
+    def numeric(value: Any) -> Any:
+        return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+
+    inner = {
+        name: {**value, "id": numeric(value["id"])} if isinstance(value, dict) and "id" in value else value
+        for name, value in record.items()
+    }
+    return [{**inner, "id": numeric(record.get("id"))}]
+
+
 def _property_list(record: Record) -> list[Record]:
     """Converts the map of properties to an array with their names, as in the documented search fields."""
     properties = record.get("properties")
@@ -156,5 +169,6 @@ TRANSFORMS: Mapping[str, Callable[[Record], list[Record]]] = {
     "changed_threads": _changed_threads,
     "comment_events": _comment_events,
     "message_time": _message_time,
+    "numeric_ids": _numeric_ids,
     "property_list": _property_list,
 }
