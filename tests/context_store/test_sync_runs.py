@@ -1,26 +1,33 @@
 """Runs against an application that is changed between them: what is found, what is gone, where they go on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID, uuid4
 
 import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from gateway.connectors.model import ConnectorRecord
+from gateway.connectors.resolver import ResolvedConnector
 from gateway.context_store import records
 from gateway.context_store.entities import StoredEntity, find, restart
 from gateway.context_store.sync import schedule, sources
+from gateway.context_store.sync.job import SynchronizationRun
 from gateway.context_store.sync.record_read import record_read
 from gateway.context_store.sync.run import Report, SyncRun
-from gateway.contract.connectors import CopyStatus
-from gateway.errors import UpstreamInvalidResponse
+from gateway.contract.connectors import ConnectorStatus, CopyStatus
+from gateway.errors import JobCanceled, UpstreamInvalidResponse
+from gateway.jobs.model import StoredJob
 from gateway.upstream.auth import StaticAuthorizer
+from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import checked_environment
+from gateway.upstream.run_context import InMemoryRunContext
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
 from tests.harness.catalog import shipped_catalog
@@ -64,36 +71,47 @@ def application() -> Application:
 
 
 @pytest.fixture
-async def run(application, database, tenant):
-    """Synchronize an entity once, with a connector of its kind: `await run("support-desk", "groups")`."""
+async def connect(application):
+    """A connector of a kind at the application: `connect("support-desk")`."""
     server = web.Application()
     server.router.add_route("*", "/{path:.*}", application.handle)
     async with TestServer(server) as upstream:
         origin = upstream.make_url("/").origin()
         async with Transport(EgressPolicy.of([origin])) as transport:
 
-            async def run(kind_name: str, name: str, *, full: bool = False) -> Report:
+            def connect(kind_name: str) -> UpstreamConnector:
                 kind = CATALOG.kind(kind_name)
                 environment = checked_environment(kind.spec, ENVIRONMENTS.get(kind_name, {}))
                 upstreams, scope = Upstreams(transport, {kind_name: origin}), RateScope(f"{kind_name}:c-1", kind_name)
-                connector = upstreams.connector(kind, environment, StaticAuthorizer({}), scope)
-                source, parent = sources.source_of(kind, name), None
-                async with database.tenant(tenant.organization_id) as connection:
-                    names = sources.with_parents(kind, [name])
-                    await schedule.register_all(connection, tenant.connector_id, tenant.organization_id, kind, names)
-                    entity = await find(connection, tenant.connector_id, name)
-                    if full:
-                        await restart(connection, entity)
-                        entity = await find(connection, tenant.connector_id, name)
-                    if source.sync.parent is not None:
-                        parent = await find(connection, tenant.connector_id, source.sync.parent.entity)
+                return upstreams.connector(kind, environment, StaticAuthorizer({}), scope)
 
-                async def progress(_: int) -> None: ...
+            yield connect
 
-                search, get = kind.entity(name).search, record_read(kind, name)
-                return await SyncRun(database, connector, source, search, entity, parent, get, progress).run(900)
 
-            yield run
+@pytest.fixture
+def run(connect, database, tenant):
+    """Synchronize an entity once, with a connector of its kind: `await run("support-desk", "groups")`."""
+
+    async def run(kind_name: str, name: str, *, full: bool = False) -> Report:
+        kind, parent = CATALOG.kind(kind_name), None
+        source = sources.source_of(kind, name)
+        async with database.tenant(tenant.organization_id) as connection:
+            names = sources.with_parents(kind, [name])
+            await schedule.register_all(connection, tenant.connector_id, tenant.organization_id, kind, names)
+            entity = await find(connection, tenant.connector_id, name)
+            if full:
+                await restart(connection, entity)
+                entity = await find(connection, tenant.connector_id, name)
+            if source.sync.parent is not None:
+                parent = await find(connection, tenant.connector_id, source.sync.parent.entity)
+
+        async def progress(_: int) -> None: ...
+
+        search, get = kind.entity(name).search, record_read(kind, name)
+        run = SyncRun(database, connect(kind_name), source, search, entity, parent, get, progress)
+        return await run.run(900)
+
+    return run
 
 
 @pytest.fixture
@@ -235,6 +253,51 @@ async def test_a_list_that_the_application_does_not_continue_is_kept_and_is_not_
     assert after_first.incomplete.startswith("the application does not continue the list")
     assert [query.get("page[after]") for query in asked] == [None, "2"]
     assert (await entity("groups")).incomplete is None
+
+
+@dataclass(frozen=True)
+class Connectors:
+    """Resolves one connector."""
+
+    resolved: ResolvedConnector
+
+    async def get(self, organization_id: UUID, connector_id: UUID) -> ResolvedConnector:
+        return self.resolved
+
+
+class StoppedAttempt(InMemoryRunContext):
+    """The context of a job whose first attempt stops after its first page."""
+
+    is_stopped = False
+
+    async def progress(self, done: int, total: int | None, message: str) -> None:
+        if not self.is_stopped:
+            self.is_stopped = True
+            raise JobCanceled("the worker shuts down")
+
+
+async def test_a_full_synchronization_begins_at_the_beginning_and_its_next_attempt_continues(
+    application, connect, run, database, tenant
+):
+    whole = paged(1, 2, 3, 4, 5)
+    application.answers[GROUPS] = lambda query: {} if query.get("page[after]") == "4" else whole(query)
+    with pytest.raises(UpstreamInvalidResponse):
+        await run("support-desk", "groups")
+    application.answers[GROUPS] = whole
+    application.asked.clear()
+    own = {"organization_id": tenant.organization_id}
+    of_connector = {**own, "id": tenant.connector_id, "kind": "support-desk", "status": ConnectorStatus.ACTIVE}
+    record = ConnectorRecord(**{each.name: of_connector.get(each.name) for each in fields(ConnectorRecord)})
+    params = {"entities": ["groups"], "full": True}
+    of_job = {**own, "id": uuid4(), "connector_id": tenant.connector_id, "progress": 0, "params": params}
+    job = StoredJob(**{name: of_job.get(name) for name in StoredJob.__struct_fields__})
+    resolver, context = Connectors(ResolvedConnector(record, connect("support-desk"))), StoppedAttempt()
+
+    with pytest.raises(JobCanceled):
+        await SynchronizationRun(database, resolver, schedule.Intervals(), job, context).run()
+    await SynchronizationRun(database, resolver, schedule.Intervals(), job, context).run()
+
+    assert [query.get("page[after]") for query in application.queries(GROUPS)] == [None, "2", "4"]
 
 
 async def test_a_large_deletion_waits_until_the_next_run_confirms_it(application, run, stored, entity):

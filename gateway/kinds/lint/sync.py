@@ -93,11 +93,11 @@ def _incremental(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
             "no request has the time: name a `param`, write {since} into `params`, or set `only_changed` in `parent`",
         )
     paging = kind.spec.paging.get(_changes(sync).paging or "")
-    for member, name in (("end", since.end), ("position", since.position)):
-        if name and paging is not None and name not in paging.meta:
+    for member, named in (("end", since.end), ("position", since.position)):
+        if named and paging is not None and named not in paging.meta:
             yield (
                 ("incremental", member),
-                f"{name} is not a member of the paging's Meta; {did_you_mean(name, paging.meta)}",
+                f"{named} is not a member of the paging's Meta; {did_you_mean(named, paging.meta)}",
             )
 
 
