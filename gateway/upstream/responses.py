@@ -178,10 +178,10 @@ def _record_and_meta(
     if not path and paging is None:
         return msgspec.json.decode(body, type=msgspec.Raw), None
     if (not path or path[0].isdigit()) and _is_list(body):
-        meta = None if paging is None else _meta(paging, {}, response.headers)
+        meta = None if paging is None else _meta(paging, {}, response.headers) or None
         return raw_at(msgspec.json.decode(body, type=msgspec.Raw), path), meta
     members = response.members
-    meta = None if paging is None else _meta(paging, members, response.headers)
+    meta = None if paging is None else _meta(paging, members, response.headers) or None
     if not path:
         return msgspec.Raw(body), meta
     raw = members.get(path[0])

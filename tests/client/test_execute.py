@@ -149,13 +149,17 @@ async def test_records_end_at_their_limit(gateway, stub):
     assert sum(path.endswith("/execute") for _, path in stub.requests) == 2
 
 
+async def collected(records, found):
+    async for record in records:
+        found.append(record)
+
+
 async def test_an_incomplete_list_is_an_error(gateway, stub):
     stub.list_members = {"next": None, "incomplete": "tickets.list: the application lists no more"}
     found = []
 
     with pytest.raises(errors.UpstreamRejected, match="the application lists no more"):
-        async for record in gateway.records("support-desk", "tickets", "list", {"per_page": 2}):
-            found.append(record)
+        await collected(gateway.records("support-desk", "tickets", "list", {"per_page": 2}), found)
 
     assert found == TICKETS[:2]
 
@@ -165,8 +169,7 @@ async def test_a_list_is_read_on_after_a_page_of_which_a_part_is_missing(gateway
     found = []
 
     with pytest.raises(errors.UpstreamRejected, match="one is null"):
-        async for record in gateway.records("support-desk", "tickets", "list", {"per_page": 2}):
-            found.append(record)
+        await collected(gateway.records("support-desk", "tickets", "list", {"per_page": 2}), found)
 
     assert found == TICKETS
 

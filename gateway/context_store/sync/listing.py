@@ -85,7 +85,9 @@ class Listing:
         The checkpoint says what is missing if the application lists only a part.
         """
         style = self.since.style if self.since else "modified"
-        if page.incomplete is not None:
+        # A list that is cut here, but continues from the time of its last record, loses nothing.
+        is_cut_only = page.next is None and self._position(checkpoint, page) is not None
+        if page.incomplete is not None and not is_cut_only:
             checkpoint = checkpoint.without(page.incomplete)
         return _AFTER[style](self, checkpoint, page, params)
 
@@ -93,7 +95,7 @@ class Listing:
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
         token = self._token(page, params)
-        position = None if token is None else self._position(checkpoint, page)
+        position = None if page.is_proved_end else self._position(checkpoint, page)
         if position is not None:
             return checkpoint.replace(token=None, position=position), True
         below = self._below(page)

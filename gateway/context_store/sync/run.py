@@ -263,7 +263,7 @@ class SyncRun:
         sweep = Sweep(self.entity, self._generation, began)
         if is_complete and not self.source.sync.retain_unlisted:
             await self._remove_unseen(sweep)
-        # Reading everything confirms deletions that wait, and finds changes that could not be listed. A copy that lacked
+        # Reading everything confirms deletions that wait, and finds changes that were not listed. A copy that lacked
         # records before is not read more often than others: another full run would find the same.
         has_lost_changes = not is_full and checkpoint.missing is not None and self.entity.incomplete is None
         needs_sweep = self.report.held > 0 or has_lost_changes

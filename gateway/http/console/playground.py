@@ -25,7 +25,7 @@ from gateway.operations.call import Accepted, OperationCall
 #: maximum operations in the list, and maximum characters of a response on the page
 _LIMIT, _SHOWN = 8, 20_000
 _EXECUTE = "/api/v1/integrations/connectors/{connector_id}/execute"
-_NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "rows", "next"))
+_NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "rows", "next", "incomplete"))
 
 
 async def show_playground(request: web.Request) -> web.Response:
@@ -108,6 +108,7 @@ async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> 
         "rows": rows,
         "answer": _pretty(document)[:_SHOWN],
         "next": _pretty(outcome.answer.next) if outcome.answer.next else None,
+        "incomplete": outcome.answer.incomplete,
     }
 
 
