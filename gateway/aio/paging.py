@@ -39,14 +39,15 @@ class PageWalk:
     def __init__(self, *, compares: bool = True) -> None:
         #: whether equal pages show that the application ignores the param of the page; selected fields may be equal
         self._compares = compares
-        self._pages = self._empty_pages = self._equal_pages = 0
+        #: pages that were added
+        self.pages = self._empty_pages = self._equal_pages = 0
         self._records: Sequence[Any] = ()
         self._named: deque[int] = deque(maxlen=_REMEMBERED)
         self._incomplete: str | None = None
 
     def add(self, following: Mapping[str, Any] | None, records: Sequence[Any], incomplete: str | None) -> None:
         """Count a page and remember the params of the next; raises UpstreamInvalidResponse for a list without end."""
-        self._pages += 1
+        self.pages += 1
         self._empty_pages = 0 if records else self._empty_pages + 1
         self._equal_pages = self._equal_pages + 1 if records and records == self._records else 1
         self._records = records
@@ -62,7 +63,7 @@ class PageWalk:
             raise UpstreamInvalidResponse(f"the application returned the same page {MAX_EQUAL_PAGES} times")
         if self._empty_pages >= MAX_EMPTY_PAGES:
             raise UpstreamInvalidResponse(f"the application returned {MAX_EMPTY_PAGES} pages without records in a row")
-        if self._pages >= MAX_PAGES:
+        if self.pages >= MAX_PAGES:
             raise UpstreamInvalidResponse(f"the list has more than {MAX_PAGES} pages; ask for less or for larger pages")
 
     def require_complete(self) -> None:

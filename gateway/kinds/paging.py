@@ -88,6 +88,9 @@ class Paging(Model):
     stated_size: str | None = None
     #: the vendor's page that documents that a page with fewer records than requested by `size` is the last
     short_page: str | None = Field(None, pattern="^https://")
+    #: `cursor`: whether the application itself keeps the position of the list, so that every page may name the same
+    #: value; the list ends with a page without records
+    scrolls: bool = False
     #: the first page number (1) or offset (0)
     first: int | None = None
     #: `last_id`: the member of a record that goes into `param`

@@ -73,7 +73,7 @@ def _next(
         return _unknown(paging, params, meta, answer)
     if paging.is_counted:
         return _counted(paging, params, meta, answer)
-    return _named(operation, paging, params, meta)
+    return _named(operation, paging, params, meta, answer)
 
 
 def _unknown(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any], answer: OperationResult) -> _Next:
@@ -149,9 +149,11 @@ def _after_nothing(paging: Paging, meta: Mapping[str, Any], asked: int | None, *
     return _END
 
 
-def _named(operation: Operation, paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any]) -> _Next:
+def _named(
+    operation: Operation, paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any], answer: OperationResult
+) -> _Next:
     """The next page that a response names."""
-    if _is_last(paging, meta):
+    if _is_last(paging, meta) or (paging.scrolls and answer.items == 0):
         return _END
     value = _value(paging, meta)
     if value in _NO_VALUE:
@@ -170,7 +172,7 @@ def _named(operation: Operation, paging: Paging, params: Mapping[str, Any], meta
         value = _linked_value(name, str(value))
         if value is None:
             return _Next(None, f"the URL of the next page has no {name}, so that the list cannot be continued")
-    return _Next(None, _itself()) if str(asked) == str(value) else _Next(value)
+    return _Next(None, _itself()) if str(asked) == str(value) and not paging.scrolls else _Next(value)
 
 
 def _served(paging: Paging, meta: Mapping[str, Any], answer: OperationResult, found: _Next) -> _Next:

@@ -37,6 +37,21 @@ _AFTER_LIMIT = re.compile(
 _NEXT_PAGE = re.compile(r"/services/data/v[0-9]+\.[0-9]+/query(All)?/[A-Za-z0-9-]+")
 
 
+#: filters of Shopify's REST API as conditions of its search query
+_CONDITIONS = {
+    "since_id": "id:>{}",
+    "created_at_min": "created_at:>='{}'",
+    "created_at_max": "created_at:<='{}'",
+    "updated_at_min": "updated_at:>='{}'",
+    "updated_at_max": "updated_at:<='{}'",
+    "status": "status:{}",
+    "product_type": 'product_type:"{}"',
+    "vendor": 'vendor:"{}"',
+    "collection_id": "collection_id:{}",
+    "product_id": "product_id:{}",
+}
+
+
 def _same_params(operation: Operation, params: Params) -> Params:
     return params
 
@@ -70,6 +85,18 @@ def _with_limit(operation: Operation, params: Params) -> Params:
     position = later.start() if later else len(query)
     parts = (query[:position].rstrip(), f"LIMIT {_DEFAULT_LIMIT}", query[position:].rstrip())
     return {**params, "q": " ".join(part for part in parts if part)}
+
+
+def _with_conditions(operation: Operation, params: Params) -> Params:
+    """The filters are conditions of `query`, beside those of the caller."""
+    conditions = [
+        condition.format(re.sub(r"([\"'\\])", r"\\\1", str(params[name])))
+        for name, condition in _CONDITIONS.items()
+        if params.get(name) is not None
+    ]
+    if params.get("query"):
+        conditions.append(f"({params['query']})" if conditions else params["query"])
+    return {**params, "query": " AND ".join(conditions)} if conditions else params
 
 
 def has_outer_limit(query: str) -> bool:
@@ -110,6 +137,7 @@ RULES: Mapping[str, Rule] = {
     "property_names": Rule(params=with_their_names, answer=with_our_names),
     "query_page": Rule(request=_next_page),
     "query_page_of_200": Rule(params=_with_limit, request=_next_page),
+    "search_conditions": Rule(params=_with_conditions),
 }
 
 

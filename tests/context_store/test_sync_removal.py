@@ -8,10 +8,10 @@ from gateway.context_store.entities import begin, register
 from gateway.context_store.layout import Layout
 from gateway.context_store.records import upsert
 from gateway.context_store.sweeps import Sweep, Unseen
-from gateway.context_store.sync.removal import MAX_CONFIRMED, Proof, Removal, Step, removal
+from gateway.context_store.sync.removal import Proof, Removal, Step, removal
 
 LIST, GET, NEITHER = Proof(is_list_proof=True), Proof(False, has_get=True), Proof(False)
-SEARCH = Proof(True, is_get_needed=True, has_get=True)
+BOTH = Proof(True, has_get=True)
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -26,12 +26,10 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
         (LIST, Unseen(0, 900, 1_000), Removal(Step.DELETE, Step.DELETE)),
         (LIST, Unseen(5, 900, 1_000), Removal(Step.DELETE, Step.DELETE)),
         (GET, Unseen(3, 2, 1_000), Removal(Step.CONFIRM, Step.CONFIRM)),
-        (GET, Unseen(200, 2, 1_000), Removal(Step.WAIT, Step.CONFIRM, held=200)),
-        (GET, Unseen(0, MAX_CONFIRMED + 1, 1_000_000), Removal(Step.WAIT, Step.DELETE)),
+        (GET, Unseen(200, 2, 1_000), Removal(Step.CONFIRM, Step.CONFIRM)),
         (NEITHER, Unseen(3, 2, 1_000), Removal(Step.WAIT, Step.DELETE)),
         (NEITHER, Unseen(200, 2, 1_000), Removal(Step.WAIT, Step.DELETE, held=200)),
-        (SEARCH, Unseen(3, 2, 1_000), Removal(Step.CONFIRM, Step.CONFIRM)),
-        (SEARCH, Unseen(0, MAX_CONFIRMED + 1, 1_000_000), Removal(Step.CONFIRM, Step.CONFIRM)),
+        (BOTH, Unseen(3, 2, 1_000), Removal(Step.DELETE, Step.DELETE)),
     ],
 )
 def test_a_record_is_removed_only_with_proof(proof, unseen, expected):

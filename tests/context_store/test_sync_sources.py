@@ -241,6 +241,18 @@ def test_a_search_in_the_order_of_time_continues_from_the_time_of_its_last_recor
     assert "after" not in params
 
 
+def test_a_list_that_is_cut_continues_from_the_time_of_its_last_record_and_loses_what_one_moment_has_more():
+    tickets = source("freshdesk", "tickets")
+    place = Checkpoint(began=NOW, token=300, position=NOW - 3600)
+    beyond = "https://acme.freshdesk.com/api/v2/tickets?page=301"
+
+    later, goes_on = after(tickets, place, page([{"updated_at": "2025-12-31T23:30:00Z"}], next=beyond))
+    same, goes_on_within = after(tickets, place, page([{"updated_at": "2025-12-31T23:00:00Z"}], next=beyond))
+
+    assert (later, goes_on) == (place.replace(token=None, position=NOW - 1800), True)
+    assert (goes_on_within, "300 pages at most" in (same.missing or "")) == (False, True)
+
+
 def test_ten_thousand_changes_in_one_second_make_everything_be_read():
     deals = source("crm-records", "deals")
     last = {"id": "1", "properties": {"crm_lastmodifieddate": "2026-01-01T00:00:00Z"}}
@@ -288,7 +300,7 @@ def test_a_list_begins_anew_for_a_token_that_has_expired_unless_it_was_forever()
     projects, tickets = source("work-management", "sections"), source("support-desk", "tickets")
     parent = ParentRecord("1", {"gid": "1"})
 
-    again = projects.restarted(Checkpoint(began=NOW, token="t", parent="1", pages=7), parent)
+    again = projects.restarted(Checkpoint(began=NOW, token="t", parent="1"), parent)
     assert again == Checkpoint(began=NOW, parent="1", is_again=True)
     with pytest.raises(ChangesUnavailable):
         tickets.restarted(Checkpoint(began=NOW, since=NOW, token="t"), None)

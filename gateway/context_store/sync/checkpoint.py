@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-#: pages of one list, pages without records in a row, and seconds of a run, after which it ends without the rest
-MAX_PAGES, MAX_EMPTY_PAGES, MAX_SECONDS = 1_000_000, 1_000, 7 * 86_400.0
+#: seconds of a run, after which it ends without the rest
+MAX_SECONDS = 7 * 86_400.0
 
 
 class ChangesUnavailable(Exception):
@@ -25,6 +25,8 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     swept: float | None = None
     #: the value that requests the next page, or the application's own cursor
     token: str | int | None = None
+    #: the position in the application's log of changes from which changes are read
+    log: str | None = None
     #: stored id of the parent whose records are being read
     parent: str | None = None
     #: ids below the parent whose records are not read yet, the current one first
@@ -39,11 +41,6 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     missing: str | None = None
     #: whether the list began again, because the application refused the value that continues it
     is_again: bool = False
-    #: pages of this list that were read, and those without records since the last one with records
-    pages: int = 0
-    empty_pages: int = 0
-    #: a value of an earlier page of this list: if it comes again, pages repeat
-    landmark: str | int | None = None
 
     @property
     def start(self) -> float | None:
@@ -52,30 +49,7 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def at_beginning(self, **members: Any) -> "Checkpoint":
         """The same checkpoint at the first page of a list, with other members."""
-        return self.replace(token=None, pending=(), is_again=False, pages=0, empty_pages=0, landmark=None, **members)
-
-    def counted(self, before: "Checkpoint", has_records: bool) -> "Checkpoint":
-        """This checkpoint, which follows a page at `before`, with the page counted.
-
-        The landmark is the value of the page at the last power of two, so that a cycle of any length meets it.
-        """
-        pages = before.pages + 1
-        landmark = self.token if pages & (pages - 1) == 0 else before.landmark
-        return self.replace(
-            pages=pages,
-            empty_pages=0 if has_records else before.empty_pages + 1,
-            landmark=None if self.token is None else landmark,
-        )
-
-    def endless(self, before: "Checkpoint", now: float) -> str | None:
-        """Why the list is not read further from here, after a page at `before`; None if it is."""
-        if self.token is not None and self.token == before.landmark:
-            return "the application's pages repeat"
-        if self.empty_pages >= MAX_EMPTY_PAGES:
-            return f"the application sent {MAX_EMPTY_PAGES:,} pages without records in a row"
-        if self.pages >= MAX_PAGES:
-            return f"the list has more than {MAX_PAGES:,} pages"
-        return self.overdue(now)
+        return self.replace(token=None, pending=(), is_again=False, **members)
 
     def overdue(self, now: float) -> str | None:
         """Why the run ends here, if it takes too long."""

@@ -10,6 +10,7 @@ import msgspec
 from gateway import payloads
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.times import moment_of, written
+from gateway.errors import GatewayError
 from gateway.kinds.catalog import Operation
 from gateway.kinds.paging import Paging, TimeOrder
 from gateway.kinds.sync import Incremental, Parent
@@ -17,6 +18,8 @@ from gateway.upstream.responses import OperationResult, value_at
 
 #: maximum results of one search of HubSpot, whose style is `window`
 _DEEPEST = 10_000
+#: statuses with which applications refuse a position or a cursor that they no longer have
+_GONE = (400, 404, 410, 422)
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,23 @@ class Listing:
     parent: Parent | None = None
     #: seconds from one page to the next
     page_interval: float = 0.0
+
+    @property
+    def scrolls(self) -> bool:
+        """Whether the application keeps the position of the list."""
+        return self.operation.paging is not None and self.operation.paging.scrolls
+
+    def refused(self, checkpoint: Checkpoint, error: GatewayError) -> None:
+        """Raise what a refusal of this page means; return if the list can go on without its token.
+
+        Raises ChangesUnavailable if the application no longer has the position in its log, and the error itself for the
+        first page of another list.
+        """
+        status = error.upstream.status if error.upstream else None
+        if self.since is not None and self.since.style == "log" and status in _GONE:
+            raise ChangesUnavailable from error
+        if checkpoint.token is None:
+            raise error
 
     @property
     def is_stable(self) -> bool:
@@ -65,7 +85,9 @@ class Listing:
         The checkpoint says what is missing if the application lists only a part.
         """
         style = self.since.style if self.since else "modified"
-        if page.incomplete is not None:
+        # A list that is cut here, but continues from the time of its last record, loses nothing.
+        is_cut_only = page.next is None and self._position(checkpoint, page) is not None
+        if page.incomplete is not None and not is_cut_only:
             checkpoint = checkpoint.without(page.incomplete)
         return _AFTER[style](self, checkpoint, page, params)
 
@@ -73,7 +95,7 @@ class Listing:
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
         token = self._token(page, params)
-        position = None if token is None else self._position(checkpoint, page)
+        position = None if page.is_proved_end else self._position(checkpoint, page)
         if position is not None:
             return checkpoint.replace(token=None, position=position), True
         below = self._below(page)
@@ -100,6 +122,16 @@ class Listing:
         if token is None:
             return checkpoint, False
         return checkpoint.replace(token=token), token != checkpoint.token and meta.get(since.end or "") is not True
+
+    def _after_log(
+        self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
+    ) -> tuple[Checkpoint, bool]:
+        """The response has the position at which the next synchronization begins; pages of one reading keep theirs."""
+        following, has_more = self._after_page(checkpoint, page, params)
+        _, since = self._paging_and_since
+        position = (page.meta or {}).get(since.position or "")
+        is_end = not has_more and isinstance(position, str | int)
+        return (following.replace(log=str(position)) if is_end else following), has_more
 
     def _after_end_time(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
@@ -186,6 +218,8 @@ def _since_params(since: Incremental, checkpoint: Checkpoint) -> dict[str, Any]:
     if since.style == "window":
         start = checkpoint.since if checkpoint.position is None else checkpoint.position
         return {} if start is None or since.field is None else _window(since.field[-1], start)
+    if since.style == "log":
+        return {since.param or "": checkpoint.log}
     if since.param is None or (since.style == "cursor" and checkpoint.token is not None):
         return {}
     if checkpoint.start is None and since.style == "modified":
@@ -214,4 +248,5 @@ _AFTER: Mapping[str, Callable[[Listing, Checkpoint, OperationResult, Mapping[str
     "cursor": Listing._after_cursor,
     "end_time": Listing._after_end_time,
     "window": Listing._after_window,
+    "log": Listing._after_log,
 }

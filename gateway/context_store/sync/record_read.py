@@ -43,6 +43,7 @@ def record_read(kind: Kind, entity_id: str) -> RecordRead | None:
     if entity is None or id_param is None or entity.search is None or entity.search.sync is None:
         return None
     operation = kind.operation(entity_id, "get")
-    constant_params = params_with_fields(entity.search.sync.params, entity.search)
+    sync = entity.search.sync
+    constant_params = params_with_fields(sync.params, entity.search)
     shared = {name: value for name, value in constant_params.items() if name in operation.action.params}
-    return RecordRead(operation, entity.search, id_param, shared)
+    return RecordRead(operation, entity.search, id_param, {**shared, **sync.get_params})

@@ -1,7 +1,7 @@
 """Removes the records that a complete sweep has not seen, if something proves that the application deleted them."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 
 #: a larger deletion of records, and of a larger share of the copy, waits until the next run confirms it
 MASS_RECORDS, MASS_SHARE = 20, 0.1
-#: unseen records that are read by their ids, unless nothing else shows whether they were deleted
-MAX_CONFIRMED = 1_000
+#: unseen records that one run reads by their ids; the next runs read the others
+MAX_CONFIRMED = 10_000
 #: unseen records that are read before the next ones are looked up
 _BATCH = 100
 
@@ -41,8 +41,7 @@ class Proof:
 
     #: whether a list that was read to its end shows all records
     is_list_proof: bool
-    #: whether only `get` shows it, because lists may omit records
-    is_get_needed: bool = False
+    #: whether the application can read a record by its id
     has_get: bool = False
 
 
@@ -56,18 +55,21 @@ class Removal:
     held: int = 0
 
 
+def is_large(deletions: int, records: int) -> bool:
+    """Whether a deletion waits until the next run confirms it."""
+    return deletions > max(MASS_RECORDS, MASS_SHARE * records)
+
+
 def removal(unseen: Unseen, proof: Proof) -> Removal:
     """What happens to the unseen records of a complete sweep."""
-    is_confirmed = proof.has_get and (
-        proof.is_get_needed or (not proof.is_list_proof and unseen.first + unseen.again <= MAX_CONFIRMED)
-    )
-    step = Step.CONFIRM if is_confirmed else Step.DELETE
-    if unseen.first > max(MASS_RECORDS, MASS_SHARE * unseen.records):
-        return Removal(Step.WAIT, step, held=unseen.first)
-    return Removal(step if is_confirmed or proof.is_list_proof else Step.WAIT, step)
+    if proof.has_get and not proof.is_list_proof:
+        return Removal(Step.CONFIRM, Step.CONFIRM)
+    if is_large(unseen.first, unseen.records):
+        return Removal(Step.WAIT, Step.DELETE, held=unseen.first)
+    return Removal(Step.DELETE if proof.is_list_proof else Step.WAIT, Step.DELETE)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Remover:
     """Removes the unseen records of one sweep."""
 
@@ -76,40 +78,72 @@ class Remover:
     get: RecordRead | None
     connection: Callable[[], AbstractAsyncContextManager[Connection]]
     progress: Callable[[int], Awaitable[None]]
+    #: records that were read by their ids
+    confirmed: int = 0
 
     async def remove(self, proof: Proof) -> tuple[int, int]:
         """Remove what is proved to be deleted; returns the number of deleted records and of those that are held."""
         async with self.connection() as connection:
-            decided = removal(await self.sweep.count(connection), proof)
-        deleted = await self._do(decided.again, again=True) + await self._do(decided.first, again=False)
-        if decided.held:
-            log.warning(
-                "a large deletion waits until the next synchronization confirms it",
-                extra={"entity": self.sweep.entity.entity, "records": decided.held},
-            )
-        return deleted, decided.held
+            unseen = await self.sweep.count(connection)
+        if unseen.first + unseen.again == 0:
+            return 0, 0
+        decided = removal(unseen, proof)
+        if decided.first is Step.CONFIRM:
+            deleted, held = await self._confirm(unseen.records)
+        else:
+            deleted, held = await self._remove(decided), decided.held
+        if held:
+            extra = {"entity": self.sweep.entity.entity, "records": held}
+            log.warning("a large deletion waits until the next synchronization confirms it", extra=extra)
+        return deleted, held
 
-    async def _do(self, step: Step, *, again: bool) -> int:
-        if step is Step.CONFIRM:
-            return await self._confirm(again=again)
+    async def _remove(self, decided: Removal) -> int:
         async with self.connection() as connection:
-            if step is Step.DELETE:
-                return await self.sweep.delete(connection, again=again)
-            await self.sweep.mark_absent(connection)
-        return 0
+            deleted = await self.sweep.delete(connection, again=True)
+            if decided.first is Step.WAIT:
+                await self.sweep.mark_absent(connection)
+                return deleted
+            return deleted + await self.sweep.delete(connection, again=False)
 
-    async def _confirm(self, *, again: bool) -> int:
-        """Read each unseen record by its id: it counts as deleted only if it is not found."""
+    async def _confirm(self, total: int) -> tuple[int, int]:
+        """Read the unseen records by their ids, and delete those that are not found.
+
+        Those that an earlier run has not read or not deleted come first.
+        """
+        gone = await self._not_found(again=True)
+        first = await self._not_found(again=False)
+        is_held = is_large(len(first), total)
+        async with self.connection() as connection:
+            deleted = await self._delete(connection, gone if is_held else [*gone, *first])
+            if is_held:
+                await self.sweep.mark_absent(connection, first)
+            if self.confirmed >= MAX_CONFIRMED:
+                await self.sweep.mark_absent(connection)
+        return deleted, len(first) if is_held else 0
+
+    async def _delete(self, connection: Connection, ids: Sequence[str]) -> int:
+        """Delete records that the application does not find, unless they were written since the sweep began."""
         deleted = 0
-        while True:
+        for start in range(0, len(ids), records.BATCH_ROWS):
+            some = ids[start : start + records.BATCH_ROWS]
+            deleted += await records.mark_deleted(connection, self.sweep.entity, some, observed_at=self.sweep.began_at)
+        return deleted
+
+    async def _not_found(self, *, again: bool) -> list[str]:
+        """The unseen records that the application does not find by their ids; the others are stored."""
+        gone: list[str] = []
+        while self.confirmed < MAX_CONFIRMED:
             async with self.connection() as connection:
                 ids = await self.sweep.unseen(connection, _BATCH, again=again)
             for id_ in ids:
-                deleted += await self._confirm_one(id_)
+                gone += await self._read(id_)
+            self.confirmed += len(ids)
             if len(ids) < _BATCH:
-                return deleted
+                break
+        return gone
 
-    async def _confirm_one(self, id_: str) -> int:
+    async def _read(self, id_: str) -> Sequence[str]:
+        """The id if the record was deleted; it counts as seen in any case."""
         assert self.get is not None
         requested_at, documents, entity = CLOCK.now(), Documents(), self.sweep.entity
         try:
@@ -121,6 +155,5 @@ class Remover:
             await records.upsert(
                 connection, entity, documents.live, generation=self.sweep.generation, observed_at=requested_at
             )
-            deleted = await records.mark_deleted(connection, entity, documents.gone, observed_at=requested_at)
         await self.progress(1)
-        return deleted
+        return documents.gone

@@ -9,21 +9,23 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gateway.aio.clock import CLOCK
+from gateway.aio.paging import PageWalk
 from gateway.context_store import entities, records, word_index
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sweeps import Sweep
 from gateway.context_store.sync import partial, transforms
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
+from gateway.context_store.sync.listing import Listing
 from gateway.context_store.sync.parents import Parents
 from gateway.context_store.sync.record_read import RecordRead
 from gateway.context_store.sync.removal import Proof, Remover
 from gateway.context_store.sync.sources import Source
 from gateway.context_store.sync.transforms import Documents
 from gateway.db.pool import Connection, Database
-from gateway.errors import GatewayError, UpstreamNotFound, UpstreamRejected
+from gateway.errors import GatewayError, UpstreamInvalidResponse, UpstreamNotFound, UpstreamRejected
 from gateway.kinds.sync import Search
 from gateway.upstream.connector import UpstreamConnector
-from gateway.upstream.responses import OperationResult
+from gateway.upstream.responses import OperationResult, value_at
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +109,17 @@ class SyncRun:
             return sweep
         if not self.report.is_full and incremental.began is not None:
             return incremental
-        return self.source.begun(incremental, now, is_full=self.report.is_full)
+        begun = self.source.begun(incremental, now, is_full=self.report.is_full)
+        return begun.replace(log=await self._log_position()) if self.report.is_full else begun
+
+    async def _log_position(self) -> str | None:
+        """The position in the application's log of changes before everything is read."""
+        operation, since = self.source.log_start, self.source.sync.incremental
+        if operation is None or since is None or since.start is None:
+            return None
+        answer = await self.connector.call(operation, {})
+        position = value_at(answer.decoded(), since.start.value)
+        return str(position) if isinstance(position, str | int) else None
 
     async def _read_all(self, checkpoint: Checkpoint) -> Checkpoint:
         """Read and store every page from the checkpoint on; returns the last checkpoint."""
@@ -152,7 +164,7 @@ class SyncRun:
 
         A list that the application does not continue ends there, and the checkpoint says so.
         """
-        is_resumed, has_more = checkpoint.token is not None, True
+        is_resumed, has_more, walk = checkpoint.token is not None, True, PageWalk()
         while has_more:
             requested_at = CLOCK.now()
             listing = self.source.listing(checkpoint)
@@ -160,16 +172,14 @@ class SyncRun:
             try:
                 page = await self.connector.call(listing.operation, params)
             except _REFUSED as error:
-                if checkpoint.token is None:
-                    raise
+                listing.refused(checkpoint, error)
                 is_known = self.entity.incomplete is not None
                 if self.source.can_restart(checkpoint, is_resumed=is_resumed, is_known=is_known):
-                    checkpoint, is_resumed = self.source.restarted(checkpoint, parent), False
+                    checkpoint, is_resumed, walk = self.source.restarted(checkpoint, parent), False, PageWalk()
                     continue
                 return await self._ended(checkpoint, error)
             following, has_more = listing.after(checkpoint, page, params)
-            following = following.counted(checkpoint, has_records=bool(page.records))
-            if has_more and (endless := following.endless(checkpoint, requested_at.timestamp())):
+            if has_more and (endless := self._endless(walk, listing, page, following, parent)):
                 following, has_more = following.without(endless), False
             await self._store_page(self._documents(page, checkpoint, parent), checkpoint, following, requested_at)
             checkpoint, is_resumed = following, False
@@ -177,10 +187,27 @@ class SyncRun:
                 await asyncio.sleep(listing.page_interval)
         return checkpoint
 
+    def _endless(
+        self,
+        walk: PageWalk,
+        listing: Listing,
+        page: OperationResult,
+        checkpoint: Checkpoint,
+        parent: ParentRecord | None,
+    ) -> str | None:
+        """Why the page at this checkpoint is not requested after the last one; None if it is."""
+        # Every page of a scroll has the same params: only their number grows.
+        number = {"pages": walk.pages} if listing.scrolls else {}
+        try:
+            walk.add({**listing.params(checkpoint, parent), **number}, page.records, None)
+        except UpstreamInvalidResponse as error:
+            return error.detail
+        return checkpoint.overdue(CLOCK.unix_time())
+
     async def _ended(self, checkpoint: Checkpoint, error: GatewayError) -> Checkpoint:
         """The checkpoint after a list that the application does not continue: what it returned stays."""
-        words = f"the application returned {checkpoint.pages} pages and refused the next: {error.detail}"
         log.warning("a list is incomplete", extra={"entity": self.source.entity, "code": error.code})
+        words = f"the application does not continue the list: {error.detail}"
         ended = checkpoint.without(words).replace(token=None, pending=())
         async with self._connection() as connection:
             await self._checkpoint(connection, ended)
@@ -236,8 +263,10 @@ class SyncRun:
         sweep = Sweep(self.entity, self._generation, began)
         if is_complete and not self.source.sync.retain_unlisted:
             await self._remove_unseen(sweep)
-        # Deletions that wait are confirmed, and changes that could not be listed are found, by reading everything.
-        needs_sweep = self.report.held > 0 or (not is_full and checkpoint.missing is not None)
+        # Reading everything confirms deletions that wait, and finds changes that were not listed. A copy that lacked
+        # records before is not read more often than others: another full run would find the same.
+        has_lost_changes = not is_full and checkpoint.missing is not None and self.entity.incomplete is None
+        needs_sweep = self.report.held > 0 or has_lost_changes
         rested = self.source.rested(checkpoint.replace(swept=None) if needs_sweep else checkpoint)
         async with self._connection() as connection:
             await word_index.catch_up(connection, self.entity)
@@ -266,8 +295,7 @@ class SyncRun:
                 await partial.exempt(connection, self.entity, self._generation, self.source.sync.unlisted_when)
         proof = Proof(
             # A record may have moved to a parent that is missing.
-            is_list_proof=self.source.everything.is_stable and self._missing_parents is None,
-            is_get_needed=self.source.sync.verify_param is not None,
+            is_list_proof=self.source.is_proof and self._missing_parents is None,
             has_get=self.get is not None,
         )
         remover = Remover(sweep, self.connector, self.get, self._connection, self.progress)

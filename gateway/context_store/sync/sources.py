@@ -28,6 +28,13 @@ class Source:
     everything: Listing
     changes: Listing | None
     removed: Listing | None
+    #: reads the present position in the application's log of changes
+    log_start: Operation | None = None
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether a record that the whole list does not show was deleted."""
+        return self.everything.is_stable and self.sync.verify_param is None
 
     def begun(self, checkpoint: Checkpoint, now: float, *, is_full: bool) -> Checkpoint:
         """The first checkpoint of a run that begins now."""
@@ -38,7 +45,8 @@ class Source:
     def needs_everything(self, checkpoint: Checkpoint, now: float) -> bool:
         """Whether the next run must read all records: the first run, a due sweep, or no list of changes."""
         is_due = checkpoint.swept is None or now - checkpoint.swept >= self.sync.full_sync_interval
-        return self.sync.incremental is None or checkpoint.since is None or is_due
+        is_lost = self.log_start is not None and checkpoint.log is None
+        return self.sync.incremental is None or checkpoint.since is None or is_lost or is_due
 
     def rested(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint at which the next run begins after this one has ended."""
@@ -50,7 +58,7 @@ class Source:
         start = (
             checkpoint.since if since.style == "end_time" and checkpoint.since is not None else began - since.overlap
         )
-        return Checkpoint(since=min(start, began - since.lag), swept=checkpoint.swept)
+        return Checkpoint(since=min(start, began - since.lag), swept=checkpoint.swept, log=checkpoint.log)
 
     def restarted(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> Checkpoint:
         """The beginning of the same list, after the application refused the token.
@@ -111,12 +119,14 @@ def source_of(kind: Kind, entity_id: str) -> Source | None:
     if search is None or search.sync is None:
         return None
     sync = search.sync
+    start = sync.incremental.start if sync.incremental else None
     return Source(
         entity_id,
         sync,
         _listing(kind, entity_id, search, sync, None if sync.changes else sync.incremental),
         _listing(kind, entity_id, search, sync.changes, sync.incremental) if sync.changes else None,
         _listing(kind, entity_id, search, sync.deletions, None) if sync.deletions else None,
+        kind.operation(*start.operation.split(".")) if start else None,
     )
 
 

@@ -109,6 +109,14 @@ def _associated_ids(record: Record) -> list[Record]:
     return [{**record, **ids}]
 
 
+def _changed_threads(record: Record) -> list[Record]:
+    """The threads of the messages in an entry of Gmail's history; a thread itself stays."""
+    ids = dict.fromkeys(each.get("threadId") for each in record.get("messages") or () if isinstance(each, dict))
+    if not ids or record.get("id") in ids:
+        return [record]
+    return [{"id": id_, "historyId": record.get("id")} for id_ in ids]
+
+
 def _comment_events(record: Record) -> list[Record]:
     """The comments among the events of a ticket; a record that is a comment itself stays."""
     if "child_events" not in record:
@@ -128,6 +136,19 @@ def _message_time(record: Record) -> list[Record]:
         return [record]
 
 
+def _numeric_ids(record: Record) -> list[Record]:
+    """The record and its objects with decimal ids as integers, as the REST API of the same application has them."""
+
+    def numeric(value: Any) -> Any:
+        return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+
+    inner = {
+        name: {**value, "id": numeric(value["id"])} if isinstance(value, dict) and "id" in value else value
+        for name, value in record.items()
+    }
+    return [{**inner, "id": numeric(record.get("id"))}]
+
+
 def _property_list(record: Record) -> list[Record]:
     """Converts the map of properties to an array with their names, as in the documented search fields."""
     properties = record.get("properties")
@@ -142,7 +163,9 @@ def _property_list(record: Record) -> list[Record]:
 
 TRANSFORMS: Mapping[str, Callable[[Record], list[Record]]] = {
     "associated_ids": _associated_ids,
+    "changed_threads": _changed_threads,
     "comment_events": _comment_events,
     "message_time": _message_time,
+    "numeric_ids": _numeric_ids,
     "property_list": _property_list,
 }

@@ -389,6 +389,7 @@ _OF_PAGING_STYLE = {
     "total_pages": (PagingStyle.PAGE,),
     "stated_size": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID),
     "short_page": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID),
+    "scrolls": (PagingStyle.CURSOR,),
     "id_field": (PagingStyle.LAST_ID,),
     "url_param": (PagingStyle.LINK, PagingStyle.PAGE),
     "max_pages": (PagingStyle.PAGE, PagingStyle.LINK),

@@ -200,7 +200,8 @@ def _texts(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
                 yield (*place, "text"), f"holds {{{name}}}, which may be left out; require it or give it a default"
     for placement in operation.placements:
         place = ("params", placement.name)
-        if placement.where == "text" and placement.name not in used:
+        is_for_rule = operation.action.rule is not None
+        if placement.where == "text" and placement.name not in used and not is_for_rule:
             yield place, f"is in no text; write {{{placement.name}}} into the `text` of another param"
         if placement.where == "fragment" and operation.action.graphql is None:
             yield (*place, "in"), "selects fields of a GraphQL document, but this action has none; drop it"
