@@ -1,8 +1,8 @@
 """Decodes JSON of applications: everything that RFC 8259 allows, also where msgspec and PostgreSQL are stricter.
 
 Half a surrogate pair (`"\\ud83d"`) is read as U+FFFD, a number that no double holds as `null` with a line in the log.
-A byte order mark is skipped. Values that are passed on unread keep their bytes. msgspec decodes first; the slow way is for
-what it refuses.
+A byte order mark is skipped. Values that are passed on unread keep their bytes. msgspec decodes first; the slow way is
+for what it refuses.
 """
 
 import json

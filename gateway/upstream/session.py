@@ -149,7 +149,6 @@ class UpstreamSession:
         run_context = None if request.effect is Effect.READ else run_context
         before = None if run_context is None else run_context.mark_in_flight
         on_send = None if run_context is None else run_context.first_byte_sent
-        failure = self.failure or self.spec.failure
 
         async def attempt(
             credentials: Mapping[str, str], remaining: float, number: int
@@ -166,7 +165,7 @@ class UpstreamSession:
             )
             if response.status in accepted:
                 return Exchange(response), None
-            error = responses.failure(failure, response, {**credentials, **secrets} if secrets else credentials)
+            error = self._failure(response, {**credentials, **secrets} if secrets else credentials)
             return Exchange(response, error), error
 
         deadline = monotonic() + timeout
@@ -253,6 +252,12 @@ class UpstreamSession:
             await asyncio.sleep(wait)
             number += 1
 
+    def _failure(self, response: UpstreamResponse, credentials: Mapping[str, str]) -> GatewayError | None:
+        if self.failure is not None:
+            return responses.failure(self.failure, response, credentials)
+        limit = self.spec.rate_limit
+        return responses.failure(self.spec.failure, response, credentials, limit.allowances if limit else ())
+
     async def _refusal(self, stream: UpstreamStream, credentials: Mapping[str, str]) -> GatewayError:
         """The error for a response that does not contain the file."""
         body = b""
@@ -261,7 +266,7 @@ class UpstreamSession:
             if len(body) > _REFUSAL_CAP:
                 break
         response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP])
-        error = responses.failure(self.failure or self.spec.failure, response, credentials)
+        error = self._failure(response, credentials)
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
 
 

@@ -131,6 +131,19 @@ async def test_credentials_refused_for_good_are_reported_once(web, upstreams):
     ]
 
 
+async def test_a_403_that_is_a_spent_allowance_pauses_the_scope_of_the_call(web, upstreams, limiter):
+    allowance = {"limit": "x-limit", "remaining": "x-left", "reset": "x-reset"}
+    web.get(URL, status=403, headers={"X-Limit": "60", "X-Left": "0", "X-Reset": "300"})
+
+    with pytest.raises(UpstreamRateLimited) as limited:
+        await connector(upstreams, rate_limit={"requests": 60, "seconds": 3600, "allowances": [allowance]}).execute(
+            "things", "act"
+        )
+
+    assert limited.value.retry_after == 300
+    assert limiter.pauses == [(SCOPE, 300.0)]
+
+
 async def test_a_limit_pauses_the_scope_of_the_call(web, upstreams, limiter):
     web.get(URL, status=429, headers={"Retry-After": "60"})
 
