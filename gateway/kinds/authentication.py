@@ -102,10 +102,13 @@ class OAuthEndpoints(Model):
     #: credentials and variables in the token response: name → path. The path of a member that RFC 6749 defines, such as
     #: `access_token`, is read only if the response has no such member
     outputs: dict[str, JsonPath] = Field(default_factory=dict)
-    #: the application's own codes for `invalid_grant` (RFC 6749): the refresh token is no longer valid
+    #: the application's own codes for `invalid_grant` (RFC 6749), or descriptions where the code means something else:
+    #: the refresh token is no longer valid
     invalid_grant_codes: tuple[str, ...] = ()
     #: the application's own codes for `invalid_client` (RFC 6749): the app's id or secret is wrong
     invalid_client_codes: tuple[str, ...] = ()
+    #: statuses beside 401 of responses to an expired access token: it is renewed once, and the request repeated
+    expired_statuses: tuple[int, ...] = ()
 
 
 class Variable(Model):

@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64encode
+from collections import OrderedDict
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Protocol
@@ -13,6 +14,8 @@ from gateway.kinds.suggestions import did_you_mean
 
 #: begins the name of a credential that is sent in the query: no header's name can begin so (RFC 9110 §5.6.2)
 QUERY_PREFIX = "?"
+#: rate scopes whose renewed credentials are remembered
+_MAX_SETTLED = 10_000
 
 
 class Authorizer(Protocol):
@@ -42,6 +45,25 @@ class StaticAuthorizer:
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
         """Do nothing: there is no stored connector to mark."""
+
+
+class Doubts:
+    """Remembers, by rate scope, which credentials were renewed because a refusal might have meant that they expired.
+
+    A refusal of the renewed ones means what it says, so that each of a caller's wrong ids does not cost a renewal.
+    """
+
+    def __init__(self) -> None:
+        self._settled: OrderedDict[str, int] = OrderedDict()
+
+    def are_settled(self, scope_id: str, credentials: Mapping[str, str]) -> bool:
+        return self._settled.get(scope_id) == hash(frozenset(credentials.items()))
+
+    def settle(self, scope_id: str, credentials: Mapping[str, str]) -> None:
+        self._settled[scope_id] = hash(frozenset(credentials.items()))
+        self._settled.move_to_end(scope_id)
+        if len(self._settled) > _MAX_SETTLED:
+            self._settled.popitem(last=False)
 
 
 def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str, str]:

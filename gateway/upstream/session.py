@@ -243,6 +243,11 @@ class UpstreamSession:
                     credentials, may_renew = renewed, False
                     continue
                 await self.authorizer.refused(credentials, error.detail)
+            elif may_renew and may_repeat() and self._is_doubtful(error, credentials):
+                may_renew, renewed = False, await self._renewed_in_doubt(credentials)
+                if renewed is not None:
+                    credentials = renewed
+                    continue
             failed = retries.Attempt(number, error, was_sent)
             wait = retries.delay(effect, failed, min(deadline - monotonic(), _LONGEST_WAIT)) if may_repeat() else None
             if wait is None:
@@ -251,6 +256,25 @@ class UpstreamSession:
                 raise retries.final(effect, failed)
             await asyncio.sleep(wait)
             number += 1
+
+    def _is_doubtful(self, error: GatewayError, credentials: Mapping[str, str]) -> bool:
+        """Whether the application may mean that the access token has expired; not of one that was renewed in doubt."""
+        oauth, status = self.spec.oauth, error.upstream and error.upstream.status
+        if oauth is None or status not in oauth.expired_statuses:
+            return False
+        return not self.transport.doubts.are_settled(self.scope.id, credentials)
+
+    async def _renewed_in_doubt(self, credentials: Mapping[str, str]) -> Mapping[str, str] | None:
+        """New credentials; None if there is nothing to renew them with, or the renewal fails for now."""
+        try:
+            renewed = await self.authorizer.renewed(credentials)
+        except ReauthorizationRequired:
+            raise
+        except GatewayError:
+            return None
+        if renewed is not None:
+            self.transport.doubts.settle(self.scope.id, renewed)
+        return renewed
 
     def _failure(self, response: UpstreamResponse, credentials: Mapping[str, str]) -> GatewayError | None:
         if self.failure is not None:

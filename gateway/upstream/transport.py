@@ -23,6 +23,7 @@ from gateway.errors import (
 )
 from gateway.telemetry import tracing
 from gateway.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
+from gateway.upstream.auth import Doubts
 from gateway.upstream.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.upstream.permits import Permit, Permits
@@ -160,6 +161,7 @@ class Transport:
         self._permits = Permits(self.limiter, max_connections)
         #: requests sent or being sent, without streamed ones
         self.under_way = 0
+        self.doubts = Doubts()
         #: idle timeout in seconds
         self._idle = idle
         self._client_session: aiohttp.ClientSession | None = None

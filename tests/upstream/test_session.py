@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -12,6 +13,7 @@ from pydantic import SecretStr
 from gateway.errors import (
     ReauthorizationRequired,
     UpstreamError,
+    UpstreamNotFound,
     UpstreamRateLimited,
     UpstreamRejected,
     UpstreamTimeout,
@@ -129,6 +131,64 @@ async def test_credentials_refused_for_good_are_reported_once(web, upstreams):
     assert calling.session.authorizer.refusals == [
         ("Bearer new-token", "the application answered 401: *** is no good"),
     ]
+
+
+OAUTH = {
+    "authentication": {
+        "oauth": {
+            "title": "OAuth",
+            "scheme": "bearer",
+            "token": "access_token",
+            "oauth": True,
+            "credentials": {"access_token": {"description": "a token"}},
+        }
+    },
+    "oauth": {
+        "authorization_url": "https://api.example.com/authorize",
+        "token_url": "https://api.example.com/token",
+        "expired_statuses": [403, 404],
+    },
+}
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_status_that_may_mean_an_expired_token_renews_it_once_and_repeats(web, upstreams, status):
+    web.get(URL, status=status)
+    web.get(URL, payload={"id": 1})
+    web.get(URL, status=404, repeat=True)
+    calling = connector(upstreams, **OAUTH)
+
+    answer = await calling.execute("things", "act")
+    for _ in range(3):
+        with pytest.raises(UpstreamNotFound):
+            await calling.execute("things", "act")
+
+    assert answer.decoded() == {"id": 1}
+    tokens = [sent["headers"]["Authorization"] for sent in web.sent("GET", URL)]
+    assert tokens == ["Bearer old-token", *["Bearer new-token"] * 4]
+    assert calling.session.authorizer.refusals == []
+
+
+async def test_a_record_that_is_missing_is_missing_also_for_the_renewed_token(web, upstreams):
+    web.get(URL, status=404, repeat=True)
+
+    with pytest.raises(UpstreamNotFound):
+        await connector(upstreams, **OAUTH).execute("things", "act")
+
+    assert len(web.sent("GET", URL)) == 2
+
+
+async def test_a_missing_record_stays_missing_if_the_token_cannot_be_renewed_now(web, upstreams):
+    class Unrenewable(Renewing):
+        async def renewed(self, refused):
+            raise UpstreamError("the token endpoint is away")
+
+    web.get(URL, status=404)
+    calling = connector(upstreams, **OAUTH)
+    calling = replace(calling, session=replace(calling.session, authorizer=Unrenewable()))
+
+    with pytest.raises(UpstreamNotFound):
+        await calling.execute("things", "act")
 
 
 async def test_a_403_that_is_a_spent_allowance_pauses_the_scope_of_the_call(web, upstreams, limiter):
