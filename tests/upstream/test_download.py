@@ -431,6 +431,7 @@ async def test_a_range_that_the_application_wrongly_refuses_is_cut_out_of_the_wh
 
 
 GZIPPED = gzip.compress(BYTES, mtime=0)
+SMALLER = gzip.compress(BYTES * 100, mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -491,6 +492,9 @@ async def test_a_file_that_contradicts_its_record_or_itself_is_no_file(wire, con
         (0, answer(b""), b""),
         (0, unframed(b""), b""),
         (10, answer(GZIPPED, "200 OK", "Content-Encoding: gzip"), GZIPPED),
+        (len(GZIPPED), answer(GZIPPED, "200 OK", "Content-Encoding: gzip"), GZIPPED),
+        (len(GZIPPED), chunked(GZIPPED, "Content-Encoding: gzip"), GZIPPED),
+        (len(SMALLER), chunked(SMALLER, "Content-Encoding: gzip"), SMALLER),
         (20, chunked(GZIPPED * 2, "Content-Encoding: gzip"), GZIPPED * 2),
         (10, answer(zlib.compress(BYTES), "200 OK", "Content-Encoding: deflate"), zlib.compress(BYTES)),
     ],
