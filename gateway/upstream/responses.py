@@ -267,7 +267,10 @@ def failure(
     if cls is None:
         is_spent = response.status == 403 and (wait.is_limit or bool(allowances.spent(limits, response.headers)))
         cls = UpstreamRateLimited if is_spent else _class_by_status(response.status)
-    return _error_of(spec, cls, fault, wait, response.headers, limits)
+    error = _error_of(spec, cls, fault, wait, response.headers, limits)
+    if isinstance(error, UpstreamError):
+        error.nothing_done = not {code, str(response.status)}.isdisjoint(spec.nothing_done)
+    return error
 
 
 def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:

@@ -215,6 +215,16 @@ def test_a_moment_without_a_clock_beside_it_is_compared_with_ours():
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "nothing_done"),
+    [(500, b"", False), (501, b"", True), (500, b'{"code": "LOCKED"}', True), (500, b'{"code": "X"}', False)],
+)
+def test_a_spec_may_state_that_after_a_5xx_nothing_was_done(status, body, nothing_done):
+    spec = Failure(code=[("code",)], nothing_done=["501", "LOCKED"])
+
+    assert failure(spec, UpstreamResponse(status, {}, body)).nothing_done is nothing_done
+
+
 REQUESTS = Allowance(limit="x-limit", remaining="x-left", reset="x-reset")
 POINTS = Allowance(limit="y-limit", remaining="y-left", reset="y-reset", seconds=3600)
 LITTLE, PLENTY = {"x-limit": "100", "x-left": "20", "x-reset": "50"}, {"y-limit": "9", "y-left": "8", "y-reset": "60"}
