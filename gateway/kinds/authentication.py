@@ -20,9 +20,9 @@ class CredentialField(Model):
 class Deprecation(Model):
     """When the application switches something off (RFC 8594, RFC 9745), and what replaces it."""
 
-    #: the first day without it
+    #: the first day without it, if the application has named one
     sunset: date | None = None
-    #: the day from which new users should not adopt it; `sunset` by default
+    #: the day since which it is deprecated; `sunset` by default
     deprecated: date | None = None
     #: its replacement: an authentication method, a path or a few words
     replacement: str | None = None
@@ -31,10 +31,12 @@ class Deprecation(Model):
 
 
 class PathDeprecation(Deprecation):
-    """Paths that the application switches off."""
+    """Paths or operations that the application has deprecated; it may not have said when it switches them off."""
 
-    #: the beginning of these paths
-    path: str
+    #: the beginning of these paths; empty if it is about `operations`
+    path: str = ""
+    #: the operations, such as `tags.list`, where a path does not tell them from others
+    operations: tuple[str, ...] = ()
     #: whether `replacement` replaces it in the paths of requests already
     switched: bool = False
 
