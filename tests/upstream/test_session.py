@@ -229,7 +229,15 @@ async def test_token_requests_have_a_scope_of_their_own(web, upstreams, limiter)
 
 
 KEY = ConnectionKey("api.example.com", 443, True, True, None, None, None)
-CERTIFICATE = ssl.SSLCertVerificationError("expired")
+UNTRUSTED = "is signed by an authority that is not trusted; add the authority's certificate to SSL_CERT_FILE"
+
+
+def refused(code: int | None) -> ssl.SSLCertVerificationError:
+    """A certificate that OpenSSL refuses with this code."""
+    error = ssl.SSLCertVerificationError("refused")
+    if code is not None:
+        error.verify_code = code
+    return error
 
 
 @pytest.mark.usefixtures("skipped_pauses")
@@ -243,10 +251,17 @@ CERTIFICATE = ssl.SSLCertVerificationError("expired")
             "the connection is refused",
         ),
         (aiohttp.ClientConnectorError(KEY, OSError(113, "no route")), UpstreamError, "the connection failed"),
-        (
-            aiohttp.ClientConnectorCertificateError(KEY, CERTIFICATE),
-            UpstreamError,
-            "its TLS certificate is not valid",
+        *(
+            (aiohttp.ClientConnectorCertificateError(KEY, refused(code)), UpstreamError, f"its TLS certificate {cause}")
+            for code, cause in (
+                (None, "is not valid"),
+                (9, "is not valid yet"),
+                (10, "has expired"),
+                (18, UNTRUSTED),
+                (20, UNTRUSTED),
+                (62, "is for another host name"),
+                (64, "is not valid"),
+            )
         ),
         (aiohttp.ClientConnectorSSLError(KEY, OSError(1, "tls")), UpstreamError, "the TLS handshake failed"),
         (aiohttp.ConnectionTimeoutError(), UpstreamTimeout, "the connection timed out"),
