@@ -69,7 +69,7 @@ def typed(text: Text, model: type[Model]) -> Model:
     """The value that a JSON text holds, as the model; raises msgspec.MsgspecError where it does not fit."""
     try:
         return msgspec.json.decode(text, type=model)
-    except _STRICTER:
+    except (*_STRICTER, RecursionError):
         try:
             found = value(text)
         except UpstreamInvalidResponse as error:
