@@ -243,7 +243,7 @@ class UpstreamSession:
                     credentials, may_renew = renewed, False
                     continue
                 await self.authorizer.refused(credentials, error.detail)
-            elif may_renew and may_repeat() and self._is_doubtful(error, credentials):
+            elif may_renew and may_repeat() and self._is_doubtful(error):
                 may_renew, renewed = False, await self._renewed_in_doubt(credentials)
                 if renewed is not None:
                     credentials = renewed
@@ -257,24 +257,25 @@ class UpstreamSession:
             await asyncio.sleep(wait)
             number += 1
 
-    def _is_doubtful(self, error: GatewayError, credentials: Mapping[str, str]) -> bool:
-        """Whether the application may mean that the access token has expired; not of one that was renewed in doubt."""
+    def _is_doubtful(self, error: GatewayError) -> bool:
+        """Whether the application may mean that the access token has expired."""
         oauth, status = self.spec.oauth, error.upstream and error.upstream.status
-        if oauth is None or status not in oauth.expired_statuses:
-            return False
-        return not self.transport.doubts.are_settled(self.scope.id, credentials)
+        return oauth is not None and status in oauth.expired_statuses
 
-    async def _renewed_in_doubt(self, credentials: Mapping[str, str]) -> Mapping[str, str] | None:
-        """New credentials; None if there is nothing to renew them with, or the renewal fails for now."""
+    async def _renewed_in_doubt(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        """Newer credentials than the refused ones; None if there are none, and no renewal is possible or due now."""
+        doubts = self.transport.doubts
+        if doubts.is_settled(self.scope.id):
+            current = await self.authorizer.headers()
+            return None if current == refused else current
         try:
-            renewed = await self.authorizer.renewed(credentials)
+            return await self.authorizer.renewed(refused)
         except ReauthorizationRequired:
             raise
         except GatewayError:
             return None
-        if renewed is not None:
-            self.transport.doubts.settle(self.scope.id, renewed)
-        return renewed
+        finally:
+            doubts.settle(self.scope.id)
 
     def _failure(self, response: UpstreamResponse, credentials: Mapping[str, str]) -> GatewayError | None:
         if self.failure is not None:

@@ -178,6 +178,24 @@ async def test_a_record_that_is_missing_is_missing_also_for_the_renewed_token(we
     assert len(web.sent("GET", URL)) == 2
 
 
+async def test_a_request_that_was_sent_with_the_old_token_is_repeated_with_the_new_one(web, upstreams):
+    class RenewedMeanwhile(Renewing):
+        async def headers(self):
+            now, self.token = self.token, "new-token"
+            return {"Authorization": f"Bearer {now}"}
+
+    web.get(URL, status=404)
+    web.get(URL, payload={"id": 1})
+    calling = connector(upstreams, **OAUTH)
+    calling = replace(calling, session=replace(calling.session, authorizer=RenewedMeanwhile()))
+    calling.session.transport.doubts.settle(SCOPE.id)
+
+    answer = await calling.execute("things", "act")
+
+    assert answer.decoded() == {"id": 1}
+    assert web.sent("GET", URL)[1]["headers"]["Authorization"] == "Bearer new-token"
+
+
 async def test_a_missing_record_stays_missing_if_the_token_cannot_be_renewed_now(web, upstreams):
     class Unrenewable(Renewing):
         async def renewed(self, refused):
