@@ -252,6 +252,8 @@ class UpstreamQueueFull(RateLimited):
 
 class UpstreamError(GatewayError):
     code, title, retryable = "upstream_error", "The application failed", True
+    #: whether the response means, by the spec of the kind, that the application did not execute the request
+    nothing_done: bool = False
 
 
 class UpstreamBusy(UpstreamError):

@@ -1,8 +1,8 @@
 """Decodes JSON of applications: everything that RFC 8259 allows, also where msgspec and PostgreSQL are stricter.
 
 Half a surrogate pair (`"\\ud83d"`) is read as U+FFFD, a number that no double holds as `null` with a line in the log.
-A byte order mark is skipped. Values that are passed on unread keep their bytes. msgspec decodes first; the slow way is for
-what it refuses.
+A byte order mark is skipped. Values that are passed on unread keep their bytes. msgspec decodes first; the slow way is
+for what it refuses.
 """
 
 import json
@@ -69,7 +69,7 @@ def typed(text: Text, model: type[Model]) -> Model:
     """The value that a JSON text holds, as the model; raises msgspec.MsgspecError where it does not fit."""
     try:
         return msgspec.json.decode(text, type=model)
-    except _STRICTER:
+    except (*_STRICTER, RecursionError):
         try:
             found = value(text)
         except UpstreamInvalidResponse as error:

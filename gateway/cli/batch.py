@@ -8,6 +8,7 @@ from typing import Any
 import click
 import msgspec
 
+from gateway import payloads
 from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, Exit, complain, note
 from gateway.cli.output import Format, format_of, format_option, write, write_stream
@@ -101,7 +102,7 @@ def _operations(file: Path) -> list[dict[str, Any]]:
     """The operations of a file; raises BadParameter."""
     try:
         with click.open_file(str(file), "rb") as opened:
-            text = opened.read()
+            text = opened.read().removeprefix(payloads.BYTE_ORDER_MARK)
         if text.lstrip()[:1] == b"[":
             found = msgspec.json.decode(text, type=list[dict[str, Any]])
         else:

@@ -42,18 +42,19 @@ _EFFECT = "The effect of running it twice."
 
 
 class SunsetView(Struct, frozen=True, kw_only=True):
-    """The date on which a part of the application is switched off."""
+    """A part of the application that it has deprecated."""
 
-    sunset: Annotated[str | None, member("The first day without it.", format="date")] = None
+    sunset: Annotated[str | None, member("The first day without it; null if none is named.", format="date")] = None
     deprecated: Annotated[str | None, member("The day since which it is deprecated.", format="date")] = None
     replacement: Annotated[str | None, member("Its replacement.")] = None
     documentation_url: Annotated[str | None, member("The application's own page about it.")] = None
 
 
 class DeprecatedPathView(SunsetView, frozen=True, kw_only=True):
-    """Paths of the application that are switched off."""
+    """Paths of the application, or operations, that it has deprecated."""
 
-    path: Annotated[str, member("The beginning of the paths.")]
+    path: Annotated[str | None, member("The beginning of the paths; null if it is about `operations`.")] = None
+    operations: Annotated[list[str], member("The operations.", [])] = []
 
 
 class CredentialView(Struct, frozen=True):
@@ -98,7 +99,7 @@ class KindMembers(Struct, frozen=True, kw_only=True):
     auth_methods: Annotated[list[AuthMethodView], member("How a connector can authenticate.")]
     environment: Annotated[dict[str, VariableView], member("The variables that are not secret, by name.")]
     oauth: Annotated[bool, member("Whether a person's consent can create a connector.", True)]
-    deprecations: Annotated[list[DeprecatedPathView], member("Paths of the application that are switched off.", [])]
+    deprecations: Annotated[list[DeprecatedPathView], member("Parts of the application that it has deprecated.", [])]
     docs_skill_id: Annotated[str, member("`id` of GET /api/v1/skills/docs.", "support-desk")]
 
 

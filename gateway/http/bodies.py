@@ -27,6 +27,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from gateway import payloads
 from gateway.contract.answers import Answer, ExecutionView, PageAnswer
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound
 from gateway.http.faults import sentence
@@ -98,7 +99,7 @@ async def read_json(request: web.Request) -> Any:
 
     Raises MalformedRequest and BodyTooLarge.
     """
-    raw = await read_bytes(request)
+    raw = (await read_bytes(request)).removeprefix(payloads.BYTE_ORDER_MARK)
     if not raw or raw.isspace():
         raise MalformedRequest("the body is empty; send a JSON object")
     try:

@@ -28,8 +28,9 @@ ADVICE: Mapping[str, str] = {
     "job_not_cancelable": "The job has ended, or it is a deletion.",
     "job_canceled": "The job was canceled; `result` has what was done before.",
     "outcome_unknown": (
-        "A write may have happened; its response was lost. Check the application, then retry the job with "
-        "`confirm`. `known.request_sent` is `true` if the first byte was certainly sent, else `maybe`."
+        "A write may have happened; its response was lost, or was a 5xx (`known.response_status`). Check the "
+        "application, then retry the job with `confirm`. `known.request_sent` is `true` if the first byte was "
+        "certainly sent, else `maybe`."
     ),
     "result_expired": "The result has expired: it is kept for `GATEWAY_JOB_RETENTION` seconds.",
     "cursor_expired": (

@@ -16,6 +16,7 @@ from gateway.db.pool import Database
 from gateway.jobs.model import StoredJob
 from gateway.jobs.sealing import JobSealing, part_field
 from gateway.telemetry.metrics import JOBS_ENDED
+from gateway.upstream.refusals import LONGEST_WAIT
 
 #: seconds that a lease lasts without a heartbeat
 LEASE = 10
@@ -262,11 +263,11 @@ class Leases:
         )
 
     async def defer(self, job: StoredJob, seconds: float, reason: str, *, is_followed: bool = False) -> None:
-        """Let the job wait for `seconds`, because the application refused it for now.
+        """Let the job wait for `seconds`, an hour at most, because the application refused it for now.
 
         `is_followed`: it waits even if its cancellation was requested, because it follows work in progress.
         """
-        await self._fenced(_DEFER, job, seconds, _without_nul(reason), self._retention, is_followed)
+        await self._fenced(_DEFER, job, min(seconds, LONGEST_WAIT), _without_nul(reason), self._retention, is_followed)
 
     async def hold(self, connector_id: UUID, seconds: float) -> None:
         """Let no new job of the connector be claimed for `seconds`, because its rate limit is reached."""

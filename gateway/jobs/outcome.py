@@ -47,7 +47,7 @@ def classify_outcome(
     sentence = _sentence(error, effects)
     document = {**errors.document(error), "detail": sentence}
     facts = {
-        "known": known_facts(job, sent_at, effects, is_sent=is_sent),
+        "known": {**known_facts(job, sent_at, effects, is_sent=is_sent), **_response(error)},
         "safe_to_retry": job.effect is not Effect.WRITE,
     }
     result = _partial(effects)
@@ -99,6 +99,12 @@ def known_facts(job: StoredJob, sent_at: datetime | None, effects: Effects, *, i
         **effects.known,
     }
     return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _response(error: GatewayError) -> dict[str, Any]:
+    """The status of a response that leaves the outcome open."""
+    status = None if error.upstream is None else error.upstream.status
+    return {} if status is None or is_refusal(error) else {"response_status": status}
 
 
 def _partial(effects: Effects) -> dict[str, Any] | None:

@@ -205,7 +205,7 @@ class Operation:
     def sunset_headers(self) -> Mapping[str | None, Mapping[str, str]]:
         """By authentication method, what an answer says of the end of what the call relied on."""
         methods = (None, *self.spec.authentication)
-        return {method: sunset_headers(call_sunsets(self.spec, method, self.path)) for method in methods}
+        return {method: sunset_headers(call_sunsets(self.spec, method, self.path, str(self))) for method in methods}
 
     @cached_property
     def _alternatives(self) -> tuple[tuple[str, "Operation"], ...]:

@@ -76,7 +76,7 @@ class ConnectorSpec(Model):
     environment: dict[Identifier, Variable] = Field(default_factory=dict)
     authentication: dict[Identifier, AuthMethod]
     oauth: OAuthEndpoints | None = None
-    #: paths that the application will switch off
+    #: paths and operations that the application has deprecated
     deprecations: tuple[PathDeprecation, ...] = ()
     headers: dict[str, str] = Field(default_factory=dict)
     content_type: ContentType = "application/json"
@@ -104,7 +104,7 @@ class ConnectorSpec(Model):
     def current_path(self, path: str) -> str:
         """The path of a request; a deprecation with `switched` replaces the beginning of the path."""
         for each in self.deprecations:
-            if each.switched and path.startswith(each.path):
+            if each.switched and each.path and path.startswith(each.path):
                 return f"{each.replacement}{path.removeprefix(each.path)}"
         return path
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
+from pathlib import Path
 
 import aiohttp
 import asyncpg
@@ -45,6 +46,8 @@ OTHER_VARIABLES = frozenset(
         *("TEST_DATABASE_URL", "TEST_REDIS_URL"),
     }
 )
+#: variables that other programs obey: proxies, and the file and folder of trusted authorities, which OpenSSL reads
+_PROXIES, _AUTHORITIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class CheckStatus(StrEnum):
@@ -91,9 +94,15 @@ async def check_results(settings: Settings, environ: Mapping[str, str] = os.envi
 
 
 def of_environment(environ: Mapping[str, str]) -> Iterator[CheckResult]:
-    """Variables with the prefix of settings that no setting has: a misspelt setting would be ignored."""
+    """Variables that are ignored: misspelt settings, proxies, and authorities for TLS that cannot be read."""
     known = {f"GATEWAY_{name.upper()}" for name in (*Settings.model_fields, *OTHER_VARIABLES)}
     for name in sorted(environ):
+        if name.startswith("\ufeff"):
+            yield warning("environment", f"{name[1:]} is ignored: save its file without a byte order mark")
+        if name.upper() in _PROXIES and environ[name]:
+            yield warning("environment", f"{name} is ignored: the gateway connects to applications directly")
+        if name in _AUTHORITIES and not Path(environ[name]).exists():
+            yield failed("environment", f"{name} is {environ[name]}, which does not exist: no certificate is trusted")
         if (
             name.startswith("GATEWAY_")
             and name not in known

@@ -1,12 +1,14 @@
 """Reads an application's error response: the details that help to correct the call, and when to retry. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from math import ceil
+from typing import Any, Final, NamedTuple
 
 from gateway import payloads
 from gateway.aio.clock import CLOCK
 from gateway.kinds.failures import Failure
 from gateway.kinds.members import JsonPath
+from gateway.upstream.allowances import left_until
 
 #: characters of an application's message that an error repeats
 _CHARACTERS: Final = 2_000
@@ -14,10 +16,8 @@ _CHARACTERS: Final = 2_000
 _DEPTH: Final = 20
 #: seconds until a retry after a daily quota is used up: applications do not say when the day ends
 _DAY: Final = 3600
-#: a larger number in a header is a Unix time, not a number of seconds
-_A_MOMENT: Final = 1_000_000_000
-#: a larger Unix time is in milliseconds
-_A_MOMENT_IN_MS: Final = 100_000_000_000
+#: seconds of the longest wait that is believed; then one request finds out how things stand
+LONGEST_WAIT: Final = 3600
 
 
 def with_details(spec: Failure, document: Any, code: str | None, message: str | None) -> str | None:
@@ -36,17 +36,25 @@ def field(spec: Failure, document: Any) -> str | None:
     return ", ".join(next((names for names in names_by_path if names), [])) or None
 
 
-def wait_of(spec: Failure, document: Any, code: str | None, status: int) -> tuple[int | None, bool]:
-    """Seconds after which the spec allows another try, and whether a day's allowance is spent.
+class StatedWait(NamedTuple):
+    """When the spec allows another try."""
 
-    The name of the limit takes precedence over the code, and the code over the status.
-    """
+    #: None if the spec does not say
+    seconds: int | None = None
+    #: whether the allowance of a day is spent
+    is_day: bool = False
+    #: whether the application named the limit that was hit
+    is_limit: bool = False
+
+
+def wait_of(spec: Failure, document: Any, code: str | None, status: int) -> StatedWait:
+    """The wait of the limit that the application names, which takes precedence over that of the code and the status."""
     limits = [text for path in spec.limit_name for text in _texts_at(document, path)]
     for name in (*limits, code or "", str(status)):
         for pattern, wait in spec.retry_after.items():
             if name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1])):
-                return (_DAY, True) if wait == "day" else (int(wait), False)
-    return None, False
+                return StatedWait(_DAY if wait == "day" else wait, wait == "day", name in limits)
+    return StatedWait()
 
 
 def reset_in(headers: Mapping[str, str], names: Sequence[str]) -> int | None:
@@ -54,19 +62,13 @@ def reset_in(headers: Mapping[str, str], names: Sequence[str]) -> int | None:
     for name in names:
         text = headers.get(name, "").strip()
         if text.isascii() and text.isdigit() and len(text) < 15:
-            number = seconds_of(int(text))
-            return max(1, number - int(CLOCK.unix_time()) if number > _A_MOMENT else number)
+            return max(1, ceil(left_until(int(text), CLOCK.unix_time())))
     return None
 
 
 def has_text(document: Any, path: JsonPath) -> bool:
     """Whether there is any text below a place."""
     return any(True for _ in _texts_at(document, path))
-
-
-def seconds_of(number: int) -> int:
-    """A number of a rate-limit header in seconds: a Unix time may be in milliseconds."""
-    return number // 1000 if number > _A_MOMENT_IN_MS else number
 
 
 def _texts_at(document: Any, path: JsonPath) -> Iterator[str]:

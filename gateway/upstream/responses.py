@@ -5,7 +5,7 @@ dumping takes 225 µs.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from math import ceil
 from typing import Any
@@ -29,10 +29,11 @@ from gateway.errors import (
     UpstreamRejected,
 )
 from gateway.kinds.catalog import Operation
-from gateway.kinds.failures import Failure
+from gateway.kinds.failures import Allowance, Failure
 from gateway.kinds.members import JsonPath, MetaPath
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
-from gateway.upstream import refusals
+from gateway.upstream import allowances, refusals
+from gateway.upstream.allowances import left_until
 from gateway.upstream.redaction import Secrets
 from gateway.upstream.sent_requests import request_id_of
 
@@ -258,9 +259,15 @@ def value_at(document: Any, path: JsonPath) -> Any:
 
 
 def failure(
-    spec: Failure, response: UpstreamResponse, credentials: Mapping[str, str] = NO_HEADERS
+    spec: Failure,
+    response: UpstreamResponse,
+    credentials: Mapping[str, str] = NO_HEADERS,
+    limits: Sequence[Allowance] = (),
 ) -> GatewayError | None:
-    """The error for a response, with the secrets of the call's headers masked; None for a success."""
+    """The error for a response, with the secrets of the call's headers masked; None for a success.
+
+    `limits` are the allowances that headers report.
+    """
     is_refusal = response.status >= 300 or response.status < 200
     hides_failure = bool(spec.when_present) and not is_refusal and _has_any(response, spec.when_present)
     if not is_refusal and not hides_failure and (spec.ok is None or _is_true(response, spec.ok)):
@@ -278,9 +285,15 @@ def failure(
         request_id=request_id or None,
         field=refusals.field(spec, safe),
     )
-    cls = _class_by_code(spec, code) or _class_by_status(response.status)
     wait = refusals.wait_of(spec, document, code, response.status)
-    return _error_of(spec, cls, fault, wait, response.headers)
+    cls = _class_by_code(spec, code)
+    if cls is None:
+        is_spent = response.status == 403 and (wait.is_limit or bool(allowances.spent(limits, response.headers)))
+        cls = UpstreamRateLimited if is_spent else _class_by_status(response.status)
+    error = _error_of(spec, cls, fault, wait, response.headers, limits)
+    if isinstance(error, UpstreamError):
+        error.nothing_done = not {code, str(response.status)}.isdisjoint(spec.nothing_done)
+    return error
 
 
 def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
@@ -335,21 +348,34 @@ def _error_of(
     spec: Failure,
     cls: type[GatewayError],
     fault: UpstreamFault,
-    waiting: tuple[int | None, bool],
+    waiting: refusals.StatedWait,
     headers: Mapping[str, str],
+    limits: Sequence[Allowance],
 ) -> GatewayError:
     words = "".join(f": {part}" for part in (fault.code, fault.message) if part)
     words = f"the application answered {fault.status}{words}"
     if fault.field and fault.field not in words:
         words = f"{words} ({fault.field})"
-    wait, (spec_wait, is_day) = retry_after(headers), waiting
+    wait = retry_after(headers)
     if issubclass(cls, UpstreamRateLimited):
-        words = f"{words}; the allowance of a day is used up" if is_day else words
-        wait = wait or refusals.reset_in(headers, spec.reset_headers) or spec_wait
-        wait = wait or spec.default_retry_after or DEFAULT_RETRY_AFTER
-    elif spec_wait is not None and cls is not UpstreamQueueFull:
-        cls, wait = UpstreamBusy, wait or spec_wait
+        words = f"{words}; the allowance of a day is used up" if waiting.is_day else words
+        wait = wait or _limit_wait(spec, waiting, headers, limits)
+    elif waiting.seconds is not None and cls is not UpstreamQueueFull:
+        cls, wait = UpstreamBusy, wait or waiting.seconds
     return cls(words, upstream=fault, retry_after=wait)
+
+
+def _limit_wait(
+    spec: Failure, waiting: refusals.StatedWait, headers: Mapping[str, str], limits: Sequence[Allowance]
+) -> int:
+    """Seconds to wait after a rate-limit error without `Retry-After`: until the allowances that are spent are reset."""
+    now = CLOCK.unix_time()
+    wait = allowances.full_again(allowances.spent(limits, headers), now)
+    scarcest = allowances.scarcest_full(limits, headers, now)
+    # The limit that the application names is another one if something is left of those that headers report.
+    wait = wait or (waiting.seconds if waiting.is_limit and scarcest else scarcest)
+    wait = wait or refusals.reset_in(headers, spec.reset_headers) or waiting.seconds
+    return wait or spec.default_retry_after or DEFAULT_RETRY_AFTER
 
 
 def _class_by_code(spec: Failure, code: str | None) -> type[GatewayError] | None:
@@ -375,10 +401,13 @@ def _class_by_status(status: int) -> type[GatewayError]:
 
 
 def retry_after(headers: Mapping[str, str]) -> int | None:
-    """Whole seconds of a `Retry-After` (RFC 9110 §10.2.3), at least one; a fraction is rounded up."""
+    """Whole seconds of a `Retry-After` (RFC 9110 §10.2.3), at least one; a fraction is rounded up.
+
+    A number that is a Unix time is read as one, as some applications write it.
+    """
     value = headers.get("retry-after", "")
     try:
-        return max(1, ceil(float(value)))
+        return max(1, ceil(left_until(float(value), CLOCK.unix_time())))
     except ValueError:
         return _until(value, headers.get("date", ""))
     except OverflowError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 from yarl import URL
 
@@ -33,6 +34,9 @@ _AFTER_LIMIT = re.compile(
     r"\b(?:offset\s+[\d:]|for\s+(?:view|reference|update)\b|update\s+(?:tracking|viewstat)\b|all\s+rows\b)|;",
     re.IGNORECASE,
 )
+#: characters of a URL beyond which Airtable's own library sends a list by POST, and the members that stay in the query
+#: then: https://github.com/Airtable/airtable.js. The application refuses URLs of more than 16,000
+_LONGEST_URL, _KEPT_IN_QUERY = 15_000, ("timeZone", "userLocale")
 #: the path of a query's next page: a locator and, after a hyphen, where in the result it stands
 _NEXT_PAGE = re.compile(r"/services/data/v[0-9]+\.[0-9]+/query(All)?/[A-Za-z0-9-]+")
 
@@ -132,8 +136,24 @@ def _next_page(operation: Operation, params: Mapping[str, Any], request: Upstrea
     return replace(request, url=URL(f"{request.url.origin()}{path}", encoded=True))
 
 
+def _by_post_if_long(operation: Operation, params: Mapping[str, Any], request: UpstreamRequest) -> UpstreamRequest:
+    """Send a list whose URL is too long as `POST …/listRecords`, the members of its query as the body."""
+    if len(str(request.url)) <= _LONGEST_URL:
+        return request
+    in_query = [each for each in operation.placements if each.where == "query" and each.name in params]
+    placed = {each.wire: params[each.name] for each in in_query}
+    kept = {name: placed.pop(name) for name in _KEPT_IN_QUERY if name in placed}
+    # The application's names of lists end with brackets in the query alone.
+    body = msgspec.json.encode({name.removesuffix("[]"): value for name, value in placed.items()})
+    url = URL(f"{request.url.origin()}{request.url.raw_path}/listRecords", encoded=True).with_query(kept)
+    return replace(
+        request, method="POST", url=url, headers={**request.headers, "Content-Type": "application/json"}, body=body
+    )
+
+
 #: every rule by the name that specs use
 RULES: Mapping[str, Rule] = {
+    "list_records": Rule(request=_by_post_if_long),
     "property_names": Rule(params=with_their_names, answer=with_our_names),
     "query_page": Rule(request=_next_page),
     "query_page_of_200": Rule(params=_with_limit, request=_next_page),

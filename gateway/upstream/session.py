@@ -156,7 +156,6 @@ class UpstreamSession:
         run_context = None if request.effect is Effect.READ else run_context
         before = None if run_context is None else run_context.mark_in_flight
         on_send = None if run_context is None else run_context.first_byte_sent
-        failure = self.failure or self.spec.failure
 
         async def attempt(
             credentials: Mapping[str, str], remaining: float, number: int
@@ -173,7 +172,7 @@ class UpstreamSession:
             )
             if response.status in accepted:
                 return Exchange(response), None
-            error = responses.failure(failure, response, {**credentials, **secrets} if secrets else credentials)
+            error = self._failure(response, {**credentials, **secrets} if secrets else credentials)
             return Exchange(response, error), error
 
         deadline = monotonic() + timeout
@@ -251,6 +250,11 @@ class UpstreamSession:
                     credentials, may_renew = renewed, False
                     continue
                 await self.authorizer.refused(credentials, error.detail)
+            elif may_renew and may_repeat() and self._is_doubtful(error):
+                may_renew, renewed = False, await self._renewed_in_doubt(credentials)
+                if renewed is not None:
+                    credentials = renewed
+                    continue
             failed = retries.Attempt(number, error, was_sent)
             wait = retries.delay(effect, failed, min(deadline - monotonic(), _LONGEST_WAIT)) if may_repeat() else None
             if wait is None:
@@ -260,6 +264,32 @@ class UpstreamSession:
             await asyncio.sleep(wait)
             number += 1
 
+    def _is_doubtful(self, error: GatewayError) -> bool:
+        """Whether the application may mean that the access token has expired."""
+        oauth, status = self.spec.oauth, error.upstream and error.upstream.status
+        return oauth is not None and status in oauth.expired_statuses
+
+    async def _renewed_in_doubt(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        """Newer credentials than the refused ones; None if there are none, and no renewal is possible or due now."""
+        doubts = self.transport.doubts
+        if doubts.is_settled(self.scope.id):
+            current = await self.authorizer.headers()
+            return None if current == refused else current
+        try:
+            return await self.authorizer.renewed(refused)
+        except ReauthorizationRequired:
+            raise
+        except GatewayError:
+            return None
+        finally:
+            doubts.settle(self.scope.id)
+
+    def _failure(self, response: UpstreamResponse, credentials: Mapping[str, str]) -> GatewayError | None:
+        if self.failure is not None:
+            return responses.failure(self.failure, response, credentials)
+        limit = self.spec.rate_limit
+        return responses.failure(self.spec.failure, response, credentials, limit.allowances if limit else ())
+
     async def _refusal(self, stream: UpstreamStream, credentials: Mapping[str, str]) -> GatewayError:
         """The error for a response that does not contain the file."""
         body = b""
@@ -268,7 +298,7 @@ class UpstreamSession:
             if len(body) > _REFUSAL_CAP:
                 break
         response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP])
-        error = responses.failure(self.failure or self.spec.failure, response, credentials)
+        error = self._failure(response, credentials)
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from pydantic import SecretStr
 
 from gateway.cli.local_settings import local_settings
 from gateway.connectors.model import NewConnector
@@ -44,6 +45,33 @@ def test_a_misspelt_setting_is_a_warning_with_the_nearest_name():
     assert finding.status is CheckStatus.WARNING
     assert "did you mean GATEWAY_DATABASE_URL" in finding.message
     assert "CANARY" not in finding.message
+
+
+def test_a_key_file_may_begin_with_a_byte_order_mark(tmp_path: Path):
+    line, file = new_key(), tmp_path / "keys"
+    file.write_text(f"{line}\n", "utf-8-sig")
+
+    assert read_keys(None, file) == read_keys(SecretStr(line), None)
+
+
+@pytest.mark.parametrize(
+    ("environ", "status", "said"),
+    [
+        ({"HTTPS_PROXY": "http://proxy:3128"}, CheckStatus.WARNING, "HTTPS_PROXY is ignored"),
+        ({"all_proxy": "socks5://proxy"}, CheckStatus.WARNING, "all_proxy is ignored"),
+        ({"SSL_CERT_FILE": "/no/such/file.pem"}, CheckStatus.FAILED, "SSL_CERT_FILE is /no/such/file.pem"),
+        ({"\ufeffGATEWAY_BIND": "0.0.0.0:80"}, CheckStatus.WARNING, "GATEWAY_BIND is ignored: save its file without"),
+    ],
+)
+def test_a_variable_that_has_no_effect_is_reported(environ, status, said):
+    [result] = of_environment(environ)
+
+    assert result.status is status
+    assert said in result.message
+
+
+def test_a_file_of_authorities_that_exists_and_an_empty_proxy_are_accepted():
+    assert list(of_environment({"SSL_CERT_FILE": __file__, "HTTP_PROXY": ""})) == []
 
 
 def test_missing_keys_are_a_failure_and_an_unknown_kind_is_reported():

@@ -246,7 +246,7 @@ def written(folder, *ticket_ids):
     lines = [
         json.dumps({"entity": "tickets", "action": "get", "params": {"ticket_id": number}}) for number in ticket_ids
     ]
-    file.write_text("\n".join(lines))
+    file.write_text("\n".join(lines), "utf-8-sig")  # with a byte order mark, as some editors save it
     return str(file)
 
 

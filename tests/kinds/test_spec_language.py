@@ -334,9 +334,16 @@ MISTAKES = [
     (
         CONNECTOR,
         "health_check:",
-        "deprecations: [{path: /v2}]\nhealth_check:",
+        "deprecations: [{deprecated: 2027-01-01}]\nhealth_check:",
         29,
-        "add the day on which it is switched off",
+        "is about either a `path` or `operations`",
+    ),
+    (
+        CONNECTOR,
+        "health_check:",
+        "deprecations: [{operations: [parcel.list]}]\nhealth_check:",
+        29,
+        "parcel.list is no operation",
     ),
     (
         CONNECTOR,

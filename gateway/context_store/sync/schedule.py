@@ -113,7 +113,7 @@ def jittered(seconds: float) -> float:
 def after_failure(error: GatewayError, interval: float) -> float:
     """Seconds until the next try: those in the application's response, or else fewer if a retry may succeed."""
     if error.retry_after is not None:
-        return float(error.retry_after)
+        return min(float(error.retry_after), _MAX_WAIT)
     return min(interval, _RETRYABLE_WAIT if error.retryable else _MAX_WAIT)
 
 

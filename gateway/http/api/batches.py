@@ -7,6 +7,7 @@ import msgspec
 from aiohttp import web
 from pydantic import Field, WithJsonSchema
 
+from gateway import payloads
 from gateway.contract.batches import (
     CONCURRENCY,
     MAX_CONCURRENCY,
@@ -175,6 +176,8 @@ async def _lines(request: web.Request) -> AsyncIterator[ReceivedOperation]:
 
 def _line(number: int, text: bytes) -> ReceivedOperation:
     where = f"line {number}"
+    if number == 1:
+        text = text.removeprefix(payloads.BYTE_ORDER_MARK)
     try:
         return ReceivedOperation(where, _DECODER.decode(text))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -257,13 +257,20 @@ def _sunsets(kind: Kind) -> Iterator[PlacedError]:
             hint = did_you_mean(method.replacement or "", [other for other in spec.authentication if other != name])
             yield ("authentication", name, "replacement"), f"is no other authentication method; {hint}"
     for number, ending in enumerate(spec.deprecations):
-        if ending.sunset is None:
-            yield ("deprecations", str(number)), "has no `sunset`; add the day on which it is switched off"
+        if bool(ending.path) == bool(ending.operations):
+            yield ("deprecations", str(number)), "is about either a `path` or `operations`"
         if ending.switched and not (ending.replacement or "").startswith("/"):
             yield ("deprecations", str(number), "replacement"), "is not a path, so requests cannot be `switched` to it"
         paths = [operation.action.request.split(" ", 1)[1] for operation in kind.operations.values()]
-        if not any(path.startswith(ending.path) for path in paths):
+        if ending.path and not any(path.startswith(ending.path) for path in paths):
             yield ("deprecations", str(number), "path"), f"no request's path begins with {ending.path}"
+        names = [str(operation) for operation in kind.operations.values()]
+        for name in ending.operations:
+            if name not in names:
+                yield (
+                    ("deprecations", str(number), "operations"),
+                    f"{name} is no operation; {did_you_mean(name, names)}",
+                )
 
 
 def _failures(kind: Kind) -> Iterator[PlacedError]:

@@ -246,9 +246,9 @@ def _token_error(spec: ConnectorSpec, status: int, document: Any, secrets: tuple
     code = _first_text(document, (("error",), *spec.failure.code, ("status",)))
     if status >= 500 or status == 429 or code is None:
         return _transient_error(status)
-    description = _first_text(document, (("error_description",), *spec.failure.message, ("message",)))
-    kind = _kind_of(spec.oauth_endpoints, status, code)
-    return TokenError(printable(code, secrets), printable(description or "", secrets), kind, UpstreamError)
+    description = _first_text(document, (("error_description",), *spec.failure.message, ("message",))) or ""
+    kind = _kind_of(spec.oauth_endpoints, status, code, description)
+    return TokenError(printable(code, secrets), printable(description, secrets), kind, UpstreamError)
 
 
 def _transient_error(status: int) -> TokenError:
@@ -263,8 +263,8 @@ def _transient_error(status: int) -> TokenError:
     return TokenError("server_error", text, TokenErrorKind.TRANSIENT, UpstreamInvalidResponse, is_lost=status < 300)
 
 
-def _kind_of(oauth: OAuthEndpoints, status: int, code: str) -> TokenErrorKind:
-    if code == "invalid_grant" or code in oauth.invalid_grant_codes:
+def _kind_of(oauth: OAuthEndpoints, status: int, code: str, description: str) -> TokenErrorKind:
+    if code == "invalid_grant" or not {code, description}.isdisjoint(oauth.invalid_grant_codes):
         return TokenErrorKind.GRANT
     is_of_app = code in _APP_CODES or code in oauth.invalid_client_codes or status == 401
     return TokenErrorKind.APP if is_of_app else TokenErrorKind.TRANSIENT

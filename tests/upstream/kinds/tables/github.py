@@ -4,7 +4,6 @@ from typing import Any
 
 from gateway.errors import (
     ReauthorizationRequired,
-    UpstreamBusy,
     UpstreamError,
     UpstreamNotFound,
     UpstreamRateLimited,
@@ -274,8 +273,19 @@ FAILURES = [
         "RATE_LIMITED",
         LIMIT,
     ),
-    # said with 403, and the call may be made again
-    Failure("issues.update", 403, {"message": SECONDARY}, UpstreamBusy, message=SECONDARY, retry_after=60),
+    # Both limits are said with 403 too. No header tells when the secondary limit ends.
+    Failure(
+        *("issues.update", 403, {"message": SECONDARY}, UpstreamRateLimited),
+        message=SECONDARY,
+        headers={"x-ratelimit-limit": "5000", "x-ratelimit-remaining": "4000", "x-ratelimit-reset": "3000"},
+        retry_after=60,
+    ),
+    Failure(
+        *("issues.update", 403, {"message": LIMIT}, UpstreamRateLimited),
+        message=LIMIT,
+        headers={"x-ratelimit-limit": "5000", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "300"},
+        retry_after=300,
+    ),
     Failure(
         "issues.update",
         429,

@@ -1,4 +1,4 @@
-"""Any JSON that RFC 8259 allows passes: half a surrogate pair, numbers beyond a double, NUL, a byte order mark."""
+"""Odd answers of applications: any JSON that RFC 8259 allows, errors with odd words, a 5xx to a write."""
 
 import asyncio
 import csv
@@ -182,3 +182,18 @@ async def test_a_deep_answer_is_an_answer_or_an_error_of_the_application(front, 
         if answer.status == 502:
             assert json.loads(answer.body)["code"] == "upstream_invalid_response"
     assert depth > 400 or [answer.status for answer in answers] == [200, 200, 200]
+
+
+@pytest.mark.parametrize(("status", "is_unknown"), [(500, True), (501, True), (502, True), (503, False)])
+async def test_a_create_answered_with_a_5xx_may_have_been_done(worker, front, support_desk, api, status, is_unknown):
+    async with fault(
+        front.sandbox_url, kind="support-desk", method="POST", path_prefix="/api/v2/tickets", status=status
+    ):
+        key = {"Idempotency-Key": str(uuid4())}
+        inline = await support_desk.send("tickets", "create", CREATE, headers=key)
+        job = await api.ended_job(await support_desk.submit("tickets", "create", CREATE))
+
+    problem = json.loads(inline.body)
+    assert (problem.get("outcome"), job["status"]) == (("unknown", "unknown") if is_unknown else (None, "failed"))
+    for told in (problem, job["error"]) if is_unknown else ():
+        assert (told["known"]["response_status"], told["safe_to_retry"]) == (status, False)
