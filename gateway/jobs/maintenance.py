@@ -15,6 +15,7 @@ from gateway.jobs.model import COLUMNS, job_of
 from gateway.jobs.outcome import classify_outcome
 from gateway.jobs.processes import has_ended
 from gateway.jobs.sealing import JobSealing
+from gateway.jobs.settlements import SETTLED, settling
 
 log = logging.getLogger(__name__)
 
@@ -62,13 +63,23 @@ _NOT_RUN_AGAIN = f"""
     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 """
 _END = f"""
-    UPDATE jobs
-    SET status = $2, result = $3, error = $4, message = $5, {_ENDS}, in_flight_since = NULL,
-        worker_losses = worker_losses + 1
-    WHERE id = $1
+    WITH ended AS (
+        UPDATE jobs
+        SET status = $2, result = $3, error = $4, message = $5, {_ENDS}, in_flight_since = NULL,
+            worker_losses = worker_losses + 1
+        WHERE id = $1
+        RETURNING {SETTLED}
+    )
+    {settling("ended")}
 """
 # An inline call without a write in flight leaves no trace: deleting its row deletes its idempotency key too.
-_DELETE_LOST_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING id"
+_DELETE_LOST_INLINE = f"""
+    WITH lost AS (
+        DELETE FROM jobs WHERE {_LOST} AND is_inline
+        RETURNING {SETTLED.replace("jobs.finished_at", "now() AS finished_at")}
+    ), noted AS ({settling("lost", outcome=f"'{WorkerCrashed.code}'")})
+    SELECT id FROM lost
+"""
 # `in_flight_since` stays: if the response is never found, the job reports it. The previous worker may resume its lease.
 _REQUEUE_LOST = f"""
     UPDATE jobs

@@ -50,7 +50,8 @@ _DELETED = JobCanceled("ended: its connector was deleted")
 _BATCH_AFTER = f"SELECT id, fence FROM jobs WHERE {_OF_CONNECTOR} AND id > $3 ORDER BY id LIMIT {_BATCH}"
 _EMPTY = """
     UPDATE jobs
-    SET result = NULL, params = '{}', selection = '{}', state = '{}', labels = '{}', find_by = NULL, token_hash = NULL,
+    SET result = NULL, params = '{}', selection = '{}', state = '{}', labels = '{}', find_by = NULL, target = NULL,
+        token_hash = NULL,
         message = 'its connector was deleted',
         error = CASE WHEN error IS NOT NULL THEN jsonb_strip_nulls(jsonb_build_object(
             'code', error::jsonb -> 'code', 'detail', 'the connector of this job was deleted',

@@ -36,7 +36,7 @@ from gateway.jobs.outcome import classify_outcome, is_requeued, must_continue, r
 from gateway.jobs.run_context import JobRunContext, Work
 from gateway.telemetry import tracing
 from gateway.telemetry.metrics import LEASES_LOST
-from gateway.upstream.responses import OperationResult
+from gateway.upstream.responses import OperationResult, created_id
 
 log = logging.getLogger(__name__)
 
@@ -228,7 +228,7 @@ class Lease:
             return outcome
         job_outcome = self._classified(outcome)
         if job.is_inline and job_outcome.status is not JobStatus.UNKNOWN and releases_key(outcome):
-            await self._leases.release(job)
+            await self._leases.release(job, outcome.code)
         else:
             await self._leases.finish(job, job_outcome)
         return with_outcome(outcome, job_outcome)
@@ -277,6 +277,7 @@ class Lease:
             total=total,
             part=number,
             lines=lines,
+            target=None if self.job.effect is Effect.READ else created_id(result.result),
         )
 
     async def requeue(self) -> bool:
