@@ -31,8 +31,8 @@ def settling(jobs: str, *, outcome: str = _CODE) -> str:
         INSERT INTO audit (organization_id, at, actor, connector_id, kind, what, target, outcome, request_id, took_ms,
                            entry_kind, call_id)
         SELECT organization_id, now(), client_id, connector_id, kind,
-               CASE task {_NAMED} ELSE entity || '.' || action END, target, {outcome}, request_id, {_TOOK},
-               'settlement', id
+               CASE task {_NAMED} ELSE COALESCE(entity || '.' || action, task) END, target, {outcome}, request_id,
+               {_TOOK}, 'settlement', id
         FROM {jobs}
         WHERE client_id IS NOT NULL AND finished_at IS NOT NULL AND (effect <> 'read' OR task <> '{OPERATION_TASK}')
         {ONCE}
