@@ -63,8 +63,8 @@ class AuditEntryView(Struct, frozen=True):
     outcome: Annotated[
         str,
         member(
-            "`succeeded`, an error code, `unknown` for a write that may have been done, or `accepted` for a job; its end "
-            "adds an entry with its status.",
+            "`succeeded`, an error code, `unknown` for a write that may have been done, or `accepted` for a job; its "
+            "end adds an entry with its status.",
             "succeeded",
         ),
     ]
