@@ -121,13 +121,17 @@ class Entry(msgspec.Struct, omit_defaults=True):
 
     def intent_of(self, call_id: UUID) -> "Entry":
         """The entry to commit before the write is sent; this one becomes its settlement."""
-        self.call_id = call_id
+        self.call_id, self.entry_kind = call_id, "settlement"
         return replace(self, entry_kind="intent", at=CLOCK.unix_time())
 
-    def settle(self, outcome: str, entry_kind: str = "settlement") -> None:
+    def withdraw(self) -> None:
+        """Forget the intent, which was not committed: the entry is an event again."""
+        self.call_id, self.entry_kind = None, "event"
+
+    def settle(self, outcome: str) -> None:
         """Complete an entry that the caller stores: the settlement of a write, or the event of another call."""
         self.end(outcome, self.request_id, round((time.monotonic() - self.started) * 1000))
-        self.entry_kind, self.at, self.is_stored = entry_kind, CLOCK.unix_time(), True
+        self.at, self.is_stored = CLOCK.unix_time(), True
 
     def accept(self, job_id: UUID, *, is_new: bool) -> None:
         """Record that a job was accepted, whose end adds the settlement."""

@@ -340,11 +340,11 @@ def _is_of_connector(error: GatewayError) -> bool:
 def _ended_entry(entry: Entry, outcome: OperationResult | GatewayError) -> Entry:
     """The audit entry of a call that has ended."""
     if isinstance(outcome, GatewayError):
-        entry.settle(outcome_of(outcome), "event")
+        entry.settle(outcome_of(outcome))
     else:
         if entry.changed is not None:
             describe_created(entry, outcome.result)
-        entry.settle("succeeded", "event")
+        entry.settle("succeeded")
     return entry
 
 

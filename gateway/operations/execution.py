@@ -270,9 +270,13 @@ class Execution:
         key, worker, new = self._key(prepared.call), self._runner.worker, prepared.new_job(is_inline=True)
         entry = prepared.entry
         intent = None if new.effect is Effect.READ else entry.intent_of(new.id)
-        accepted = await self._jobs.accept(new, key, claimed_by=worker, intent=intent)
+        try:
+            accepted = await self._jobs.accept(new, key, claimed_by=worker, intent=intent)
+        except BaseException:
+            entry.withdraw()
+            raise
         if not accepted.is_new:
-            entry.call_id = None
+            entry.withdraw()
             return await self._answered(prepared, accepted)
         entry.is_stored = intent is not None  # the statement that ends the job stores the settlement
         started = time.monotonic()

@@ -275,6 +275,26 @@ async def test_a_bulk_update_ends_with_the_documented_job_record(api, support_de
     assert results == [{"id": number, "success": True} for number in (1, 2, 3)]
 
 
+async def test_a_bulk_update_whose_response_is_lost_once_is_sent_again(api, support_desk, fault):
+    await fault(method="PUT", reset=True, times=1)
+    job = await api.ended_job(await support_desk.submit("ticket_bulk_updates", "create", bulk(30)))
+
+    assert (job["status"], job["message"]) == ("succeeded", "30 of 30 tickets updated")
+
+
+async def test_a_bulk_update_whose_responses_are_lost_does_not_call_its_tickets_not_sent(api, support_desk, fault):
+    await fault(method="PUT", reset=True)
+    job = await api.ended_job(await support_desk.submit("ticket_bulk_updates", "create", bulk(30)))
+    result = (await api.get(f"/api/v1/jobs/{job['id']}/result")).json()["result"]
+
+    assert (job["status"], job["safe_to_retry"]) == ("unknown", True)
+    assert "0 of 30 tickets updated, 30 unknown" in job["message"]
+    assert (job["known"]["items_done"], job["known"]["items_unknown"]) == (0, 30)
+    assert (result["succeeded"], result["failed"], result["unknown"]) == (0, 0, 30)
+    assert [each["success"] for each in result["results"]] == [None] * 30
+    assert not any("not sent" in each["error"] for each in result["results"])
+
+
 async def test_a_bulk_update_that_cannot_be_followed_any_more_says_what_was_done(api, support_desk, fault):
     await fault(path_prefix="/api/v2/job_statuses/", status=404, body={"error": "RecordNotFound"}, times=1)
     job = await api.ended_job(await support_desk.submit("ticket_bulk_updates", "create", bulk(250)))
