@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from gateway.aio.clock import CLOCK
 from gateway.audit.activity import Activity, activity_of, last_uses_of
-from gateway.audit.usage import USAGE, UsagePoint, usage_point, whole_step
+from gateway.audit.usage import COUNT, USAGE, UsagePoint, usage_point, whole_step
 from gateway.db.batch_writer import BatchWriter, Spool
 from gateway.db.pool import Database
 from gateway.db.pruning import BATCH
@@ -140,6 +140,16 @@ class Entry(msgspec.Struct, omit_defaults=True):
             self.entry_kind, self.call_id = "intent", job_id
 
 
+class _Call(msgspec.Struct):
+    """A call for the counts of usage."""
+
+    organization_id: UUID
+    #: Unix time
+    at: float
+    outcome: str | None
+    took_ms: int | None
+
+
 class Actor(Protocol):
     """The actor: a client acting for one organization."""
 
@@ -242,6 +252,7 @@ class Audit:
 
     def __init__(self, database: Database, spool: Path | None = None) -> None:
         self._database = database
+        self._calls = BatchWriter(database, COUNT, "usage")
         self._writer = BatchWriter(
             database, INSERT_ENTRIES, "audit", None if spool is None else Spool(spool, _with_call_id)
         )
@@ -275,10 +286,15 @@ class Audit:
         entry.at = entry.at or CLOCK.unix_time()
         self._writer.add(entry, is_urgent=entry.changed is not None)
 
+    def count(self, entry: Entry) -> None:
+        """Count the call of an entry that another statement stores."""
+        if entry.organization_id is not None:
+            self._calls.add(_Call(entry.organization_id, CLOCK.unix_time(), entry.outcome, entry.took_ms))
+
     @asynccontextmanager
     async def writing(self) -> AsyncIterator["Audit"]:
         """Write batches within the block; leaving it writes the last one, to a file if PostgreSQL is unavailable."""
-        async with self._writer.writing():
+        async with self._writer.writing(), self._calls.writing():
             yield self
 
     async def find(

@@ -58,6 +58,10 @@ class BatchCalls:
             return await self.entry(index, await self.prepared(operation))
         return self._begun(index, f"{operation.entity}.{operation.action}")
 
+    def settled(self, entry: Entry, outcome: OperationResult | GatewayError) -> Entry:
+        """The audit entry of a call that has ended; the call is counted."""
+        return self._runs.settled(entry, outcome)
+
     def _begun(self, index: int, what: str) -> Entry:
         return Entry(
             what,

@@ -16,7 +16,7 @@ import msgspec
 
 from gateway import errors
 from gateway.aio.batching import Batcher
-from gateway.audit.log import Entry, outcome_of
+from gateway.audit.log import Entry
 from gateway.batches import references
 from gateway.batches.calls import BatchCalls
 from gateway.batches.grouping import Numbered
@@ -41,7 +41,6 @@ from gateway.jobs.model import StoredJob
 from gateway.jobs.outcome import MAYBE, is_requeued
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import JobStore
-from gateway.operations.accounting import describe_created
 from gateway.telemetry.metrics import BATCH_OPERATIONS
 from gateway.upstream.bulk import Outcome
 from gateway.upstream.responses import OperationResult
@@ -165,7 +164,7 @@ class BatchRun:
                 extra={"outcome": "unknown", "known": {"request_sent": MAYBE}, "safe_to_retry": False},
             )
             ended = _result(index, operation, ItemStatus.UNKNOWN, error)
-            entry = _ended_entry(await self._calls.lost_entry(index, operation), error)
+            entry = self._calls.settled(await self._calls.lost_entry(index, operation), error)
             await self._commit(_Change(ended=[ended], entries=[entry]))
 
     async def _run_all(self, groups: AsyncGenerator[list[Numbered], None]) -> None:
@@ -215,7 +214,7 @@ class BatchRun:
             ended = [self._ended(*numbered, outcome) for numbered, outcome in pairs if outcome is not None]
             rest = [numbered for numbered, outcome in pairs if outcome is None]
             sent = zip(context.entries, outcomes, strict=False)  # no entries if a call could not be prepared
-            entries = [_ended_entry(entry, outcome) for entry, outcome in sent if outcome is not None]
+            entries = [self._calls.settled(entry, outcome) for entry, outcome in sent if outcome is not None]
             await self._commit(_Change(cleared=[index for index, _ in rest], ended=ended, entries=entries))
         if rest:
             await self._run_all(_one_by_one(rest))
@@ -270,7 +269,7 @@ class BatchRun:
                 return
             outcome = answer
             ended = self._ended(index, operation, answer)
-        entries = [_ended_entry(entry, outcome) for entry in context.entries]
+        entries = [self._calls.settled(entry, outcome) for entry in context.entries]
         await self._commit(_Change(ended=[ended], entries=entries))
 
     def _ended(self, index: int, operation: StoredOperation, outcome: OperationResult | GatewayError) -> ItemResult:
@@ -335,17 +334,6 @@ async def _one_by_one(operations: Sequence[Numbered]) -> AsyncGenerator[list[Num
 def _is_of_connector(error: GatewayError) -> bool:
     """Whether all further operations would be refused: the connector was deleted, or needs a person."""
     return type(error) is NotFound or isinstance(error, ConnectorNotReady | ReauthorizationRequired)
-
-
-def _ended_entry(entry: Entry, outcome: OperationResult | GatewayError) -> Entry:
-    """The audit entry of a call that has ended."""
-    if isinstance(outcome, GatewayError):
-        entry.settle(outcome_of(outcome))
-    else:
-        if entry.changed is not None:
-            describe_created(entry, outcome.result)
-        entry.settle("succeeded")
-    return entry
 
 
 def _result(

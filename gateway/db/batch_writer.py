@@ -119,6 +119,7 @@ class BatchWriter:
         #: the name of the rows in the log
         self._name = name
         self._pending = Batch()
+        self._inserting: set[asyncio.Task[None]] = set()
         #: set once a row was added that does not wait for the interval
         self._is_urgent = asyncio.Event()
         self._spool = spool
@@ -142,6 +143,7 @@ class BatchWriter:
             async with running(every(_INTERVAL, self._write, name=name), every(0, self._write_if_urgent, name=name)):
                 yield self
         finally:
+            await asyncio.gather(*self._inserting, return_exceptions=True)
             try:
                 await self._write()
             except Exception as error:
@@ -191,9 +193,16 @@ class BatchWriter:
         if not batch.size:
             return
         self._pending = Batch()
+        inserting = asyncio.create_task(self._insert_or_keep(batch))
+        self._inserting.add(inserting)
+        inserting.add_done_callback(self._inserting.discard)
+        # If the loop is canceled, the statement goes on: otherwise its rows may be stored, and be inserted again.
+        await asyncio.shield(inserting)
+
+    async def _insert_or_keep(self, batch: Batch) -> None:
         try:
             await self._insert(batch.document())
-        except BaseException:  # also if it is canceled: the last batch is written after the loop has ended
+        except BaseException:
             batch.extend(self._pending)
             self._pending = batch
             raise

@@ -280,7 +280,15 @@ class Execution:
             return await self._answered(prepared, accepted)
         entry.is_stored = intent is not None  # the statement that ends the job stores the settlement
         started = time.monotonic()
-        return Done(await self._runner.run(accepted.job, self._runs.run_inline), _milliseconds(started))
+        try:
+            answer = await self._runner.run(accepted.job, self._runs.run_inline)
+        except BaseException as error:
+            if entry.is_stored:
+                self._runs.settled(entry, error)
+            raise
+        if entry.is_stored:
+            self._runs.settled(entry, answer)
+        return Done(answer, _milliseconds(started))
 
     async def _answered(self, prepared: PreparedExecution, accepted: AcceptedJob) -> Done | Accepted:
         """The answer to a request whose job exists: a new job, or the one of the key's first use."""

@@ -154,18 +154,22 @@ class OperationRuns:
                 await self._write_through.apply_write(record.organization_id, record.id, resolved.connector, write)
             except BaseException as error:
                 if audited is not None and is_final(error):
-                    audited.settlement = _settled(entry, outcome_of(error))
+                    audited.settlement = entry and self.settled(entry, error)
                 raise
-            if audited is not None and entry is not None:
-                describe_created(entry, answer.result)
-                audited.settlement = _settled(entry, "succeeded")
+            if audited is not None:
+                audited.settlement = entry and self.settled(entry, answer)
         return answer
 
-
-def _settled(entry: Entry | None, outcome: str) -> Entry | None:
-    if entry is not None:
-        entry.settle(outcome)
-    return entry
+    def settled(self, entry: Entry, outcome: OperationResult | BaseException) -> Entry:
+        """The audit entry of a call that has ended, for the statement that stores it; the call is counted."""
+        if isinstance(outcome, BaseException):
+            entry.settle(outcome_of(outcome))
+        else:
+            if entry.changed is not None:
+                describe_created(entry, outcome.result)
+            entry.settle("succeeded")
+        self._audit.count(entry)
+        return entry
 
 
 async def _sent(

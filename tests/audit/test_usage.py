@@ -132,10 +132,11 @@ async def test_a_write_and_a_job_count_as_one_call(database: Database):
         audit.note(write.intent_of(uuid4()))
         write.settle("upstream_rejected")
         audit.note(write)
+        audit.count(write)
         job.accept(uuid4(), is_new=True)
         job.end("accepted", "request-1", 3)
         audit.note(job)
-        audit.note(end)  # of a job: it has no duration
+        audit.note(end)
 
     [point] = await called(database, organization_id, 3600)
 

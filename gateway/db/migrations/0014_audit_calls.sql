@@ -16,18 +16,19 @@ CREATE UNIQUE INDEX audit_of_call ON audit (call_id, entry_kind) WHERE call_id I
 -- The record that the job changes: named by its params, or made by it. For the audit entry at its end.
 ALTER TABLE jobs ADD COLUMN target text;
 
--- A call counts once: at its settlement, or at the acceptance of its job.
-CREATE OR REPLACE FUNCTION gateway_count_usage() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+-- Calls are counted apart from the entries that commit with a write or a result: transactions of one organization would
+-- wait for each other's counts. The arrays have an element for each call.
+CREATE FUNCTION gateway_count_calls(
+    organization_ids uuid[], ats timestamptz[], outcomes text[], durations integer[]
+) RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     INSERT INTO usage_counts AS counted (organization_id, seconds, at, calls, errors, took)
-    WITH call AS (
-        SELECT * FROM entered
-        WHERE entry_kind = 'event' OR outcome = 'accepted' OR entry_kind = 'settlement' AND took_ms IS NOT NULL
-    ), by_bucket AS (
+    WITH by_bucket AS (
         SELECT organization_id, span.seconds, date_bin(make_interval(secs => span.seconds), at, 'epoch') AS at,
                usage_bucket(took_ms) AS bucket, count(*) AS calls,
                count(*) FILTER (WHERE outcome NOT IN ('succeeded', 'accepted')) AS errors
-        FROM call CROSS JOIN (VALUES (10), (60), (600)) AS span (seconds)
+        FROM unnest(organization_ids, ats, outcomes, durations) AS call (organization_id, at, outcome, took_ms)
+        CROSS JOIN (VALUES (10), (60), (600)) AS span (seconds)
         GROUP BY 1, 2, 3, 4
     ), total AS (
         SELECT organization_id, seconds, at, sum(calls) AS calls, sum(errors) AS errors
@@ -44,6 +45,20 @@ BEGIN
         took = ARRAY(SELECT former + added
                      FROM unnest(counted.took, EXCLUDED.took) WITH ORDINALITY AS pair (former, added, place)
                      ORDER BY place);
+END
+$$;
+
+-- The entries of the background count by themselves: actions without a call, and acceptances of jobs.
+CREATE OR REPLACE FUNCTION gateway_count_usage() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+    call record;
+BEGIN
+    SELECT array_agg(organization_id) AS organization_ids, array_agg(at) AS ats, array_agg(outcome) AS outcomes,
+           array_agg(took_ms) AS durations
+    INTO call FROM entered WHERE call_id IS NULL OR outcome = 'accepted';
+    IF call.ats IS NOT NULL THEN
+        PERFORM gateway_count_calls(call.organization_ids, call.ats, call.outcomes, call.durations);
+    END IF;
     RETURN NULL;
 END
 $$;
