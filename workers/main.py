@@ -11,6 +11,7 @@ from gateway.aio.deadline import Deadline
 from gateway.aio.loops import every, running
 from gateway.aio.memory import tune_gc, tune_malloc
 from gateway.errors import Unavailable
+from gateway.events.deliverer import RENEWAL
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
 from gateway.jobs.tasks import TASKS, Task
@@ -77,6 +78,7 @@ class Worker:
             every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.deletion.resume, name="unfinished deletions"),
             every(0, services.deliverer.deliver, name="webhook deliveries"),
+            every(RENEWAL, services.deliverer.renew, name="webhook leases"),
             *(every(seconds, prune, name=name) for name, seconds, prune in prunings(services)),
         ):
             tune_gc()

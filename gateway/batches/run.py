@@ -16,6 +16,7 @@ import msgspec
 
 from gateway import errors, payloads
 from gateway.aio.batching import Batcher
+from gateway.audit.log import Entry
 from gateway.batches import references
 from gateway.batches.calls import BatchCalls
 from gateway.batches.grouping import Numbered
@@ -62,6 +63,8 @@ class _Change:
     in_flight: Sequence[int] = ()
     cleared: Sequence[int] = ()
     ended: Sequence[ItemResult] = ()
+    #: the audit entries of the operations that were sent
+    entries: Sequence[Entry] = ()
 
 
 class _RequestRunContext(InMemoryRunContext):
@@ -74,6 +77,8 @@ class _RequestRunContext(InMemoryRunContext):
         #: the effect of the call; only a write must not be sent twice
         self.effect = Effect.READ
         self.is_in_flight = False
+        #: the audit entry of each call, once it is prepared
+        self.entries: Sequence[Entry] = ()
 
     async def mark_in_flight(self) -> None:
         if self.effect is Effect.WRITE and not self.is_in_flight:
@@ -158,7 +163,9 @@ class BatchRun:
                 "the worker was lost while the write was in flight; look it up before sending it again",
                 extra={"outcome": "unknown", "known": {"request_sent": MAYBE}, "safe_to_retry": False},
             )
-            await self._commit(_Change(ended=[_result(index, operation, ItemStatus.UNKNOWN, error)]))
+            ended = _result(index, operation, ItemStatus.UNKNOWN, error)
+            entry = self._calls.settled(await self._calls.lost_entry(index, operation), error)
+            await self._commit(_Change(ended=[ended], entries=[entry]))
 
     async def _run_all(self, groups: AsyncGenerator[list[Numbered], None]) -> None:
         """Run groups of operations until there are no more; `_room` limits concurrent requests."""
@@ -199,23 +206,28 @@ class BatchRun:
     async def _run_group(self, group: Sequence[Numbered]) -> None:
         """Send one request for many operations; those that it does not answer are sent one by one."""
         async with self._bulk_room:
-            outcomes = await self._bulk_outcomes(group)
+            context = _RequestRunContext(self._commit, [index for index, _ in group])
+            outcomes = await self._bulk_outcomes(group, context)
             if outcomes is None:
                 return
             pairs = list(zip(group, outcomes, strict=True))
             ended = [self._ended(*numbered, outcome) for numbered, outcome in pairs if outcome is not None]
             rest = [numbered for numbered, outcome in pairs if outcome is None]
-            await self._commit(_Change(cleared=[index for index, _ in rest], ended=ended))
+            sent = zip(context.entries, outcomes, strict=False)  # no entries if a call could not be prepared
+            entries = [self._calls.settled(entry, outcome) for entry, outcome in sent if outcome is not None]
+            await self._commit(_Change(cleared=[index for index, _ in rest], ended=ended, entries=entries))
         if rest:
             await self._run_all(_one_by_one(rest))
 
-    async def _bulk_outcomes(self, group: Sequence[Numbered]) -> Sequence[Outcome] | None:
+    async def _bulk_outcomes(self, group: Sequence[Numbered], context: _RequestRunContext) -> Sequence[Outcome] | None:
         """The outcome of each operation of a bulk request; None if the batch continues later."""
-        context = _RequestRunContext(self._commit, [index for index, _ in group])
         try:
             async with self._room:
                 calls = [await self._calls.prepared(operation) for _, operation in group]
                 context.effect = calls[0].effect
+                context.entries = [
+                    await self._calls.entry(index, call) for (index, _), call in zip(group, calls, strict=True)
+                ]
                 return await self._calls.run_bulk(calls, context)
         except GatewayError as error:
             await context.clear_in_flight()
@@ -235,26 +247,30 @@ class BatchRun:
         try:
             skipped = self._lacks(operation)
             async with self._room:
-                answer = None if skipped else await self._answer(operation, context)
+                answer = None if skipped else await self._answer(index, operation, context)
         except GatewayError as error:
             if is_requeued(self._job, error, None) and not error.is_outcome_unknown:
                 await context.clear_in_flight()
                 self._interruption = error
                 return
+            outcome: OperationResult | GatewayError = error
             ended = self._ended(index, operation, error)
         except LostLease:
             raise
         except Exception:
             log.exception("an operation of a batch failed because of a bug", extra={"job_id": str(self._job.id)})
-            status = ItemStatus.UNKNOWN if context.is_in_flight else ItemStatus.FAILED
-            ended = _result(index, operation, status, InternalError())
-            self._is_ended = self._is_ended or self._options.stop_on_error
+            outcome = InternalError()
+            if context.is_in_flight:
+                outcome = with_unknown_outcome(outcome, {"request_sent": MAYBE}, safe_to_retry=False)
+            ended = self._ended(index, operation, outcome)
         else:
             if answer is None:
-                ended = _result(index, operation, ItemStatus.SKIPPED, skipped)
-            else:
-                ended = self._ended(index, operation, answer)
-        await self._commit(_Change(ended=[ended]))
+                await self._commit(_Change(ended=[_result(index, operation, ItemStatus.SKIPPED, skipped)]))
+                return
+            outcome = answer
+            ended = self._ended(index, operation, answer)
+        entries = [self._calls.settled(entry, outcome) for entry in context.entries]
+        await self._commit(_Change(ended=[ended], entries=entries))
 
     def _ended(self, index: int, operation: StoredOperation, outcome: OperationResult | GatewayError) -> ItemResult:
         """The result of an operation that was sent; an error may end the batch."""
@@ -264,13 +280,14 @@ class BatchRun:
         status = ItemStatus.UNKNOWN if outcome.is_outcome_unknown else ItemStatus.FAILED
         return _result(index, operation, status, outcome)
 
-    async def _answer(self, operation: StoredOperation, context: _RequestRunContext) -> OperationResult:
+    async def _answer(self, index: int, operation: StoredOperation, context: _RequestRunContext) -> OperationResult:
         if self._options.steps:
             operation = msgspec.structs.replace(
                 operation, params=references.filled_params(operation.params, self._step_results)
             )
         call = await self._calls.prepared(operation)
         context.effect = call.effect
+        context.entries = [await self._calls.entry(index, call)]
         answer = await self._calls.run(call, context)
         if self._options.steps and operation.id is not None:
             self._step_results[operation.id] = answer.decoded()
@@ -301,7 +318,8 @@ class BatchRun:
                 self._journal.finish(ended.index, ended.status)
                 BATCH_OPERATIONS.add(self._job.kind or "", ended.status)
                 lines[ended.index] = ended.line()
-        await self._run_context.save(self._journal.document(), parts_of(lines))
+        entries = [entry for change in changes for entry in change.entries]
+        await self._run_context.save(self._journal.document(), parts_of(lines), entries=entries)
         return [None] * len(changes)
 
     async def _progress(self) -> None:

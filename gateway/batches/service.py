@@ -73,7 +73,7 @@ class Batches:
                 raise
             if not accepted.is_new:
                 await self._discard(key)
-            entry.outcome = "accepted"
+            entry.accept(accepted.job.id, is_new=accepted.is_new)
         return accepted
 
     async def _received(

@@ -48,6 +48,7 @@ SECTIONS = {
         Lazy("admin", "gateway.cli.admin:admin", "Manage organizations, clients and people."),
         Lazy("backup", "gateway.cli.backup:backup", "Back up the embedded PostgreSQL while it runs."),
         Lazy("restore", "gateway.cli.backup:restore", "Restore a backup of the embedded PostgreSQL."),
+        Lazy("end-writes", "gateway.cli.backup:end_writes", "End unfinished writes after a restore of PostgreSQL."),
         Lazy("keys", "gateway.cli.keys:keys", "Create, add, promote and rotate encryption keys."),
         Lazy("specs", "gateway.cli.specs:specs", "Make, import, check, show and compare specs."),
     ),

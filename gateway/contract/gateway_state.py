@@ -60,7 +60,14 @@ class AuditEntryView(Struct, frozen=True):
     changed: Annotated[
         list[str], member("The names of the members that were written, never their values.", ["ticket.status"])
     ]
-    outcome: Annotated[str, member("`succeeded`, `accepted`, or an error code.", "succeeded")]
+    outcome: Annotated[
+        str,
+        member(
+            "`succeeded`, an error code, `unknown` for a write that may have been done, or `accepted` for a job; its "
+            "end adds an entry with its status.",
+            "succeeded",
+        ),
+    ]
     intent: Annotated[str | None, member("The caller's reason.")]
     request_id: Annotated[str | None, member("The request's id.", "5e1f0c3d")]
     took_ms: Annotated[int | None, member("Duration in milliseconds.", 41)]

@@ -5,9 +5,11 @@ import subprocess
 from pathlib import Path
 
 from gateway.db.migrate import migrate
+from gateway.db.pool import Database
 from gateway.embedded import StartupError
 from gateway.embedded.postgres import DATABASE, EmbeddedPostgres
 from gateway.embedded.server import SERVER_ENVIRONMENT
+from gateway.jobs.restored import end_unfinished_writes
 
 #: the database into which a dump is restored, before it replaces the current one
 _DRAFT = "restored"
@@ -43,8 +45,12 @@ def _create(partial: Path) -> None:
         ) from error
 
 
-async def restore(data_dir: Path, dump: Path) -> None:
-    """Replace the database of the data directory with a dump, or raise StartupError and change nothing."""
+async def restore(data_dir: Path, dump: Path, retention: int | None = None) -> int:
+    """Replace the database of the data directory with a dump, or raise StartupError and change nothing.
+
+    With `retention`, the dump's unfinished writes end as `unknown` and expire after so many seconds; returns their
+    number. Otherwise the next workers run them.
+    """
     server = EmbeddedPostgres(data_dir / "postgres")
     url = server.start()  # raises StartupError while a `gateway up` runs in the directory
     try:
@@ -52,9 +58,17 @@ async def restore(data_dir: Path, dump: Path) -> None:
         _sql(server, f"DROP DATABASE IF EXISTS {_DRAFT}", f"CREATE DATABASE {_DRAFT}")
         draft = url.replace(f"/{DATABASE}?", f"/{_DRAFT}?")
         _run(server, "pg_restore", "--no-owner", "--exit-on-error", f"--dbname={draft}", str(dump))
+        await migrate(draft)  # the dump may be of an earlier version
+        ended = 0 if retention is None else await _end_writes(draft, retention)
         _sql(server, *_REPLACE)
     finally:
         server.stop()
+    return ended
+
+
+async def _end_writes(url: str, retention: int) -> int:
+    async with Database.open(url, size=1) as database:
+        return await end_unfinished_writes(database, retention)
 
 
 def _sql(server: EmbeddedPostgres, *statements: str) -> None:

@@ -18,7 +18,7 @@ from gateway.aio.clock import CLOCK
 from gateway.errors import CursorExpired, GatewayError, InvalidParams, Unavailable
 from gateway.events.feed import Feed
 from gateway.events.model import Event
-from gateway.events.sender import TIMEOUT, Sender
+from gateway.events.sender import Sender
 from gateway.events.store import MAX_PENDING, ClaimedWebhook, WebhookStore
 from gateway.events.webhook import (
     GONE,
@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 
 #: seconds after which a turn starts no further attempt
 _TURN = 5.0
-#: seconds of its lease, which must last for the last attempt and its result
-_LEASE = _TURN + TIMEOUT + 5.0
+#: seconds that leases last without a renewal, and between renewals
+_LEASE, RENEWAL = 8.0, 2.5
 #: maximum events that a turn reads from the feed
 _WINDOW = 64
 #: concurrent requests of a turn
@@ -107,6 +107,11 @@ class Deliverer:
                 async with asyncio.timeout(_POLL_INTERVAL):
                     await self._woken.wait()
 
+    async def renew(self) -> None:
+        """Renew the leases of the turns, which last for longer than a lease if receivers are slow."""
+        if self._turns:
+            await self._store.renew(self._worker, _LEASE)
+
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._turns.discard(task)
         self._woken.set()
@@ -120,10 +125,14 @@ class Deliverer:
             await self._store.release(self._worker)
 
     async def _turn(self, claimed: ClaimedWebhook) -> None:
+        extra = {"webhook": str(claimed.webhook.id)}
         try:
             await self._delivered(claimed)
-        except Exception:
-            log.exception("a turn of deliveries failed", extra={"webhook": str(claimed.webhook.id)})
+        except Exception as error:
+            if isinstance(error, Unavailable):
+                log.warning("a turn of deliveries ends, and is repeated: %s", error.detail, extra=extra)
+            else:
+                log.exception("a turn of deliveries failed", extra=extra)
             # If PostgreSQL is unavailable, the lease expires.
             with contextlib.suppress(Unavailable):
                 await self._store.end_lease(claimed.webhook)

@@ -107,6 +107,10 @@ _END_LEASE = """
     UPDATE webhooks SET lease_until = NULL, held_until = now() + interval '1 second' WHERE id = $1 AND fence = $2
 """
 _SUBSCRIBED = "SELECT DISTINCT organization_id FROM webhooks WHERE status = 'active'"
+_RENEW = """
+    UPDATE webhooks SET lease_until = now() + make_interval(secs => $2)
+    WHERE worker = $1 AND lease_until > now()
+"""
 _RELEASE = "UPDATE webhooks SET lease_until = NULL WHERE worker = $1 AND lease_until IS NOT NULL"
 _FINISH = f"""
     UPDATE webhooks
@@ -286,6 +290,11 @@ class WebhookStore:
         """The organizations that have an active webhook."""
         async with self._database.system() as connection:
             return {str(row["organization_id"]) for row in await connection.fetch(_SUBSCRIBED)}
+
+    async def renew(self, worker: str, lease: float) -> None:
+        """Let the leases of a worker last for `lease` seconds from now; raises Unavailable."""
+        async with self._database.system() as connection:
+            await connection.execute(_RENEW, worker, lease)
 
     async def release(self, worker: str) -> None:
         """End the leases of a worker that shuts down."""

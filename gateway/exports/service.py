@@ -61,7 +61,7 @@ class Exports:
             new = await self._new_job(caller, call)
             entry.kind = new.kind
             outcome = await self.execution.submit(new, call)
-            entry.outcome = "accepted"
+            entry.accept(outcome.job.id, is_new=not outcome.is_replayed)
         return outcome
 
     async def _new_job(self, caller: Caller, call: OperationCall) -> NewJob:

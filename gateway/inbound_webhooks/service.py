@@ -79,6 +79,9 @@ class InboundWebhooks:
                 )
             if secret is not None:
                 _require_key(spec, secret)
+            if not self._synchronization.is_automatic:
+                extra = {"connector_id": str(connector_id)}
+                log.warning("notices to a hook change nothing while GATEWAY_SYNCHRONIZE is false", extra=extra)
             hook = await self._store.create(caller.organization_id, connector_id)
             entry.target = str(hook.id)
             if secret is not None:

@@ -60,6 +60,16 @@ def classify_outcome(
     return JobOutcome(JobStatus.CANCELED, result=result, error=was_done, message=sentence)
 
 
+def unreadable_outcome(row: Mapping[str, Any], error: GatewayError) -> JobOutcome:
+    """How a job ends whose params or state cannot be decrypted; `row` has its columns as they are stored."""
+    document, effect = errors.document(error), Effect(row["effect"])
+    if effect is Effect.READ or (row["in_flight_since"] is None and row["state"] == "{}"):
+        return JobOutcome(JobStatus.FAILED, error=document, message=error.detail)
+    known = {"request_id": row["request_id"], "request_sent": MAYBE, "find_by": row["find_by"]}
+    facts = {"outcome": "unknown", "known": known, "safe_to_retry": effect is Effect.IDEMPOTENT}
+    return JobOutcome(JobStatus.UNKNOWN, error={**document, "code": UNKNOWN, **facts}, message=error.detail)
+
+
 def _sentence(error: GatewayError, effects: Effects) -> str:
     """Why the job ended and, if some of it was done, how much."""
     if not effects.known:

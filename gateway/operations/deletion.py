@@ -85,7 +85,8 @@ class Deletion:
             "connector.delete", caller, connector_id=connector_id, target=str(connector_id)
         ) as entry:
             job = await self._accept_connector(caller, connector_id, request_id)
-            entry.outcome, entry.kind = "accepted", job.kind
+            entry.accept(job.id, is_new=True)
+            entry.kind = job.kind
         return job
 
     async def _accept_connector(self, caller: Caller, connector_id: UUID, request_id: str | None) -> StoredJob:
@@ -99,6 +100,7 @@ class Deletion:
             workspace_name=record.workspace_name,
             task=DELETE_CONNECTOR.name,
             kind=record.kind,
+            target=str(connector_id),
             request_id=request_id,
         )
         async with self.database.tenant(organization_id) as connection, connection.transaction():
@@ -111,7 +113,7 @@ class Deletion:
         """Hide the workspace and its connectors from callers at once; the job deletes their data. Raises NotFound."""
         with self.audit.record("workspace.delete", caller, target=str(workspace_id)) as entry:
             job = await self._accept_workspace(caller, workspace_id, request_id)
-            entry.outcome = "accepted"
+            entry.accept(job.id, is_new=True)
         return job
 
     async def _accept_workspace(self, caller: Caller, workspace_id: UUID, request_id: str | None) -> StoredJob:

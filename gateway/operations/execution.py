@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -28,7 +29,7 @@ from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.runner import Runner
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters
-from gateway.operations.accounting import Accounted, created_id, describe, recorded
+from gateway.operations.accounting import Accounted, describe, describe_created, recorded
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.operations.runs import OperationRuns
@@ -52,6 +53,8 @@ class PreparedExecution(msgspec.Struct, frozen=True):
     engine_call: PreparedCall
     #: the Sunset and Deprecation headers of the answer
     sunset_headers: Mapping[str, str]
+    #: the audit entry of the request
+    entry: Entry
 
     @property
     def cache_key(self) -> Key:
@@ -75,6 +78,7 @@ class PreparedExecution(msgspec.Struct, frozen=True):
             labels=self.call.labels,
             request_id=self.call.request_id,
             find_by=operation.action.find_by,
+            target=self.entry.target,
             token_hash=self.call.token_hash,
             callback=self.call.callback,
         )
@@ -116,9 +120,10 @@ class Execution:
             with Accounted(prepared.resolved, engine_call.operation) as accounted:
                 outcome = await self._executed(prepared)
                 if isinstance(outcome, Accepted):
-                    entry.outcome = accounted.outcome = "accepted"
-            if isinstance(outcome, Done) and entry.target is None and engine_call.effect is not Effect.READ:
-                entry.target = created_id(outcome.answer.result)
+                    entry.accept(outcome.job.id, is_new=not outcome.is_replayed)
+                    accounted.outcome = "accepted"
+            if isinstance(outcome, Done) and engine_call.effect is not Effect.READ:
+                describe_created(entry, outcome.answer.result)
         headers = prepared.sunset_headers
         return replace(outcome, sunset_headers=headers) if headers else outcome
 
@@ -168,9 +173,8 @@ class Execution:
             started, engine_call = time.monotonic(), prepared.engine_call
             with Accounted(resolved, engine_call.operation):
                 answer = await self._runs.write(
-                    resolved, engine_call, lambda: resolved.connector.upload(engine_call, file)
+                    resolved, engine_call, lambda: resolved.connector.upload(engine_call, file), entry
                 )
-            entry.target = entry.target or created_id(answer.result)
         return Done(answer, _milliseconds(started), sunset_headers=prepared.sunset_headers)
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
@@ -194,7 +198,7 @@ class Execution:
             call = replace(call, selection=replace(call.selection, limit=engine_call.limit))
         headers_by_method = engine_call.operation.sunset_headers
         headers = headers_by_method.get(resolved.record.auth_method, headers_by_method[None])
-        return PreparedExecution(caller, call, resolved, engine_call, headers)
+        return PreparedExecution(caller, call, resolved, engine_call, headers, entry)
 
     def _only_cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done:
         """A cached answer; raises NotCached. Neither the call nor a job asks the application."""
@@ -228,7 +232,8 @@ class Execution:
     async def _run(self, prepared: PreparedExecution) -> OperationResult:
         resolved, call, freshness = prepared.resolved, prepared.engine_call, prepared.call.freshness
         if call.effect is not Effect.READ:
-            answer = await self._runs.write(resolved, call, lambda: resolved.connector.run_to_end(call))
+            run = partial(resolved.connector.run_to_end, call)
+            answer = await self._runs.write(resolved, call, run, prepared.entry)
         elif freshness is None:
             answer = await resolved.connector.run_to_end(call)
         else:
@@ -262,12 +267,28 @@ class Execution:
 
     async def _once(self, prepared: PreparedExecution) -> Done | Accepted:
         """Run the call inline under its idempotency key: one upstream request for all retries, also across crashes."""
-        key, worker = self._key(prepared.call), self._runner.worker
-        accepted = await self._jobs.accept(prepared.new_job(is_inline=True), key, claimed_by=worker)
+        key, worker, new = self._key(prepared.call), self._runner.worker, prepared.new_job(is_inline=True)
+        entry = prepared.entry
+        intent = None if new.effect is Effect.READ else entry.intent_of(new.id)
+        try:
+            accepted = await self._jobs.accept(new, key, claimed_by=worker, intent=intent)
+        except BaseException:
+            entry.withdraw()
+            raise
         if not accepted.is_new:
+            entry.withdraw()
             return await self._answered(prepared, accepted)
+        entry.is_stored = intent is not None  # the statement that ends the job stores the settlement
         started = time.monotonic()
-        return Done(await self._runner.run(accepted.job, self._runs.run_inline), _milliseconds(started))
+        try:
+            answer = await self._runner.run(accepted.job, self._runs.run_inline)
+        except BaseException as error:
+            if entry.is_stored:
+                self._runs.settled(entry, error)
+            raise
+        if entry.is_stored:
+            self._runs.settled(entry, answer)
+        return Done(answer, _milliseconds(started))
 
     async def _answered(self, prepared: PreparedExecution, accepted: AcceptedJob) -> Done | Accepted:
         """The answer to a request whose job exists: a new job, or the one of the key's first use."""

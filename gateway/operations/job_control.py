@@ -44,7 +44,7 @@ class JobControl:
         with self.audit.record("job.retry", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
             caller.require(Scope.WRITE)
             accepted = await self._retried(caller, job, confirm=confirm, request_id=request_id)
-            entry.outcome = "accepted"
+            entry.accept(accepted.id, is_new=True)
         return accepted
 
     async def _retried(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
@@ -74,6 +74,8 @@ class JobControl:
             effect=job.effect,
             labels=job.labels,
             request_id=request_id,
+            callback=work.callback,
             find_by=job.find_by,
+            target=work.target,
         )
         return (await self.acceptance.accept(new)).job

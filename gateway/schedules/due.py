@@ -93,7 +93,8 @@ class DueRuns:
     def _audit_run(self, schedule: Schedule, new: NewJob) -> None:
         what, intent = f"{new.entity}.{new.action}", f"schedule {schedule.definition.name}"
         with self.audit.record(what, schedule, connector_id=new.connector_id, intent=intent) as entry:
-            entry.kind, entry.outcome = new.kind, "accepted"
+            entry.kind = new.kind
+            entry.accept(new.id, is_new=True)
             if new.effect is not Effect.READ:
                 operation = self.catalog.kind(schedule.kind).operation(
                     schedule.definition.entity, schedule.definition.action

@@ -76,7 +76,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     async with (
         pool as database,
         running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")),
-        Audit(database).writing() as audit,
+        Audit(database, settings.data_dir / "audit").writing() as audit,
         RequestLog(database).writing() as request_log,
     ):
         identity, connector_store = IdentityStore(database), ConnectorStore(database, vault)

@@ -21,7 +21,7 @@ from gateway.errors import (
     UpstreamError,
 )
 from gateway.identity.model import Caller, Scope
-from gateway.operations.accounting import Accounted, created_id, describe, recorded
+from gateway.operations.accounting import Accounted, describe, recorded
 from gateway.operations.call import OperationCall
 from gateway.operations.runs import OperationRuns
 from gateway.uploads.store import Upload, UploadStore
@@ -167,7 +167,14 @@ class Uploads:
         describe(entry, resumed.connector, call)
         with Accounted(resumed.connector, call.operation) as accounted:
             try:
-                answer = await self.runs.write(resumed.connector, call, work)
+                answer = await self.runs.write(
+                    resumed.connector,
+                    call,
+                    work,
+                    entry,
+                    call_id=resumed.upload.id,
+                    is_final=lambda error: not isinstance(error, _RESUMABLE),
+                )
                 is_end = await self.store.complete(resumed.upload, bytes(answer.result))
             except _RESUMABLE:
                 is_end = False
@@ -175,7 +182,6 @@ class Uploads:
             finally:
                 accounted.is_counted = is_end
                 entry.what = entry.what if is_end else None
-        entry.target = entry.target or created_id(answer.result)
         return answer
 
     async def _resumed(self, caller: Caller, connector_id: UUID, upload_id: UUID) -> _Resumed:

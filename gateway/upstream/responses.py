@@ -443,3 +443,22 @@ def _first_text(document: Any, paths: tuple[JsonPath, ...]) -> str | None:
         if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
             return payloads.storable(str(value)[:_MESSAGE_CHARACTERS])
     return None
+
+
+class _Identified(msgspec.Struct):
+    """The member of a created record that identifies it."""
+
+    id: str | int | None = None
+
+
+#: maximum characters of an id
+_MAX_ID = 200
+
+
+def created_id(result: msgspec.Raw) -> str | None:
+    """The id of the record in the answer to a write; None if the answer is not a record or has no id."""
+    try:
+        record = payloads.typed(result, _Identified)
+    except msgspec.MsgspecError:
+        return None
+    return None if record.id is None else payloads.storable(str(record.id)[:_MAX_ID])

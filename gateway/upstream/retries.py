@@ -52,7 +52,7 @@ def delay(effect: Effect, attempt: Attempt, timeout: float) -> float | None:
 
 def back_off(attempt: int) -> float:
     """Seconds to wait after the try of this number, from 1, if the application names none."""
-    return _BACK_OFF * 2 ** (attempt - 1) * _RANDOM.uniform(0.5, 1.5)
+    return float(_BACK_OFF * 2 ** (attempt - 1) * _RANDOM.uniform(0.5, 1.5))
 
 
 def _may_repeat(effect: Effect, attempt: Attempt) -> bool:

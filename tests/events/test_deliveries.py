@@ -29,6 +29,7 @@ from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
 from gateway.vault.vault import Vault
 from tests.events.receiver import Receiver, receiving
+from tests.harness.databases import refusing
 from tests.harness.waiting import eventually
 
 CONNECTOR = UUID(int=7)
@@ -334,6 +335,51 @@ async def test_a_lost_worker_s_deliveries_are_made_by_another(receiver, subscrib
 
     assert len(receiver.ids["/"]) == 2
     assert len(set(receiver.ids["/"])) == 1
+
+
+async def test_a_turn_that_lasts_longer_than_its_lease_keeps_it_while_its_worker_lives(
+    receiver, subscribed, deliverer, changed, sql
+):
+    await subscribed()
+    await changed("1")
+    async with asyncio.timeout(10):
+        slow, another = deliverer("slow"), deliverer("another")
+        asked, may_answer = asyncio.Event(), asyncio.Event()
+
+        async def answer(_):
+            asked.set()
+            await may_answer.wait()
+            return 204
+
+        receiver.answers["/"] = answer
+        await slow.deliver()
+        await asked.wait()
+        await sql("UPDATE webhooks SET lease_until = now() + interval '1 second'")
+        await slow.renew()
+        is_renewed = await sql("SELECT lease_until > now() + interval '5 seconds' FROM webhooks")
+        await another.deliver()
+        (turn,) = slow._turns
+        may_answer.set()
+        await asyncio.wait([turn])
+
+    assert is_renewed
+    assert ids_of(receiver) == ["1"]
+    assert not another._turns
+
+
+async def test_a_turn_that_finds_postgresql_unavailable_is_no_error(
+    receiver, subscribed, deliverer, changed, database_url, caplog
+):
+    await subscribed()
+    await changed("1")
+    async with asyncio.timeout(10), refusing(database_url, "UPDATE ON webhooks", "53100", when="NEW.fence = OLD.fence"):
+        opened = deliverer("here")
+        await opened.deliver()
+        (turn,) = opened._turns
+        await asyncio.wait([turn])
+
+    said = [record for record in caplog.records if "turn of deliveries" in record.message]
+    assert [(record.levelname, record.exc_info) for record in said] == [("WARNING", None)]
 
 
 async def test_only_events_that_pass_the_filter_are_delivered(

@@ -13,6 +13,7 @@ from gateway.db.pruning import prune
 from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.oauth_client.flows import RedirectResult
 from gateway.oauth_client.store import PRUNE
+from tests.harness.waiting import eventually
 from tests.oauth_client.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
 
 WISH = ConsentRequest("w", "work-management", REDIRECT)
@@ -233,6 +234,25 @@ async def test_an_answer_that_was_cut_off_ends_as_failed(world: World) -> None:
     state = await world.oauth.flows.state(world.caller, started.flow_id)
 
     assert (state.status, state.error) == (FlowStatus.FAILED, "server_error")
+
+
+async def test_a_consent_whose_process_died_ends_as_failed_before_it_expires_and_stays_so(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    world.server.open.clear()
+    exchanging = asyncio.create_task(world.came_back(started.consent_url))
+    await eventually(lambda: world.server.token_requests)
+    under_way = await world.oauth.flows.state(world.caller, started.flow_id)
+    await world.sql("UPDATE oauth_flows SET used_at = now() - interval '61 seconds' WHERE id = $1", started.flow_id)
+
+    failed = await world.oauth.flows.state(world.caller, started.flow_id)
+    world.server.open.set()
+    redirected = await exchanging
+    after = await world.oauth.flows.state(world.caller, started.flow_id)
+
+    assert (under_way.status, failed.status, failed.error) == (FlowStatus.PENDING, FlowStatus.FAILED, "server_error")
+    assert redirected is not None
+    assert redirected.connector is None
+    assert (after.status, await _connectors(world)) == (FlowStatus.FAILED, 0)
 
 
 async def test_a_state_of_a_disabled_client_is_refused(world: World) -> None:
