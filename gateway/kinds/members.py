@@ -30,7 +30,12 @@ def media_type(content_type: str) -> str:
 
 def is_json(content_type: str) -> bool:
     """Whether bodies of a content type are JSON (RFC 8259, RFC 6839 §3.1)."""
-    return re.fullmatch(r"application/(?:[a-z0-9.-]+\+)?json", media_type(content_type)) is not None
+    return (
+        re.fullmatch(
+            r"(?:application/|text/(?:x-)?|[a-z]+/[a-z0-9.-]+\+)(?:[a-z0-9.-]+\+)?json", media_type(content_type)
+        )
+        is not None
+    )
 
 
 def _content_type(value: str) -> str:

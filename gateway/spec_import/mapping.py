@@ -347,7 +347,7 @@ def _style_name(styles: dict[str, dict[str, Any]], paging: dict[str, Any]) -> st
     for name, known in styles.items():
         if known == paging:
             return name
-    style, param = paging["style"], identifier(paging["param"])
+    style, param = paging["style"], identifier(paging.get("param", "next_page"))
     by_param = style if param == style else f"{style}_{param}"
     name, number = style if style not in styles else by_param, 2
     while name in styles:

@@ -1,6 +1,8 @@
 """Resolves the references of a document on demand, so that cyclic references are allowed."""
 
+import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
@@ -51,6 +53,12 @@ class Document:
                 self.missing.add(reference)
             node = node_of(found)
         return {}
+
+    @cached_property
+    def says_link_header(self) -> bool:
+        """Whether the description of the document says that responses have a Link header."""
+        text = str(node_of(self.root.get("info")).get("description") or "")
+        return re.search(r"\blink\b[`*'\"\s-]*(response )?header|rel=[\\`'\"]*next", text, re.I) is not None
 
     def listed(self, value: object) -> list[Any]:
         """A list, or the one that a reference in its place names; empty for anything else."""

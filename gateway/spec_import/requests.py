@@ -135,6 +135,10 @@ def _add_query(parts: RequestParts, parameter: Node, schemas: Schemas, declared:
                 "query",
             )
         return
+    if "object" in types and style == "deepObject" and _holds_paging(wire, schema):
+        for name, member in schema["properties"].items():
+            _add(parts, f"{wire}[{name}]", _with_described_default(member), False, "query")
+        return
     styled: Schema = {}
     if {"array", "object"} & set(types):
         if style in _LIST_STYLES:
@@ -142,6 +146,12 @@ def _add_query(parts: RequestParts, parameter: Node, schemas: Schemas, declared:
         elif explode is False and "array" in types:
             styled["explode"] = False
     _add(parts, wire, {**_with_described_default(schema), **styled}, is_required, "query")
+
+
+def _holds_paging(wire: str, schema: Schema) -> bool:
+    """Whether an object holds only the params of pages: each of its members is then a param, so that pages turn."""
+    is_named = identifier(wire) in ("page", "paging", "pagination", "pager")
+    return is_named and bool(schema.get("properties")) and not any("." in name for name in schema["properties"])
 
 
 def _add_header(parts: RequestParts, parameter: Node, schemas: Schemas) -> None:
@@ -236,6 +246,10 @@ def _add_members(
             member = {**_FILE, "description": member["description"]}
         elif body.content_type == FORM and {"array", "object"} & set(types_in(member)):
             member = {**member, **_form_style(node_of(body.encoding.get(name)), types_in(member))}
+        if is_json(body.content_type) and "object" in types_in(member) and _holds_paging(name, member):
+            for inner, schema_of_inner in member["properties"].items():
+                _add(parts, f"{name}.{inner}", _with_described_default(schema_of_inner), False, "body")
+            continue
         _add(parts, name, _with_described_default(member), name in required, "body")
 
 

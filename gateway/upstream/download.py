@@ -61,6 +61,8 @@ class _Target:
     url: URL
     is_trusted: bool
     headers: Mapping[str, str] = field(default_factory=dict)
+    #: the request that makes the file, if it is a POST
+    made_by: UpstreamRequest | None = None
 
 
 @asynccontextmanager
@@ -122,8 +124,11 @@ class _Opening:
         target, headers = self._first_target(described), self.range_request.upstream_headers(ranged=ranged)
         for _ in range(REDIRECTS + 1):
             url = relocated(target.url, self.session.override)
+            sent = UpstreamRequest("GET", url, {**target.headers, **headers}, operation=self.call.operation.name)
+            if target.made_by is not None:
+                sent = replace(sent, method="POST", body=target.made_by.body, effect=target.made_by.effect)
             stream = await self.session.stream(
-                UpstreamRequest("GET", url, {**target.headers, **headers}, operation=self.call.operation.name),
+                sent,
                 self.exit_stack,
                 deadline=self.deadline,
                 is_trusted=target.is_trusted,
@@ -138,7 +143,8 @@ class _Opening:
         if self.how.url is None:
             server = self.call.variant.action.server
             request = self.call.request(base_address(self.session.spec, self.session.environment, None, server))
-            return _Target(request.url, is_trusted=True, headers=request.headers)
+            made_by = request if request.method == "POST" else None
+            return _Target(request.url, is_trusted=True, headers=request.headers, made_by=made_by)
         if described.url is None:
             raise UpstreamNotFound(
                 f"{self.call.operation}: the application has no address for this file; "
