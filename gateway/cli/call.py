@@ -163,5 +163,5 @@ def _write_job(job: Job, output_format: str | None) -> None:
 def _note_more_records(answer: Answer) -> None:
     if answer.incomplete is not None:
         note(answer.incomplete)
-    elif answer.next is not None:
+    if answer.next is not None:
         note("there are more records: --all prints every page, --limit N prints N records")

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import msgspec
 
-from gateway.aio.paging import records_of
+from gateway.aio.paging import PageWalk, records_of
 from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors
 from gateway.client.downloads import Resource, ResourceSource, chunks
@@ -29,7 +29,7 @@ from gateway.contract.answers import Answer
 from gateway.contract.connectors import Connector
 from gateway.contract.events import EventPage, EventView
 from gateway.contract.kinds import OperationMatches, ToolsView
-from gateway.errors import InvalidParams, NotFound, UpstreamNotFound, UpstreamRejected
+from gateway.errors import InvalidParams, NotFound, UpstreamNotFound
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operation_search.formats import from_mcp
 from gateway.saving.save import Downloaded, Progress, save
@@ -238,16 +238,16 @@ class Gateway:
     ) -> AsyncGenerator[Answer, None]:
         """Every page of a list or search.
 
-        If the application does not return the whole list, raises UpstreamRejected after the last page.
+        Raises UpstreamRejected after the last page if records are or may be missing.
         """
-        connector = await self.connectors.resolve(connector)
+        connector, walk = await self.connectors.resolve(connector), PageWalk(compares=not select and not exclude)
         following: Mapping[str, Any] | None = params or {}
         while following is not None:
             page = await self.execute(connector, entity, action, following, select=select, exclude=exclude)
             yield page
-            if page.incomplete is not None:
-                raise UpstreamRejected(page.incomplete)
             following = page.next
+            walk.add(following, page.records, page.incomplete)
+        walk.require_complete()
 
     async def records(
         self,

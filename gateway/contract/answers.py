@@ -63,7 +63,8 @@ class Answer(Struct, frozen=True, omit_defaults=True, kw_only=True):
         member("Of lists and searches: the params of the call for the next page; null on the last page.", {"page": 2}),
     ] = None
     incomplete: Annotated[
-        str | None, member("Of lists: why the application does not return the remaining records.")
+        str | None,
+        member("Of lists: why records are missing or may be missing, and what to do; null `next` is then not the end."),
     ] = None
     meta: Annotated[
         Mapping[str, Any] | None,

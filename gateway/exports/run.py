@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from gateway.aio.paging import PageWalk
 from gateway.contract.exports import FileFormat
-from gateway.errors import InternalError, UpstreamTooLarge
+from gateway.errors import InternalError, UpstreamRejected, UpstreamTooLarge
 from gateway.exports.formats import CONTENT_TYPES, columns_of, csv_header, csv_rows
 from gateway.exports.model import ExportParams, ExportState
 from gateway.exports.pages import RecordPages
@@ -47,13 +48,14 @@ class ExportRun:
 
     async def _collect(self, state: ExportState) -> ExportState:
         """Store the remaining pages, each with the checkpoint of the next."""
-        selection = FieldSelection(**self.job.selection)
+        selection, walk = FieldSelection(**self.job.selection), PageWalk()
         while state.following is not None:
-            records, following = await self.pages.page(state.following)
+            records, following, incomplete = await self.pages.page(state.following)
             lines = _lines(selected_records(records, selection))
             state = replace(
                 state,
                 following=following,
+                incomplete=state.incomplete or incomplete,
                 records=state.records + len(lines),
                 size=state.size + sum(len(bytes(line)) for line in lines),
                 parts=state.parts + bool(lines),
@@ -63,6 +65,9 @@ class ExportRun:
             await self.run_context.checkpoint(state.document(), lines, state.parts if lines else None)
             EXPORT_RECORDS.add(self.params.file, by=len(lines))
             await self.run_context.progress(state.records, None, f"{state.records} records collected")
+            walk.add(following, records, incomplete)
+        if state.incomplete is not None:
+            raise UpstreamRejected(f"{state.incomplete}; the export has read {state.records} records")
         return state
 
     def _columns(self, lines: Sequence[msgspec.Raw], known: Sequence[str]) -> Sequence[str]:

@@ -40,6 +40,10 @@ _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*)
 _LINK_ATTRIBUTE = re.compile(r';\s*([\w*-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]*))')
 #: the beginning of a JSON list (RFC 8259 §5)
 _LIST = re.compile(rb"[ \t\n\r]*\[")
+#: a list that may have null as an item: in an object a colon precedes it
+_NULL_ITEM = re.compile(rb"[\[,][ \t\n\r]*null[ \t\n\r]*[,\]]")
+#: null items that a reason names
+_NAMED_ITEMS = 10
 #: the first byte of a JSON value
 _ARRAY_BEGIN, _OBJECT_BEGIN, _NULL_BEGIN = b"[{n"
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -89,8 +93,20 @@ class OperationResult(msgspec.Struct, frozen=True):
     #: whether it is a page of a list, and the params of the call that gives the next one; None at the end
     is_page: bool = False
     next: Mapping[str, Any] | None = None
-    #: why the application does not return the rest of the list
+    #: why records of the list are or may be missing, and what to do
     incomplete: str | None = None
+    #: items of the page that are not among the records, because the application returned null for them
+    nulls: int = 0
+
+    @property
+    def is_proved_end(self) -> bool:
+        """Whether this page of a list is whole, and the response proves that it is the last."""
+        return self.is_page and self.next is None and self.incomplete is None
+
+    @property
+    def items(self) -> int:
+        """The number of items on the page, as the application counts them."""
+        return len(self.records) + self.nulls
 
     @property
     def records(self) -> list[msgspec.Raw]:
@@ -124,8 +140,8 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         return OperationResult(_NO_RECORDS, meta)
     elif raw is None or begin != _ARRAY_BEGIN:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer has no list of records")
-    if action.unwrap:
-        raw = _unwrapped(operation, raw)
+    if action.unwrap or _NULL_ITEM.search(raw):
+        return _without_nulls(operation, raw, meta)
     return OperationResult(raw, meta)
 
 
@@ -136,13 +152,18 @@ def _listed(raw: msgspec.Raw, key: str) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(records))
 
 
-def _unwrapped(operation: Operation, raw: msgspec.Raw) -> msgspec.Raw:
-    """The records within the items of a list, unparsed."""
-    records = [raw_at(item, operation.action.unwrap) for item in _ITEMS.decode(raw)]
-    if None in records:
-        place = ".".join(operation.action.unwrap)
-        raise UpstreamInvalidResponse(f"{operation}: an item of the application's list has no {place}")
-    return msgspec.Raw(msgspec.json.encode(records))
+def _without_nulls(operation: Operation, raw: msgspec.Raw, meta: dict[str, Any] | None) -> OperationResult:
+    """The records within the items of a list, unparsed; items for which the application returned null are named."""
+    found = [raw_at(item, operation.action.unwrap) for item in _ITEMS.decode(raw)]
+    records = [each for each in found if each is not None and _first_byte(each) != _NULL_BEGIN]
+    if len(records) == len(found):
+        return OperationResult(msgspec.Raw(msgspec.json.encode(records)) if operation.action.unwrap else raw, meta)
+    missing = [str(number) for number, each in enumerate(found, 1) if each is None or _first_byte(each) == _NULL_BEGIN]
+    named = ", ".join(missing[:_NAMED_ITEMS]) + (", …" if len(missing) > _NAMED_ITEMS else "")
+    reason = f"the application returned null for {len(missing)} of {len(found)} records of the page (number {named})"
+    advice = "they may be records that these credentials may not read"
+    rest = msgspec.Raw(msgspec.json.encode(records))
+    return OperationResult(rest, meta, incomplete=f"{reason}; {advice}", nulls=len(missing))
 
 
 def _record_and_meta(

@@ -46,6 +46,8 @@ _LONGEST_WAIT = 10.0
 _REFUSAL_CAP = 64 << 10
 
 Outcome = TypeVar("Outcome")
+#: the status of a GraphQL response with data, whether or not it has errors too
+_OK = 200
 #: (credentials, timeout in seconds, number of the try from 1) → the outcome of one try and its error, if any
 Attempt = Callable[[Mapping[str, str], float, int], Awaitable[tuple[Outcome, GatewayError | None]]]
 
@@ -112,6 +114,9 @@ class UpstreamSession:
         request, timeout = self.request(call), call.operation.action.timeout
         exchange = await self.exchange(request, timeout=timeout, run_context=run_context)
         if exchange.error is not None:
+            partial = _partial(call, exchange)
+            if partial is not None:
+                return partial
             if isinstance(exchange.error, InvalidParams):
                 exchange.error.extra.setdefault("example", call.operation.example)
             raise exchange.error
@@ -274,6 +279,20 @@ def _answered(call: PreparedCall, request: UpstreamRequest, response: UpstreamRe
     except UpstreamInvalidResponse as error:
         error.upstream = UpstreamFault(response.status, request_id=request_id_of(response.headers))
         raise retries.answer_lost(request.effect, error) from error
+
+
+def _partial(call: PreparedCall, exchange: Exchange) -> OperationResult | None:
+    """The page of a GraphQL list whose response has errors beside records, and names what is missing; else None."""
+    action, status = call.variant.action, exchange.response.status
+    if action.graphql is None or action.effect is not Effect.READ or not call.variant.is_list or status != _OK:
+        return None
+    try:
+        page = call.answer(exchange.response)
+    except GatewayError:
+        return None
+    reason = f"the application returned a part of the page: {exchange.error}"
+    incomplete = reason if page.incomplete is None else f"{page.incomplete}; {reason}"
+    return msgspec.structs.replace(page, incomplete=incomplete) if page.items else None
 
 
 def _authenticated(

@@ -151,9 +151,24 @@ async def test_records_end_at_their_limit(gateway, stub):
 
 async def test_an_incomplete_list_is_an_error(gateway, stub):
     stub.list_members = {"next": None, "incomplete": "tickets.list: the application lists no more"}
+    found = []
 
     with pytest.raises(errors.UpstreamRejected, match="the application lists no more"):
-        [record async for record in gateway.records("support-desk", "tickets", "list", {"per_page": 2})]
+        async for record in gateway.records("support-desk", "tickets", "list", {"per_page": 2}):
+            found.append(record)
+
+    assert found == TICKETS[:2]
+
+
+async def test_a_list_is_read_on_after_a_page_of_which_a_part_is_missing(gateway, stub):
+    stub.list_members = {"incomplete": "tickets.list: one is null"}
+    found = []
+
+    with pytest.raises(errors.UpstreamRejected, match="one is null"):
+        async for record in gateway.records("support-desk", "tickets", "list", {"per_page": 2}):
+            found.append(record)
+
+    assert found == TICKETS
 
 
 async def test_only_requests_for_pages_are_sent(gateway, stub):

@@ -5,6 +5,7 @@ import pytest
 
 from gateway.context_store.sync import sources
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
+from gateway.upstream.pagination import page_of
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import UpstreamRequest, base_address
 from gateway.upstream.responses import OperationResult
@@ -31,7 +32,8 @@ def page(records=(), **meta):
 
 def after(source_, place, answer, parent=None):
     listing = source_.listing(place)
-    return listing.after(place, answer, listing.params(place, parent))
+    params = listing.params(place, parent)
+    return listing.after(place, page_of(listing.operation, params, answer, {}), params)
 
 
 def test_every_copy_has_a_request_for_everything_and_one_for_changes(subtests):
@@ -156,23 +158,23 @@ def test_an_export_without_a_cursor_at_its_end_keeps_the_last():
 
 
 @pytest.mark.parametrize(
-    ("start", "end_time", "is_end", "following", "has_more"),
+    ("start", "end_time", "is_end", "following", "has_more", "is_partial"),
     [
-        (None, 1000, False, 1000, True),
-        (1000, 2000, False, 2000, True),
-        (2000, 2500, True, 2500, False),
-        (2000, 2000, False, 2001, True),
-        (2000, None, False, 2000, False),
-        (2000, NOW - 30, False, NOW - 30, False),
+        (None, 1000, False, 1000, True, False),
+        (1000, 2000, False, 2000, True, False),
+        (2000, 2500, True, 2500, False, False),
+        (2000, 2000, False, 2001, True, True),
+        (2000, None, False, 2000, False, True),
+        (2000, NOW - 30, False, NOW - 30, False, False),
     ],
 )
-def test_an_export_by_time_continues_at_the_time_it_names(start, end_time, is_end, following, has_more):
+def test_an_export_by_time_continues_at_the_time_it_names(start, end_time, is_end, following, has_more, is_partial):
     comments = source("support-desk", "ticket_comments")
     place = Checkpoint(began=NOW, since=start)
 
     found = after(comments, place, page(end_time=end_time, end_of_stream=is_end))
 
-    assert found == (Checkpoint(began=NOW, since=following), has_more)
+    assert found == (Checkpoint(began=NOW, since=following, is_partial=is_partial), has_more)
 
 
 def test_a_time_in_a_request_lies_as_far_back_as_the_application_wants():

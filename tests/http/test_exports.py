@@ -71,6 +71,17 @@ async def test_a_csv_file_without_a_selection_has_every_field(exported, tickets)
     assert len(rows) == len(tickets)
 
 
+async def test_an_export_of_a_list_that_the_application_does_not_serve_whole_is_an_error(worker, api, support_desk):
+    body = {**LIST, "params": {"per_page": 1}, "output": {"file": "ndjson"}}
+
+    answer = await api.post(f"{support_desk.path}/execute", body)
+    job = await api.ended_job(answer.document(202)["job"])
+
+    assert (job["status"], job["progress"]) == ("failed", 100)
+    assert "serves 100 pages at most" in job["error"]["detail"]
+    assert "the export has read 100 records" in job["error"]["detail"]
+
+
 async def test_the_file_is_read_in_ranges(exported, api):
     job, whole = await exported("ndjson")
 

@@ -11,7 +11,6 @@ from gateway.context_store.sync.times import moment_of, written
 from gateway.kinds.catalog import Operation
 from gateway.kinds.paging import Paging
 from gateway.kinds.sync import Incremental, Parent
-from gateway.upstream import pagination
 from gateway.upstream.responses import OperationResult, value_at
 
 #: maximum results of one search of HubSpot, whose style is `window`
@@ -54,7 +53,7 @@ class Listing:
     ) -> tuple[Checkpoint, bool]:
         """The checkpoint after a page, and whether the list has more; raises ChangesUnavailable."""
         style = self.since.style if self.since else "modified"
-        if pagination.is_incomplete(self.operation, params, page.meta):
+        if page.incomplete is not None:
             checkpoint = checkpoint.replace(is_partial=True)
         return _AFTER[style](self, checkpoint, page, params)
 
@@ -121,9 +120,8 @@ class Listing:
         return self.operation.paging, self.since
 
     def _token(self, page: OperationResult, params: Mapping[str, Any]) -> Any:
-        following = pagination.page_after(self.operation, params, page.meta)
         paging = self.operation.paging
-        return following[paging.param] if following is not None and paging is not None else None
+        return page.next[paging.param] if page.next is not None and paging is not None else None
 
     def _time(self, record: msgspec.Raw) -> float | None:
         checkpoint = self.since.field if self.since else None

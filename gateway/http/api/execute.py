@@ -86,8 +86,8 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
     request is sent; a 422 names every fault and has a valid call as `example`.
 
     `result` is the records of a list or search, or the record of a get, create or update. `next` is the params of
-    the call for the next page, null on the last page; `incomplete` says why the application does not return the
-    remaining records. With `dry_run` nothing is sent, and `result` is the requests.
+    the call for the next page, null on the last page; `incomplete` says why records are missing or may be missing
+    and what to do, and null is then not the end. With `dry_run` nothing is sent, and `result` is the requests.
 
     With `Prefer: respond-async` the call becomes a job at once, with `Prefer: wait=N` after N seconds; bulk updates
     are always jobs. With `output` a job collects all pages of a list or search into a file, which is its result.

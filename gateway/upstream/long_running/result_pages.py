@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from gateway.errors import UpstreamInvalidResponse
+from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
 from gateway.kinds.catalog import Operation
 from gateway.kinds.long_running import ResultRequest
 from gateway.upstream import pagination
@@ -27,12 +27,10 @@ Page: TypeAlias = tuple[Sequence[Any], ResultPosition | None]
 async def result_pages(
     run: OperationRun, requests: Sequence[ResultRequest], params: Params, position: ResultPosition
 ) -> AsyncIterator[Page]:
-    """The pages from a position on; raises UpstreamInvalidResponse for a page that names itself as the next."""
+    """The pages from a position on; raises UpstreamRejected if the application does not return the whole result."""
     while True:
         asked = {**params, **position.following}
         records, following = await _page(run, requests[position.request], asked)
-        if following == asked:
-            raise UpstreamInvalidResponse(f"{run.call.operation}: the application names a page as its own next page")
         if following is not None:
             added = {name: each for name, each in following.items() if name not in params}
             position = ResultPosition(position.page + 1, request=position.request, following=added)
@@ -57,7 +55,9 @@ async def _page(run: OperationRun, request: ResultRequest, params: Params) -> tu
     operation = run.call.operation.follow_up(request)
     call = PreparedCall.of(operation, params)
     answer = await (_csv_answer(run, call) if request.format == "csv" else run.session.call(call))
-    following = pagination.next_params(operation, params, answer.meta)
+    if answer.incomplete is not None:
+        raise UpstreamRejected(answer.incomplete)
+    following = pagination.next_params(operation, params, answer)
     if not request.add_fields:
         return answer.records, following
     return [{**msgspec.json.decode(record), **request.add_fields} for record in answer.records], following
