@@ -51,6 +51,18 @@ _NEXT = re.compile(
 )
 #: one of the names on the path of such a member
 _FORWARD = re.compile(r"next|after|cursor|continu|bookmark|scroll|iterator|last_evaluated|page_?token|pagination_token")
+#: names of params and of members of the response that may be the same token
+_TOKEN = re.compile(
+    r"(.*_)?(cursor|token|iterator|marker|bookmark|scroll|scroll_id|continuation|after|offset|anchor|key)"
+)
+#: words of params that select by time
+_OF_TIME = re.compile(r"\b(date|dates|time|timestamp|datetime|ISO[ -]?8601|epoch|unix)\b", re.I)
+#: words of params that set the size of a page
+_OF_SIZE = re.compile(
+    r"(max\w*|number|amount|count|how many)\b.{0,40}\b(return|per page|fetch|retrieve|include)|page size", re.I
+)
+#: keywords of a schema that a token of the application need not satisfy
+_OF_TOKENS = ("pattern", "format", "minLength", "maxLength", "enum", "minimum", "maximum")
 _BACKWARD = re.compile(r"(prev|previous|first|self|before|current|start_cursor).*|last|last_page")
 _HAS_MORE = (
     "has_more", "hasmore", "more", "has_next_page", "hasnextpage", "has_next", "hasnext", "is_truncated",
@@ -169,6 +181,14 @@ class Evidence:
         """The first member with one of these names, in their order, for which the condition holds."""
         return next((each for name in wanted for each in self.members if each.name == name and condition(each)), None)
 
+    def is_of_time(self, param: str) -> bool:
+        """Whether a param selects by time, by its format or words; one that is named a cursor does not."""
+        raw = self.raw(param)
+        is_named = re.search("cursor|token|page", identifier(param)) is not None
+        return not is_named and (
+            raw.get("format") in ("date", "date-time") or _OF_TIME.search(raw["description"]) is not None
+        )
+
     @property
     def size(self) -> str | None:
         return self.param(_SIZES, self.is_counted)
@@ -197,9 +217,13 @@ def _completed(evidence: Evidence, paging: Paging) -> Paging:
     """The style with the size and the order; counted params take integers, and the default of the size is sent."""
     size, params = evidence.size, evidence.parts.params
     counted = paging["style"] in ("page", "offset")
+    if counted and paging["param"] in evidence.parts.required:
+        first = paging.get("first", int(paging["style"] == "page"))
+        evidence.parts.required.remove(paging["param"])
+        params[paging["param"]] = {**params[paging["param"]], "default": first}
     for name in dict.fromkeys([size, paging["param"] if counted else None]):
         if name is not None and params[name].get("type") != "integer":
-            kept = ("description", "minimum", "maximum", "in", "as", "deprecated")
+            kept = ("description", "minimum", "maximum", "in", "as", "deprecated", "default")
             params[name] = {"type": "integer", **{key: params[name][key] for key in kept if key in params[name]}}
     if size is not None:
         default = evidence.raw(size).get("default")
@@ -207,6 +231,12 @@ def _completed(evidence: Evidence, paging: Paging) -> Paging:
             params[size] = {**params[size], "default": default}
         if size != paging.get("param") or paging["style"] == "unknown":
             paging = {**{name: paging[name] for name in ("style", "param") if name in paging}, "size": size, **paging}
+    if not counted and paging["style"] != "unknown" and (turned := params[paging["param"]]):
+        # Each value comes from the application itself, so that the document's limits for it may only be wrong.
+        free = {name: value for name, value in turned.items() if name not in _OF_TOKENS}
+        if paging["style"] == "last_id" and free.get("type") in ("string", "integer"):
+            free["type"] = ["string", "integer"]
+        params[paging["param"]] = free
     return {**paging, "order": "unknown"}
 
 
@@ -255,14 +285,17 @@ def _inner(
         if node_of(member.get("properties")):
             if depth > 1:
                 yield from _inner(document, member, (*path, str(name)), depth - 1)
-        elif member.get("type") != "object":
+        elif member.get("type") != "object" and "additionalProperties" not in member:
             yield (*path, str(name)), member
+        elif identifier(str(name)) == "links":
+            # The relations of HAL and JSON:API are not named: the next page is one of them.
+            yield (*path, str(name), "next", "href"), {"type": "unnamed"}
 
 
 def _is_next(member: Member) -> bool:
     """Whether a member has the next page: `next_cursor`, `paging.next.after`, `links.next.href`, `x-next-page`."""
     name = member.name.removeprefix("x_")
-    if member.type in ("boolean", "links") or _NEXT.fullmatch(name) is None:
+    if member.type in ("boolean", "links", "unnamed") or _NEXT.fullmatch(name) is None:
         return False
     return not any(_BACKWARD.fullmatch(each) for each in member.names) and any(map(_FORWARD.search, member.names))
 
@@ -282,7 +315,8 @@ def _by_next(evidence: Evidence) -> Found:
     cursor = evidence.param(_CURSORS, lambda name: _is_token_param(evidence, name))
     page, offset = evidence.param(_PAGES, evidence.is_counted), evidence.param(_OFFSETS, evidence.is_counted)
     named = identifier(str(evidence.parts.params[cursor].get("as", cursor))) if cursor else ""
-    following = [each for each in evidence.members if _is_next(each) or (named == each.name and each.type == "string")]
+    is_token = _TOKEN.fullmatch(named) is not None
+    following = [each for each in evidence.members if _is_next(each) or (is_token and _is_same(each, named))]
     if not following:
         return None
     numbers = [each for each in following if each.is_number or each.type == "header"]
@@ -308,11 +342,16 @@ def _by_next(evidence: Evidence) -> Found:
     return {"style": "link", "param": turned, "next": "next_url", **_ending(evidence, meta)}, doubt
 
 
+def _is_same(member: Member, named: str) -> bool:
+    """Whether a member with the name of the param holds the next token."""
+    return member.name == named and member.type == "string" and not any(map(_BACKWARD.fullmatch, member.names))
+
+
 def _is_token_param(evidence: Evidence, name: str) -> bool:
     """Whether a param takes tokens: one that also may be counted does only if it is no number."""
     plain = identifier(str(evidence.parts.params[name].get("as", name)))
     may_be_counted = bool({plain, re.sub(r"^(page|paging|pagination)_", "", plain)} & {*_PAGES, *_OFFSETS})
-    return not (may_be_counted and evidence.is_counted(name))
+    return not (may_be_counted and evidence.is_counted(name)) and not evidence.is_of_time(name)
 
 
 def _first(members: Sequence[Member], part: str) -> Member | None:
@@ -405,7 +444,7 @@ def _begins_with(evidence: Evidence, param: str, number: int) -> bool:
 
 def _by_last_id(evidence: Evidence) -> Found:
     """A param after a record: its id, or the last id that the response names."""
-    param = evidence.param(_LAST_IDS)
+    param = evidence.param(_LAST_IDS, lambda name: not evidence.is_of_time(name))
     if param is None:
         return None
     ending = _ending(evidence)
@@ -441,10 +480,11 @@ def _by_undeclared(evidence: Evidence) -> Found:
 
 def _unknown(evidence: Evidence) -> Paging | None:
     """The style of a list that looks paged: the param and the member that look like it, and what proves its end."""
-    param = next((name for plain, name in evidence.names.items() if _LOOKS_PAGED.fullmatch(plain)), None)
-    param = param or evidence.param(_STRONG_SIZES)
+    looking = (name for plain, name in evidence.names.items() if _LOOKS_PAGED.fullmatch(plain))
+    param = next((name for name in looking if not evidence.is_of_time(name)), None) or evidence.param(_STRONG_SIZES)
+    param = param or evidence.param(_SIZES, lambda name: _OF_SIZE.search(evidence.raw(name)["description"]) is not None)
     ending = _ending(evidence, counted=True)
-    following = [each for each in evidence.members if _is_next(each) or each.type == "links"]
+    following = [each for each in evidence.members if _is_next(each) or each.type in ("links", "unnamed")]
     signs = [*following[:1], *(each for each in evidence.members if each.path in ending.get("meta", {}).values())]
     if param is None and not signs:
         return None

@@ -97,20 +97,22 @@ def pointer_parts(pointer: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in parts]
 
 
-def references_in(root: Any, *, is_map: bool = False) -> Iterator[dict[str, Any]]:
+def references_in(root: Any, *, is_part: bool = False) -> Iterator[dict[str, Any]]:
     """Every mapping with a `$ref` where OpenAPI and JSON Schema have references; a shared node is visited once.
 
-    In a map, such as `properties`, each member has a name of the document's own: `example` is a property there.
+    In a map, such as `properties`, each member has a name of the document's own: `example` is a property there. A part
+    of a document in a file of its own (`is_part`) may be a map or not.
     """
-    pending, seen = [(root, is_map)], {id(root)}
+    # with each node: whether it may be a map, and whether it may be an object of the standards
+    pending, seen = [(root, is_part, True)], {id(root)}
     while pending:
-        node, is_map = pending.pop()
+        node, is_map, is_object = pending.pop()
         inner: list[tuple[Any, bool]] = []
         if isinstance(node, dict):
             if isinstance(node.get("$ref"), str):
                 yield node
             inner = [
-                (each, not is_map and name in _MAPS)
+                (each, is_object and name in _MAPS)
                 for name, each in node.items()
                 if is_map or not (name in _WITHOUT_REFERENCES or str(name).startswith("x-"))
             ]
@@ -119,4 +121,5 @@ def references_in(root: Any, *, is_map: bool = False) -> Iterator[dict[str, Any]
         for each, is_named in inner:
             if isinstance(each, dict | list) and id(each) not in seen:
                 seen.add(id(each))
-                pending.append((each, is_named and isinstance(each, dict)))
+                is_inner_map = is_named and isinstance(each, dict)
+                pending.append((each, is_inner_map, not is_inner_map))

@@ -234,7 +234,7 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
         elif spec.environment[name].required:
             yield ("server_with", name), "needs an optional variable; give the variable `required: false`"
     for place, address in addresses.items():
-        if address is None:
+        if not address:
             continue
         for name in re.findall(r"{(\w+)}", address):
             if name not in spec.environment:
@@ -305,6 +305,7 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
                 and member in paging.model_fields_set
                 and paging.next
                 and not paging.is_counted
+                and paging.style is not PagingStyle.UNKNOWN
             ):
                 yield (*place, member), "has no effect beside `next`: a list ends where the response names no next page"
         if paging.short_page and paging.size is None:
