@@ -93,6 +93,17 @@ class Imported:
     #: `METHOD /path` → `entity.action`
     names: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def lists(self) -> dict[str, dict[str, Any] | None]:
+        """The paging style of each list by its `entity.action`; None for a list without pages."""
+        styles = self.connector.get("paging", {})
+        return {
+            f"{entity}.{name}": styles.get(action.get("paging"))
+            for entity, members in self.entities.items()
+            for name, action in members["actions"].items()
+            if "records" in action
+        }
+
 
 def import_document(root: Node, options: Options) -> Imported:
     """The kind that a document describes; raises ImportFailed for one that describes none."""

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from gateway.kinds.suggestions import singular
 from gateway.spec_import.model import Finding, Node, SourceOperation, for_a_person, guessed
-from gateway.spec_import.names import path_names
+from gateway.spec_import.names import path_names, singular
 from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.requests import RequestParts
 from gateway.spec_import.responses import Shape, flattened

@@ -28,6 +28,12 @@ def node_of(value: object) -> Node:
     return value if isinstance(value, Mapping) else {}
 
 
+def reference_of(value: object) -> str | None:
+    """The reference that a node is, if it has nothing beside it."""
+    reference = value.get("$ref") if isinstance(value, Mapping) and len(value) == 1 else None
+    return reference if isinstance(reference, str) else None
+
+
 class Document:
     """An OpenAPI document; every `$ref` in it is local (`#/…`)."""
 
@@ -35,7 +41,7 @@ class Document:
         self.root = root
         self._found: dict[str, Any] = {}
         #: schemas by their ids as `responses.flattened` returns them; the first of a pair keeps the id in use
-        self.flat: dict[int, tuple[object, Node]] = {}
+        self.flat: dict[int | str, tuple[object, Node]] = {}
         #: references that led nowhere
         self.missing: set[str] = set()
 

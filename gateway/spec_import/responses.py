@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.kinds.members import is_json
-from gateway.kinds.suggestions import singular
 from gateway.spec_import.model import Finding, Node, NotMapped, Response, SourceOperation, guessed
-from gateway.spec_import.names import own_verb, path_names
-from gateway.spec_import.references import Document, node_of
+from gateway.spec_import.names import own_verb, path_names, singular
+from gateway.spec_import.references import Document, node_of, reference_of
 from gateway.spec_import.words import identifier
 
 #: names of members with the records of a list, the most certain first
@@ -95,9 +94,11 @@ def flattened(document: Document, value: object, depth: int = 0) -> Node:
     """
     if depth > _MAX_MERGED:
         return document.resolved(value)
-    known = document.flat.get(id(value))
-    if known is None or known[0] is not value:
-        known = document.flat[id(value)] = value, _flattened(document, document.resolved(value), depth)
+    reference = reference_of(value)
+    key, held = (reference, reference) if reference is not None else (id(value), value)
+    known = document.flat.get(key)
+    if known is None or (known[0] is not held and known[0] != reference):
+        known = document.flat[key] = held, _flattened(document, document.resolved(value), depth)
     return known[1]
 
 

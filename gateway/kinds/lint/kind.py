@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from gateway.contract.kinds import PagingStyle
@@ -369,7 +370,8 @@ def _definitions(kind: Kind) -> Iterator[PlacedError]:
 
 
 def _operations(kind: Kind) -> Iterator[PlacedError]:
-    for operation in kind.operations.values():
+    for cached in kind.operations.values():
+        operation = replace(cached)  # its validator is freed after it, because a kind may have thousands
         for place, message in lint_operations.of_operation(kind, operation):
             yield ("entities", operation.entity_id, "actions", operation.action_id, *place), message
 
