@@ -11,7 +11,7 @@ from gateway.spec_import.authentication import Authentication
 from gateway.spec_import.model import Finding, Node, SourceOperation
 from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.responses import flattened
-from gateway.spec_import.servers import Address
+from gateway.spec_import.servers import ServerAddress
 from gateway.spec_import.words import identifier, plain
 
 #: words of titles that are not part of the application's name
@@ -40,7 +40,11 @@ def kind_name(document: Document) -> str:
 
 
 def connector_of(
-    document: Document, operations: Sequence[SourceOperation], kind: str, address: Address, answers: Mapping[str, str]
+    document: Document,
+    operations: Sequence[SourceOperation],
+    kind: str,
+    address: ServerAddress,
+    answers: Mapping[str, str],
 ) -> tuple[dict[str, Any], list[Finding]]:
     """The members of `connector.yaml` except paging and health check; raises ImportFailed for a placeholder."""
     info = node_of(document.root.get("info"))

@@ -143,8 +143,8 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a document says about the pages of a list."""
+class PagingSigns:
+    """The signs of pages of a list in a document."""
 
     operation: SourceOperation
     parts: RequestParts
@@ -198,7 +198,7 @@ def paging_of(
 ) -> tuple[Paging | None, list[Finding]]:
     """The paging style of a list, None if it has no sign of pages; and the findings about it."""
     members = (*_headers(shape), *_members(document, shape))
-    evidence = Evidence(operation, parts, shape, _by_plain_name(parts), members, document.says_link_header)
+    evidence = PagingSigns(operation, parts, shape, _by_plain_name(parts), members, document.says_link_header)
     for recognize in (_by_link_header, _by_next, _by_offset, _by_page, _by_last_id, _by_undeclared):
         found = recognize(evidence)
         if found is not None:
@@ -212,7 +212,7 @@ def paging_of(
     return _completed(evidence, unknown), [for_a_person(operation, reason, sign, member="paging")]
 
 
-def _completed(evidence: Evidence, paging: Paging) -> Paging:
+def _completed(evidence: PagingSigns, paging: Paging) -> Paging:
     """The style with the size and the order; counted params take integers, and the default of the size is sent."""
     size, params = evidence.size, evidence.parts.params
     counted = paging["style"] in ("page", "offset")
@@ -299,7 +299,7 @@ def _is_next(member: Member) -> bool:
     return not any(_BACKWARD.fullmatch(each) for each in member.names) and any(map(_FORWARD.search, member.names))
 
 
-def _by_link_header(evidence: Evidence) -> Found:
+def _by_link_header(evidence: PagingSigns) -> Found:
     """The Link header, only where the document has it."""
     is_said = "link" in evidence.shape.headers or (evidence.says_link_header and evidence.shape.path == "$")
     param = evidence.param((*_PAGES[:-1], *_CURSORS))
@@ -309,7 +309,7 @@ def _by_link_header(evidence: Evidence) -> Found:
     return {"style": "link", "param": param, "next": "next_url", "meta": {"next_url": "$link.next"}}, doubt
 
 
-def _by_next(evidence: Evidence) -> Found:
+def _by_next(evidence: PagingSigns) -> Found:
     """A token, a number or a URL in the response or a header."""
     cursor = evidence.param(_CURSORS, lambda name: _is_token_param(evidence, name))
     page, offset = evidence.param(_PAGES, evidence.is_counted), evidence.param(_OFFSETS, evidence.is_counted)
@@ -346,7 +346,7 @@ def _is_same(member: Member, named: str) -> bool:
     return member.name == named and member.type == "string" and not any(map(_BACKWARD.fullmatch, member.names))
 
 
-def _is_token_param(evidence: Evidence, name: str) -> bool:
+def _is_token_param(evidence: PagingSigns, name: str) -> bool:
     """Whether a param takes tokens: one that also may be counted does only if it is no number."""
     plain = identifier(str(evidence.parts.params[name].get("as", name)))
     may_be_counted = bool({plain, re.sub(r"^(page|paging|pagination)_", "", plain)} & {*_PAGES, *_OFFSETS})
@@ -371,7 +371,7 @@ def _nearest(members: Sequence[Member], named: str) -> Member | None:
     return ranked[0] if ranked else None
 
 
-def _in_url(evidence: Evidence, member: Member) -> str | None:
+def _in_url(evidence: PagingSigns, member: Member) -> str | None:
     """The param that an example of the URL has: a cursor, a page or an offset; undeclared ones are added."""
     found = re.search(r"\S*\?\S+", member.texts)
     if found is None:
@@ -389,7 +389,7 @@ def _in_url(evidence: Evidence, member: Member) -> str | None:
     return None
 
 
-def _ending(evidence: Evidence, meta: Mapping[str, str] | None = None, *, counted: bool = False) -> Paging:
+def _ending(evidence: PagingSigns, meta: Mapping[str, str] | None = None, *, counted: bool = False) -> Paging:
     """The members of a style that prove the end of a list, with `meta`; those of counted styles have totals too."""
     found: Paging = {}
     sources = dict(meta or {})
@@ -407,7 +407,7 @@ def _ending(evidence: Evidence, meta: Mapping[str, str] | None = None, *, counte
     return {**found, "meta": sources} if sources else found
 
 
-def _by_offset(evidence: Evidence) -> Found:
+def _by_offset(evidence: PagingSigns) -> Found:
     param = evidence.param(_OFFSETS, evidence.is_counted)
     if param is None or evidence.size is None:
         return None
@@ -415,7 +415,7 @@ def _by_offset(evidence: Evidence) -> Found:
     return {"style": "offset", "param": param, **first, **_ending(evidence, counted=True)}, ""
 
 
-def _by_page(evidence: Evidence) -> Found:
+def _by_page(evidence: PagingSigns) -> Found:
     param = evidence.param(_PAGES, evidence.is_counted)
     if param is None:
         return None
@@ -428,7 +428,7 @@ def _by_page(evidence: Evidence) -> Found:
     return paging, ""
 
 
-def _begins_with(evidence: Evidence, param: str, number: int) -> bool:
+def _begins_with(evidence: PagingSigns, param: str, number: int) -> bool:
     """Whether the first page or offset has this number: by default, minimum, example or words."""
     raw = evidence.raw(param)
     pattern, other = (_ZERO, _ONE) if number == 0 else (_ONE, _ZERO)
@@ -441,7 +441,7 @@ def _begins_with(evidence: Evidence, param: str, number: int) -> bool:
     return str(known) == str(number)
 
 
-def _by_last_id(evidence: Evidence) -> Found:
+def _by_last_id(evidence: PagingSigns) -> Found:
     """A param after a record: its id, or the last id that the response names."""
     param = evidence.param(_LAST_IDS, lambda name: not evidence.is_of_time(name))
     if param is None:
@@ -462,7 +462,7 @@ def _by_last_id(evidence: Evidence) -> Found:
     return {"style": "last_id", "param": param, **named, **ending}, doubt
 
 
-def _by_undeclared(evidence: Evidence) -> Found:
+def _by_undeclared(evidence: PagingSigns) -> Found:
     """The undeclared param of the next page, if the member of the response has the name of a usual param."""
     following = [each for each in evidence.members if _is_next(each) and not each.is_number and each.type != "header"]
     chosen = next((each for each in following if "next" in "".join(each.names)), None)
@@ -477,7 +477,7 @@ def _by_undeclared(evidence: Evidence) -> Found:
     return {"style": "cursor", "param": param, "next": "next_cursor", **_ending(evidence, meta)}, reason
 
 
-def _unknown(evidence: Evidence) -> Paging | None:
+def _unknown(evidence: PagingSigns) -> Paging | None:
     """The style of a list that looks paged: the param and the member that look like it, and what proves its end."""
     looking = (name for plain, name in evidence.names.items() if _LOOKS_PAGED.fullmatch(plain))
     param = next((name for name in looking if not evidence.is_of_time(name)), None) or evidence.param(_STRONG_SIZES)

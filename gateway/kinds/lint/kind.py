@@ -222,8 +222,8 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
             addresses["entities", entity_id, "search", "sync", *filter(None, [member]), "server"] = read.server
     headers: dict[tuple[str, ...], str] = {("headers", name): text for name, text in spec.headers.items()}
     for operation in kind.operations.values():
-        place = ("entities", operation.entity_id, "actions", operation.action_id, "headers")
-        headers |= {(*place, name): text for name, text in operation.action.headers.items()}
+        own = ("entities", operation.entity_id, "actions", operation.action_id, "headers")
+        headers |= {(*own, name): text for name, text in operation.action.headers.items()}
     for place, text in headers.items():
         for name in re.findall(r"{(\w+)}", text):
             if name not in spec.environment:
