@@ -17,7 +17,8 @@ class SearchMetaView(Struct, frozen=True):
     took_ms: Annotated[int, member("Duration of the search in milliseconds.", 4)]
     as_of: Annotated[Time | None, member("When the copy was last synchronized.")]
     total_synced: Annotated[int, member("The number of records in the copy.", 1204)]
-    synchronized: Annotated[bool, member("Whether the copy was ever complete.", True)]
+    synchronized: Annotated[bool, member("Whether the copy was ever loaded.", True)]
+    complete: Annotated[bool, member("Whether the copy has all records as of `as_of`.", True)]
 
 
 class SearchResultView(Struct, frozen=True):

@@ -142,7 +142,12 @@ class FreshnessView(Struct, frozen=True):
 
     status: Annotated[CopyStatus, member("The state of the copy.", "ready")]
     records: Annotated[int, member("The number of records.", 1204)]
-    synchronized: Annotated[bool, member("Whether the copy was ever complete.", True)]
+    synchronized: Annotated[bool, member("Whether the copy was ever loaded.", True)]
+    complete: Annotated[bool, member("Whether the last full synchronization read all records.", True)]
+    reason: Annotated[str | None, member("Why the copy is not complete.")]
+    held_deletions: Annotated[
+        int, member("Records of a large deletion that waits until the next synchronization confirms it.", 0)
+    ]
     last_synced_at: Annotated[Time | None, member("When the copy was last synchronized.", TIME)]
     next_sync_at: Annotated[Time | None, member("When the copy is synchronized next.", TIME)]
     age_seconds: Annotated[int | None, member("Seconds since the last synchronization.", 41)]

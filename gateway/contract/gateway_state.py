@@ -125,6 +125,10 @@ class WorkInProgressView(Struct, frozen=True):
     waiting: Annotated[int, member("Jobs that wait for their next attempt or for the application's limits.", 0)]
     copies: Annotated[int, member("Entities with a synchronized copy.", 9)]
     failed: Annotated[int, member("Entities whose last synchronization failed.", 0)]
+    incomplete: Annotated[int, member("Entities whose copy lacks records.", 0)]
+    held_deletions: Annotated[
+        int, member("Records of large deletions that wait until the next synchronization confirms them.", 0)
+    ]
     oldest_synced_at: Annotated[Time | None, member("When the oldest copy was synchronized.", TIME)]
 
 

@@ -104,8 +104,8 @@ class Paging(Model):
     @model_validator(mode="after")
     def _names_the_next_page(self) -> Self:
         if self.style is PagingStyle.UNKNOWN:
-            if not self.param and not self.next:
-                raise ValueError("the style unknown needs what looks like paging: `param`, or `next` and its `meta`")
+            if not self.param and not self.next and self.max_records is None:
+                raise ValueError("the style unknown needs what looks like paging: `param`, `next` or `max_records`")
             return self
         if not self.param:
             raise ValueError(f"the style {self.style} needs `param`: the param that selects the page")

@@ -217,10 +217,14 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
     if queued.oldest > _QUEUE_WAIT:
         yield warning("queue", f"{queued.jobs} jobs are queued, the oldest for {queued.oldest:.0f} s; add workers")
     for entity in statistics.synchronization:
+        copies = f"of {entity.copies} copies of {entity.kind} {entity.entity}"
         if entity.failed:
-            yield warning(
-                "context store", f"{entity.failed} of {entity.copies} copies of {entity.kind} {entity.entity} failed"
-            )
+            yield warning("context store", f"{entity.failed} {copies} failed")
+        if entity.incomplete:
+            yield warning("context store", f"{entity.incomplete} {copies} lack records")
+        if entity.held_deletions:
+            held = f"{entity.held_deletions} deletions wait until the next synchronization confirms them"
+            yield warning("context store", f"{entity.kind} {entity.entity}: {held}")
     async for result in of_sunsets(database, settings):
         yield result
     try:

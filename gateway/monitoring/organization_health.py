@@ -21,12 +21,26 @@ def organization_checks(readiness: Mapping[str, bool], in_progress: WorkInProgre
         for name, answers in readiness.items()
     ]
     jobs = passed("jobs", f"{in_progress.queued} queued, {in_progress.running} running, {in_progress.waiting} waiting")
-    if in_progress.failed:
-        copies = warning(
-            "copies", f"the last synchronization of {in_progress.failed} of {in_progress.copies} entities failed"
-        )
+    if faults := _faults(in_progress):
+        copies = warning("copies", "; ".join(faults))
     else:
         copies = passed(
             "copies", f"{in_progress.copies} {'entity is' if in_progress.copies == 1 else 'entities are'} synchronized"
         )
     return [*shared, jobs, copies]
+
+
+def _faults(in_progress: WorkInProgress) -> Sequence[str]:
+    """What is wrong with the synchronized copies."""
+    counts = (
+        (
+            in_progress.failed,
+            f"the last synchronization of {in_progress.failed} of {in_progress.copies} entities failed",
+        ),
+        (
+            in_progress.incomplete,
+            f"the copies of {in_progress.incomplete} of {in_progress.copies} entities lack records",
+        ),
+        (in_progress.held_deletions, f"the deletion of {in_progress.held_deletions} records waits to be confirmed"),
+    )
+    return [text for count, text in counts if count]

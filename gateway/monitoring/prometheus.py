@@ -113,7 +113,13 @@ def _shared(statistics: Statistics) -> Iterator[Metric]:
     copied = ["kind", "entity"]
     lag = GaugeMetricFamily("gateway_sync_lag_seconds", "Age of the oldest copy of an entity.", labels=copied)
     failed = GaugeMetricFamily("gateway_sync_failed", "Copies whose last synchronization failed.", labels=copied)
+    incomplete = GaugeMetricFamily("gateway_sync_incomplete", "Copies that lack records.", labels=copied)
+    held = GaugeMetricFamily(
+        "gateway_sync_held_deletions", "Records of large deletions that wait to be confirmed.", labels=copied
+    )
     for copy in statistics.synchronization:
         lag.add_metric([copy.kind, copy.entity], copy.lag)
         failed.add_metric([copy.kind, copy.entity], copy.failed)
-    yield from (jobs, oldest, workers, connectors, lag, failed)
+        incomplete.add_metric([copy.kind, copy.entity], copy.incomplete)
+        held.add_metric([copy.kind, copy.entity], copy.held_deletions)
+    yield from (jobs, oldest, workers, connectors, lag, failed, incomplete, held)

@@ -32,6 +32,7 @@ _CONNECTORS = """
 _SYNC = """
     SELECT kind, entity, count(*) AS copies, sum(records)::bigint AS records,
            count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
+           count(incomplete) AS incomplete, sum(held_deletions)::bigint AS held_deletions,
            COALESCE(max(extract(epoch FROM now() - COALESCE(last_synced_at, connectors.created_at))), 0)::float8 AS lag
     FROM context_entities JOIN connectors ON connectors.id = connector_id
     WHERE deleted_at IS NULL AND connectors.status = 'active'
@@ -46,6 +47,7 @@ _OWN_JOBS = """
 """
 _OWN_COPIES = """
     SELECT count(*) AS copies, count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
+           count(incomplete) AS incomplete, COALESCE(sum(held_deletions), 0)::bigint AS held_deletions,
            min(COALESCE(last_synced_at, connectors.created_at)) AS oldest_synced_at
     FROM context_entities JOIN connectors ON connectors.id = connector_id
     WHERE context_entities.organization_id = $1 AND deleted_at IS NULL AND connectors.status = 'active'
@@ -85,6 +87,10 @@ class SyncStatistics:
     copies: int
     records: int
     failed: int
+    #: copies that lack records
+    incomplete: int
+    #: records of large deletions that wait until the next synchronization confirms them
+    held_deletions: int
     lag: float
 
 
@@ -110,6 +116,10 @@ class WorkInProgress:
     copies: int
     #: those whose last synchronization failed
     failed: int
+    #: those that lack records
+    incomplete: int
+    #: records of large deletions that wait until the next synchronization confirms them
+    held_deletions: int
     #: when the oldest copy was last synchronized, or else its connector was created; None without copies
     oldest_synced_at: datetime | None
 

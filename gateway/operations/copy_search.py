@@ -116,4 +116,5 @@ def _meta(page: SearchPage) -> dict[str, Any]:
         "as_of": moment(page.as_of),
         "total_synced": page.total_synced,
         "synchronized": page.as_of is not None,
+        "complete": page.is_complete,
     }

@@ -11,6 +11,7 @@ from gateway.events.pruning import prune_events
 from gateway.events.store import PRUNE as PRUNE_DELIVERIES
 from gateway.identity.console_sessions import prune_console_sessions
 from gateway.inbound_webhooks.store import PRUNE as PRUNE_NOTICES
+from gateway.inbound_webhooks.store import PRUNE_CHANGES
 from gateway.jobs.pruning import prune_jobs
 from gateway.oauth_client.store import PRUNE as PRUNE_CONSENTS
 from gateway.oauth_server.store import prune_grants
@@ -37,6 +38,7 @@ def prunings(services: WorkerServices) -> Sequence[tuple[str, float, Callable[[]
         ),
         ("webhook delivery pruning", 60, partial(prune, database, PRUNE_DELIVERIES)),
         ("notice pruning", 60, partial(prune, database, PRUNE_NOTICES)),
+        ("noticed change pruning", 300, partial(prune, database, PRUNE_CHANGES)),
         ("usage pruning", 600, partial(prune, database, PRUNE_USAGE)),
         ("audit pruning", 600, partial(prune_audit, database, settings.audit_retention)),
         ("consent pruning", 60, partial(prune, database, PRUNE_CONSENTS)),

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-import msgspec
 from msgspec.structs import replace
 
+from gateway import payloads
 from gateway.contract.kinds import PagingStyle
 from gateway.kinds.catalog import Operation
 from gateway.kinds.paging import Paging
@@ -33,12 +33,11 @@ def page_of(
     operation: Operation, params: Mapping[str, Any], answer: OperationResult, defaults: Mapping[str, Any]
 ) -> OperationResult:
     """The result of a list with the params of the next page; those with their default value are left out."""
-    paging, meta = operation.paging, answer.meta
-    if paging is None or meta is None:
+    paging, meta = operation.paging, answer.meta or {}
+    if paging is None:
         return replace(answer, is_page=True, incomplete=_joined(operation, answer.incomplete))
     found = _next(operation, paging, params, meta, answer)
-    if found.value is not None:
-        found = _served(paging, meta, answer, found.value)
+    found = _served(paging, meta, answer, found)
     if paging.is_counted:
         answer = replace(answer, meta={**meta, paging.next[0]: found.value})
     following = None if found.value is None else {**_repeated(paging, params), paging.param: found.value}
@@ -87,9 +86,13 @@ def _unknown(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any],
     if value not in _NO_VALUE:
         place = ".".join(paging.next)
         return _Next(None, f"{place} names a next page, which the spec cannot request; {_ASK_FOR_LESS}")
-    size = _number(params.get(paging.size or ""))
-    if paging.next and size is not None and answer.items < size and not _says_more(paging, meta):
+    bounds = [each for each in (_number(params.get(paging.size or "")), paging.max_records) if each is not None]
+    proves = paging.max_records is not None or bool(paging.next)
+    if proves and bounds and answer.items < min(bounds) and total is None and not _says_more(paging, meta):
         return _END
+    if paging.max_records is not None:
+        advice = paging.beyond or _ASK_FOR_LESS
+        return _Next(None, f"the application lists {min(bounds)} records at most, and there may be more; {advice}")
     return _Next(None, f"the spec does not know how this list is paged, so that more may follow; {_ASK_FOR_LESS}")
 
 
@@ -106,7 +109,7 @@ def _counted(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any],
         return _after_nothing(paging, meta, asked, says_more=says_more)
     match paging.style:
         case PagingStyle.LAST_ID:
-            value = value_at(msgspec.json.decode(answer.records[-1]), paging.id_field) if answer.records else None
+            value = value_at(payloads.value(answer.records[-1]), paging.id_field) if answer.records else None
             if isinstance(value, bool) or not isinstance(value, int | str):
                 place = ".".join(paging.id_field)
                 return _Next(None, f"the last record has no {place}, from which the list continues; {_ASK_FOR_LESS}")
@@ -170,22 +173,22 @@ def _named(operation: Operation, paging: Paging, params: Mapping[str, Any], meta
     return _Next(None, _itself()) if str(asked) == str(value) else _Next(value)
 
 
-def _served(paging: Paging, meta: Mapping[str, Any], answer: OperationResult, value: Any) -> _Next:
-    """The next page, unless it is beyond what the application returns of a list."""
-    number, first = _number(value), _first(paging)
-    if number is None:
-        return _Next(value)
+def _served(paging: Paging, meta: Mapping[str, Any], answer: OperationResult, found: _Next) -> _Next:
+    """The next page or the end, unless the list goes on beyond what the application returns of it."""
     beyond = paging.beyond or "ask for less, or for larger pages"
+    records = f"the application lists {paging.max_records} records at most, and there are more; {beyond}"
+    if found is _END and paging.max_records is not None and paging.total is not None:
+        total = _number(meta.get(paging.total))
+        return _Next(None, records) if total is not None and total > paging.max_records else found
+    number, first = _number(found.value), _first(paging)
+    if number is None:
+        return found
     if paging.max_pages is not None and number - first >= paging.max_pages:
         return _Next(None, f"the application serves {paging.max_pages} pages at most, and there are more; {beyond}")
-    if paging.max_records is None:
-        return _Next(value)
     before = number - first
     if paging.style is PagingStyle.PAGE:
         before *= _number(meta.get(paging.stated_size or "")) or answer.items
-    if before >= paging.max_records:
-        return _Next(None, f"the application lists {paging.max_records} records at most, and there are more; {beyond}")
-    return _Next(value)
+    return _Next(None, records) if paging.max_records is not None and before >= paging.max_records else found
 
 
 def _itself() -> str:

@@ -11,10 +11,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from gateway.context_store import records
-from gateway.context_store.entities import find
+from gateway.context_store.entities import StoredEntity, find, restart
 from gateway.context_store.sync import schedule, sources
+from gateway.context_store.sync.record_read import record_read
 from gateway.context_store.sync.run import Report, SyncRun
-from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
+from gateway.contract.connectors import CopyStatus
+from gateway.errors import UpstreamInvalidResponse
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.rate_limits import RateScope
@@ -24,7 +26,7 @@ from gateway.upstream.upstreams import Upstreams
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()
-ENVIRONMENTS = {"support-desk": {"subdomain": "acme"}}
+ENVIRONMENTS = {name: {"subdomain": "acme"} for name in ("support-desk", "freshdesk")}
 STORED = """
     SELECT r.id, r.document::text FROM context_records AS r JOIN context_entities AS e ON e.id = r.entity_id
     WHERE e.connector_id = $1 AND e.entity = $2 AND r.deleted_at IS NULL ORDER BY r.id
@@ -47,8 +49,8 @@ class Application:
         answer = self.answers[request.path](
             {**request.query, **(await request.json() if request.can_read_body else {})}
         )
-        status, document = answer if isinstance(answer, tuple) else (200, answer)
-        return web.json_response(document, status=status)
+        status, document, *headers = answer if isinstance(answer, tuple) else (200, answer)
+        return web.json_response(document, status=status, headers=headers[0] if headers else None)
 
     def queries(self, path: str) -> list[dict[str, str]]:
         return [query for asked, query in self.asked if asked == path]
@@ -78,13 +80,16 @@ async def run(application, database, tenant):
                     names = sources.with_parents(kind, [name])
                     await schedule.register_all(connection, tenant.connector_id, tenant.organization_id, kind, names)
                     entity = await find(connection, tenant.connector_id, name)
+                    if full:
+                        await restart(connection, entity)
+                        entity = await find(connection, tenant.connector_id, name)
                     if source.sync.parent is not None:
                         parent = await find(connection, tenant.connector_id, source.sync.parent.entity)
 
                 async def progress(_: int) -> None: ...
 
-                search = kind.entity(name).search
-                return await SyncRun(database, connector, source, search, entity, parent, progress, full).run(900)
+                search, get = kind.entity(name).search, record_read(kind, name)
+                return await SyncRun(database, connector, source, search, entity, parent, get, progress).run(900)
 
             yield run
 
@@ -99,6 +104,19 @@ def stored(database, tenant):
         return {row["id"]: msgspec.json.decode(row["document"]) for row in rows}
 
     return stored
+
+
+@pytest.fixture
+def entity(database, tenant):
+    """The state of an entity's copy: `await entity("groups")`."""
+
+    async def entity(name: str) -> StoredEntity:
+        async with database.tenant(tenant.organization_id) as connection:
+            found = await find(connection, tenant.connector_id, name)
+        assert found is not None
+        return found
+
+    return entity
 
 
 def paged(*ids: int, size: int = 2) -> Callable[[Any], Any]:
@@ -148,8 +166,8 @@ async def test_an_interrupted_sweep_deletes_nothing_and_continues_from_its_last_
     application.answers[GROUPS] = paged(1, 2, 3, 4, 5)
     await run("support-desk", "groups")
     changed = paged(1, 3, 4, 5, 6)
-    application.answers[GROUPS] = lambda query: REFUSED if query.get("page[after]") == "2" else changed(query)
-    with pytest.raises(UpstreamRejected):
+    application.answers[GROUPS] = lambda query: {} if query.get("page[after]") == "2" else changed(query)
+    with pytest.raises(UpstreamInvalidResponse):
         await run("support-desk", "groups")
     kept = await stored("groups")
     application.answers[GROUPS] = changed
@@ -166,8 +184,8 @@ async def test_an_interrupted_sweep_deletes_nothing_and_continues_from_its_last_
 async def test_a_list_whose_cursor_has_expired_is_read_from_its_beginning(application, run, stored):
     whole = paged(1, 2, 3)
     broken = {"is_broken": True}
-    application.answers[GROUPS] = lambda query: REFUSED if "page[after]" in query else whole(query)
-    with pytest.raises(UpstreamRejected):
+    application.answers[GROUPS] = lambda query: {} if "page[after]" in query else whole(query)
+    with pytest.raises(UpstreamInvalidResponse):
         await run("support-desk", "groups")
 
     def once(query: Any) -> Any:
@@ -180,6 +198,146 @@ async def test_a_list_whose_cursor_has_expired_is_read_from_its_beginning(applic
 
     assert report.read == 3
     assert list(await stored("groups")) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("status", [400, 404, 410, 422])
+async def test_a_cursor_that_is_gone_makes_the_list_begin_again(application, run, stored, status):
+    whole, gone = paged(1, 2, 3), [status]
+    application.answers[GROUPS] = lambda query: (
+        (gone.pop(), {"error": "Gone"}) if "page[after]" in query and gone else whole(query)
+    )
+
+    report = await run("support-desk", "groups")
+
+    assert report.missing is None
+    assert [query.get("page[after]") for query in application.queries(GROUPS)] == [None, "2", None, "2"]
+    assert list(await stored("groups")) == ["1", "2", "3"]
+
+
+async def test_a_list_that_the_application_does_not_continue_is_kept_and_is_not_tried_twice_again(
+    application, run, stored, entity
+):
+    whole = paged(1, 2, 3, 4)
+    application.answers[GROUPS] = lambda query: (400, {"error": "TooDeep"}) if "page[after]" in query else whole(query)
+    first = await run("support-desk", "groups")
+    after_first = await entity("groups")
+    application.asked.clear()
+
+    second = await run("support-desk", "groups")
+    asked = application.queries(GROUPS)
+    application.answers[GROUPS] = paged(1, 2, 3)
+    await run("support-desk", "groups")
+
+    assert (first.read, second.read, second.deleted) == (4, 2, 0)
+    assert after_first.status is CopyStatus.READY
+    assert after_first.incomplete.startswith("the application returned 1 pages and refused the next")
+    assert [query.get("page[after]") for query in asked] == [None, "2"]
+    assert (await entity("groups")).incomplete is None
+
+
+async def test_a_large_deletion_waits_until_the_next_run_confirms_it(application, run, stored, entity):
+    application.answers[GROUPS] = paged(*range(1, 61), size=100)
+    await run("support-desk", "groups")
+    application.answers[GROUPS] = paged(1, 2, size=100)
+    held = await run("support-desk", "groups")
+    kept, waiting = len(await stored("groups")), (await entity("groups")).held_deletions
+    application.answers[GROUPS] = paged(1, 2, 3, size=100)
+
+    confirmed = await run("support-desk", "groups")
+
+    assert (held.deleted, held.held, kept, waiting) == (0, 58, 60, 58)
+    assert (confirmed.deleted, (await entity("groups")).held_deletions) == (57, 0)
+    assert list(await stored("groups")) == ["1", "2", "3"]
+
+
+async def test_after_a_large_deletion_the_next_run_reads_everything(application, run, entity):
+    application.answers[CONTACTS] = lambda query: {
+        "results": [] if query.get("archived") else [contact(str(number), "a@x") for number in range(50)]
+    }
+    application.answers[SEARCH] = lambda _: {"results": []}
+    await run("crm-records", "contacts")
+    application.answers[CONTACTS] = lambda _: {"results": []}
+    held = await run("crm-records", "contacts", full=True)
+
+    next_ = await run("crm-records", "contacts")
+
+    assert (held.deleted, held.held, next_.is_full, next_.deleted) == (0, 50, True, 50)
+
+
+TICKETS = "/api/v2/tickets"
+
+
+class Tickets:
+    """Tickets as Freshdesk lists them: sorted by the time of their change, at most three pages of them."""
+
+    def __init__(self, times: dict[int, datetime]) -> None:
+        self.times = times
+        #: called after each page
+        self.after_page: Callable[[], None] = lambda: None
+
+    def __call__(self, query: Any) -> Any:
+        if query.get("filter") == "deleted":
+            return []
+        since, page, size = datetime.fromisoformat(query["updated_since"]), int(query.get("page", 1)), 100
+        if page > 3:
+            return 400, {"description": "Validation failed", "errors": [{"field": "page", "code": "invalid_value"}]}
+        found = sorted((time, id_) for id_, time in self.times.items() if time >= since)
+        records = [{"id": id_, "updated_at": f"{time:%Y-%m-%dT%H:%M:%SZ}"} for time, id_ in found]
+        self.after_page()
+        if len(records) <= page * size:
+            return records[(page - 1) * size :]
+        link = f'<https://acme.freshdesk.com/api/v2/tickets?page={page + 1}>; rel="next"'
+        return 200, records[(page - 1) * size : page * size], {"Link": link}
+
+
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def test_tickets_beyond_the_last_page_that_the_application_serves_are_copied(application, run, stored, entity):
+    tickets = Tickets({id_: DAY + timedelta(seconds=id_ // 3) for id_ in range(1_000)})
+    application.answers[TICKETS] = tickets
+
+    first = await run("freshdesk", "tickets")
+    second = await run("freshdesk", "tickets")
+
+    assert (first.is_full, first.missing, first.added) == (True, None, 1_000)
+    assert len(await stored("tickets")) == 1_000
+    assert (second.missing, (await entity("tickets")).incomplete) == (None, None)
+    assert len(application.asked) < 1.1 * 10 + 3
+
+
+async def test_more_tickets_of_one_moment_than_the_application_serves_are_said_to_be_missing(
+    application, run, stored, entity
+):
+    application.answers[TICKETS] = Tickets(dict.fromkeys(range(400), DAY))
+
+    report = await run("freshdesk", "tickets")
+
+    assert len(await stored("tickets")) == 300
+    assert report.missing.startswith("the application returned 3 pages and refused the next")
+    assert (await entity("tickets")).incomplete == report.missing
+
+
+async def test_a_ticket_that_changes_between_two_pages_moves_no_other_out_of_the_copy(application, run, stored):
+    tickets = Tickets({id_: DAY + timedelta(minutes=id_) for id_ in range(150)})
+    tickets.after_page = lambda: tickets.times.update({0: DAY + timedelta(days=1)})
+    application.answers[TICKETS] = tickets
+
+    await run("freshdesk", "tickets")
+
+    assert len(await stored("tickets")) == 150
+
+
+async def test_pages_that_repeat_end_and_the_copy_lacks_the_rest(application, run, entity):
+    def repeating(query: Any) -> Any:
+        place = int(query.get("page[after]", 0))
+        return {"groups": [{"id": place}], "meta": {"has_more": True, "after_cursor": str(place % 3 + 1)}}
+
+    application.answers[GROUPS] = repeating
+    report = await run("support-desk", "groups")
+
+    assert report.missing == "the application's pages repeat"
+    assert len(application.queries(GROUPS)) < 12
 
 
 async def test_an_unchanged_record_is_not_written_again(application, run):
@@ -343,7 +501,7 @@ async def test_a_sweep_that_was_partial_stays_so_when_it_is_taken_up_again(appli
     application.answers[HISTORY] = refusing
     application.asked.clear()
 
-    report = await run("team-chat", "channel_messages", full=True)
+    report = await run("team-chat", "channel_messages")
 
     assert [query["channel"] for query in application.queries(HISTORY)] == ["C2", "C3"]
     assert report.deleted == 0
@@ -434,6 +592,7 @@ async def test_what_a_list_cannot_show_outlives_its_sweeps(application, run, sto
         "/api/1.0/workspaces": lambda _: {"data": [{"gid": "w"}]},
         "/api/1.0/projects": lambda _: {"data": [{"gid": "p"}]},
         "/api/1.0/tasks": lambda _: {"data": [{"gid": "t1", "projects": [{"gid": "p"}]}]},
+        "/api/1.0/tasks/t2": lambda _: (404, {"errors": [{"message": "Not Found"}]}),
     }
     for name in ("workspaces", "projects", "tasks"):
         await run("work-management", name)
@@ -488,3 +647,24 @@ async def test_a_search_that_says_it_is_incomplete_buries_nothing(application, r
 
     assert (list(await stored("pages")), report.deleted) == (["p1", "p2"], 0)
     assert [path for path, _ in application.asked] == [SEARCHED]
+
+
+async def test_records_that_strict_parsers_and_postgresql_refuse_are_copied(application, run, stored):
+    application.answers[GROUPS] = lambda _: {
+        "groups": [
+            {"id": 1, "name": "cut \ud83d"},
+            {"id": 2, "name": "nul \0"},
+            {"id": 3, "name": "long", "description": int("9" * 4000)},
+            {"id": "nul \0 and half \ud83d", "name": "id"},
+        ]
+    }
+
+    report = await run("support-desk", "groups")
+
+    assert report.read == 4
+    assert {id_: group["name"] for id_, group in (await stored("groups")).items()} == {
+        "1": "cut \ufffd",
+        "2": "nul \ufffd",
+        "3": "long",
+        "nul \ufffd and half \ufffd": "id",
+    }

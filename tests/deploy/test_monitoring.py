@@ -29,6 +29,8 @@ SHARED = {
     "gateway_connectors",
     "gateway_sync_lag_seconds",
     "gateway_sync_failed",
+    "gateway_sync_incomplete",
+    "gateway_sync_held_deletions",
     "gateway_database_connections",
 }
 

@@ -48,8 +48,22 @@ async def playing(
 
 
 STYLES: dict[str, dict[str, Any]] = {
-    "page": {"style": "page", "param": "after", "size": "size"},
-    "page from zero": {"style": "page", "param": "after", "size": "size", "first": 0},
+    "page": {"style": "page", "param": "after", "size": "size", "total_pages": "n", "meta": {"n": "@.pages"}},
+    "page from zero": {
+        "style": "page",
+        "param": "after",
+        "size": "size",
+        "first": 0,
+        "end": "e",
+        "meta": {"e": "last"},
+    },
+    "page of a stated size": {
+        "style": "page",
+        "param": "after",
+        "size": "size",
+        "stated_size": "limit",
+        "meta": {"limit": "limit"},
+    },
     "page by link": {"style": "page", "param": "after", "size": "size", "next": "n", "meta": {"n": "$link.next"}},
     "offset": {"style": "offset", "param": "after", "size": "size", "total": "total", "meta": {"total": "@.total"}},
     "last id": {"style": "last_id", "param": "after", "size": "size", "has_more": "more", "meta": {"more": "more"}},

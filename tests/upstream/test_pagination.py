@@ -170,6 +170,21 @@ UNSERVED = [
     ({**CURSOR, "max_records": 6}, {}, {"next": "6"}, 3, "lists 6 records at most"),
     ({**CURSOR, "max_records": 6}, {}, {"next": "token"}, 3, {"after": "token"}),
     ({**OFFSET, **TOTAL, "max_records": 6}, {"skip": 3}, {"total": 6}, 3, END),
+    # the last page that the application returns looks like the end
+    (
+        {**CURSOR, "total": "total", "max_records": 6, "meta": {"next": "next", "total": "total"}},
+        {},
+        {"total": 9},
+        3,
+        "lists 6 records at most",
+    ),
+    (
+        {**CURSOR, "total": "total", "max_records": 6, "meta": {"next": "next", "total": "total"}},
+        {},
+        {"total": 6},
+        3,
+        END,
+    ),
 ]
 NOT_KNOWN = [
     (UNKNOWN, {}, {}, 0, END),
@@ -182,6 +197,17 @@ NOT_KNOWN = [
     (UNKNOWN_NEXT, {"size": 5}, {"bookmark": None}, 3, END),
     (UNKNOWN_NEXT, {"size": 3}, {"bookmark": None}, 3, "does not know how this list is paged"),
     (UNKNOWN_NEXT, {}, {}, 3, "does not know how this list is paged"),
+    ({"style": "unknown", "size": "size", "max_records": 5}, {}, {}, 4, END),
+    (
+        {"style": "unknown", "size": "size", "max_records": 5},
+        {},
+        {},
+        5,
+        "lists 5 records at most, and there may be more",
+    ),
+    ({"style": "unknown", "size": "size", "max_records": 5}, {"size": 3}, {}, 3, "lists 3 records at most"),
+    ({"style": "unknown", "max_records": 5, **TOTAL}, {}, {"total": 5}, 5, END),
+    ({"style": "unknown", "max_records": 5, **TOTAL}, {}, {"total": 9}, 4, "lists 5 records at most"),
     ({"style": "unknown", "next": "bookmark", "meta": {"bookmark": "bookmark"}}, {}, {}, 0, END),
 ]
 
@@ -203,7 +229,7 @@ def test_a_list_that_says_it_is_incomplete_does_not_look_complete(style, flag):
     page = answered(operation, {}, {"data": [], "next": "?after=c", "status": {"type": flag}})
 
     assert ("says that it does not list everything" in (page.incomplete or "")) is (flag == "incomplete")
-    assert ("status" in page.meta) is (flag == "incomplete")
+    assert ("status" in (page.meta or {})) is (flag == "incomplete")
     assert (page.next is not None) is (style in (CURSOR, LINK))  # such a list is read to its end all the same
 
 

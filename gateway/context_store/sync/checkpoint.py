@@ -6,6 +6,9 @@ from typing import Any
 
 import msgspec
 
+#: pages of one list, pages without records in a row, and seconds of a run, after which it ends without the rest
+MAX_PAGES, MAX_EMPTY_PAGES, MAX_SECONDS = 1_000_000, 1_000, 7 * 86_400.0
+
 
 class ChangesUnavailable(Exception):
     """The incremental read cannot continue: too many records have the same time. A full synchronization is needed."""
@@ -30,13 +33,58 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     is_removed: bool = False
     #: whether all records below the parent are read, because none of them was read before
     is_whole: bool = False
-    #: whether some records could not be read, so that an unseen record may still exist
-    is_partial: bool = False
+    #: Unix time of a record of the list's last page, from which a list in the order of time continues
+    position: float | None = None
+    #: why some records could not be read, so that an unseen record may still exist; None if all were read
+    missing: str | None = None
+    #: whether the list began again, because the application refused the value that continues it
+    is_again: bool = False
+    #: pages of this list that were read, and those without records since the last one with records
+    pages: int = 0
+    empty_pages: int = 0
+    #: a value of an earlier page of this list: if it comes again, pages repeat
+    landmark: str | int | None = None
 
     @property
     def start(self) -> float | None:
         """Unix time from which changes are read at this checkpoint; None for all records."""
         return None if self.is_whole else self.since
+
+    def at_beginning(self, **members: Any) -> "Checkpoint":
+        """The same checkpoint at the first page of a list, with other members."""
+        return self.replace(token=None, pending=(), is_again=False, pages=0, empty_pages=0, landmark=None, **members)
+
+    def counted(self, before: "Checkpoint", has_records: bool) -> "Checkpoint":
+        """This checkpoint, which follows a page at `before`, with the page counted.
+
+        The landmark is the value of the page at the last power of two, so that a cycle of any length meets it.
+        """
+        pages = before.pages + 1
+        landmark = self.token if pages & (pages - 1) == 0 else before.landmark
+        return self.replace(
+            pages=pages,
+            empty_pages=0 if has_records else before.empty_pages + 1,
+            landmark=None if self.token is None else landmark,
+        )
+
+    def endless(self, before: "Checkpoint", now: float) -> str | None:
+        """Why the list is not read further from here, after a page at `before`; None if it is."""
+        if self.token is not None and self.token == before.landmark:
+            return "the application's pages repeat"
+        if self.empty_pages >= MAX_EMPTY_PAGES:
+            return f"the application sent {MAX_EMPTY_PAGES:,} pages without records in a row"
+        if self.pages >= MAX_PAGES:
+            return f"the list has more than {MAX_PAGES:,} pages"
+        return self.overdue(now)
+
+    def overdue(self, now: float) -> str | None:
+        """Why the run ends here, if it takes too long."""
+        days = round(MAX_SECONDS / 86_400)
+        return f"reading takes more than {days} days" if now - (self.began or now) > MAX_SECONDS else None
+
+    def without(self, reason: str) -> "Checkpoint":
+        """The same checkpoint after a list that could not be read to its end; the first reason stays."""
+        return self.replace(missing=self.missing or reason)
 
     def dumped(self) -> str:
         return msgspec.json.encode(self).decode()

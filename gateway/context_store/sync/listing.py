@@ -2,20 +2,21 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
+from gateway import payloads
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.times import moment_of, written
 from gateway.kinds.catalog import Operation
-from gateway.kinds.paging import Paging
+from gateway.kinds.paging import Paging, TimeOrder
 from gateway.kinds.sync import Incremental, Parent
 from gateway.upstream.responses import OperationResult, value_at
 
 #: maximum results of one search of HubSpot, whose style is `window`
 _DEEPEST = 10_000
-_RECORD = msgspec.json.Decoder(dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Listing:
     #: seconds from one page to the next
     page_interval: float = 0.0
 
+    @property
+    def is_stable(self) -> bool:
+        """Whether no record can be skipped while the list is read, although records change meanwhile."""
+        return self.operation.order == "stable" or self._time_order is not None
+
     def params(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> dict[str, Any]:
         """The params of the page at a checkpoint."""
         params = _filled(
@@ -41,6 +47,9 @@ class Listing:
             params |= dict(zip(self.parent.params, values, strict=True))
         if self.since is not None:
             params |= _since_params(self.since, checkpoint)
+        order = self._time_order
+        if order is not None and order.since is not None and checkpoint.position is not None:
+            params[order.since] = written(checkpoint.position, order.format)
         paging = self.operation.paging
         if checkpoint.token is not None and paging is not None:
             repeated = paging.repeat_params
@@ -51,16 +60,22 @@ class Listing:
     def after(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """The checkpoint after a page, and whether the list has more; raises ChangesUnavailable."""
+        """The checkpoint after a page, and whether the list has more; raises ChangesUnavailable.
+
+        The checkpoint says what is missing if the application lists only a part.
+        """
         style = self.since.style if self.since else "modified"
         if page.incomplete is not None:
-            checkpoint = checkpoint.replace(is_partial=True)
+            checkpoint = checkpoint.without(page.incomplete)
         return _AFTER[style](self, checkpoint, page, params)
 
     def _after_page(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
         token = self._token(page, params)
+        position = None if token is None else self._position(checkpoint, page)
+        if position is not None:
+            return checkpoint.replace(token=None, position=position), True
         below = self._below(page)
         if checkpoint.pending:
             pending = (*checkpoint.pending, *below) if token is not None else (*checkpoint.pending[1:], *below)
@@ -103,14 +118,35 @@ class Listing:
     def _after_window(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """A search has a limited number of results; after them, another begins at the time of the last record."""
-        token = self._token(page, params)
-        if token is None or int(token) + int(self.constant_params.get("limit", 100)) <= _DEEPEST:
-            return checkpoint.replace(token=token), token is not None
-        start = self._time(page.records[-1])
-        if start is None or int(start) <= int(checkpoint.since or 0):
+        """A search has a limited number of results: one time may have more records than that."""
+        following, has_more = self._after_page(checkpoint, page, params)
+        limit = int(self.constant_params.get("limit", 100))
+        if following.token is not None and int(following.token) + limit > _DEEPEST:
             raise ChangesUnavailable
-        return checkpoint.replace(token=None, since=start), True
+        return following, has_more
+
+    @cached_property
+    def _time_order(self) -> TimeOrder | None:
+        """The order of a list that continues from the time of its last record; None for other lists.
+
+        There, page numbers count only within one moment: a record that changes moves to the end, and would move others
+        to a page that was read before.
+        """
+        order = self.operation.order
+        if not isinstance(order, TimeOrder) or order.newest_first:
+            return None
+        is_search = self.since is not None and self.since.style == "window"
+        return order if order.since is not None or is_search else None
+
+    def _position(self, checkpoint: Checkpoint, page: OperationResult) -> float | None:
+        """The time from which the list continues, if it is later than the one at which this page began."""
+        order = self._time_order
+        if order is None or not page.records:
+            return None
+        start = checkpoint.start or 0.0 if checkpoint.position is None else checkpoint.position
+        time = moment_of(value_at(payloads.record(page.records[-1]), order.by_time))
+        is_later = time is not None and time > start and written(time, order.format) != written(start, order.format)
+        return time if is_later else None
 
     @property
     def _paging_and_since(self) -> tuple[Paging, Incremental]:
@@ -125,14 +161,14 @@ class Listing:
 
     def _time(self, record: msgspec.Raw) -> float | None:
         checkpoint = self.since.field if self.since else None
-        return None if checkpoint is None else moment_of(value_at(_RECORD.decode(record), checkpoint))
+        return None if checkpoint is None else moment_of(value_at(payloads.record(record), checkpoint))
 
     def _below(self, page: OperationResult) -> list[str]:
         """The ids of records that others belong to."""
         within = self.parent.recurse_field if self.parent else None
         if self.parent is None or within is None:
             return []
-        records = [_RECORD.decode(record) for record in page.records]
+        records = [payloads.record(record) for record in page.records]
         apart = self.parent.recurse_except.items()
         return [
             str(record[self.operation.entity.search.primary_key if self.operation.entity.search else "id"])
@@ -148,7 +184,8 @@ def values_of(spec: Parent, parent: ParentRecord) -> Sequence[Any]:
 
 def _since_params(since: Incremental, checkpoint: Checkpoint) -> dict[str, Any]:
     if since.style == "window":
-        return {} if checkpoint.since is None or since.field is None else _window(since.field[-1], checkpoint.since)
+        start = checkpoint.since if checkpoint.position is None else checkpoint.position
+        return {} if start is None or since.field is None else _window(since.field[-1], start)
     if since.param is None or (since.style == "cursor" and checkpoint.token is not None):
         return {}
     if checkpoint.start is None and since.style == "modified":

@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 #: maximum connectors of one backfill, and queued jobs that a request is compared with
 _MAX = 100
+#: why a copy is not complete before its first synchronization has ended
+_NOT_LOADED = "it was not loaded yet"
 
 
 @dataclass(frozen=True)
@@ -196,12 +198,26 @@ def _checked(kind: Kind, name: str) -> str:
 
 def _view(entity: StoredEntity | None) -> FreshnessView:
     if entity is None:
-        return FreshnessView(CopyStatus.PENDING, 0, False, None, None, None, None)
+        return FreshnessView(
+            status=CopyStatus.PENDING,
+            records=0,
+            synchronized=False,
+            complete=False,
+            reason=_NOT_LOADED,
+            held_deletions=0,
+            last_synced_at=None,
+            next_sync_at=None,
+            age_seconds=None,
+            error=None,
+        )
     last = entity.last_synced_at
     return FreshnessView(
         status=entity.status,
         records=entity.records,
         synchronized=last is not None,
+        complete=last is not None and entity.incomplete is None,
+        reason=entity.incomplete or (_NOT_LOADED if last is None else None),
+        held_deletions=entity.held_deletions,
         last_synced_at=last,
         next_sync_at=entity.next_sync_at,
         age_seconds=None if last is None else max(0, round(CLOCK.unix_time() - last.timestamp())),

@@ -309,6 +309,16 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
                 and paging.style is not PagingStyle.UNKNOWN
             ):
                 yield (*place, member), "has no effect beside `next`: a list ends where the response names no next page"
+        if (
+            paging.total
+            and not paging.is_counted
+            and paging.style is not PagingStyle.UNKNOWN
+            and not paging.max_records
+        ):
+            yield (
+                (*place, "total"),
+                "has no effect beside `next`, unless `max_records` says how many are listed at most",
+            )
         if paging.short_page and paging.size is None:
             yield (*place, "short_page"), "needs `size`: the param that requests the number of records on a page"
         if paging.beyond and paging.max_pages is None and paging.max_records is None:
@@ -379,19 +389,18 @@ def _operations(kind: Kind) -> Iterator[PlacedError]:
 #: the members of `paging` that only some styles have
 _OF_PAGING_STYLE = {
     "first": (PagingStyle.PAGE, PagingStyle.OFFSET),
-    "total": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.UNKNOWN),
     "total_pages": (PagingStyle.PAGE,),
     "stated_size": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID),
     "short_page": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID),
     "id_field": (PagingStyle.LAST_ID,),
     "url_param": (PagingStyle.LINK, PagingStyle.PAGE),
     "max_pages": (PagingStyle.PAGE, PagingStyle.LINK),
-    "max_records": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.CURSOR),
+    "max_records": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.CURSOR, PagingStyle.UNKNOWN),
 }
 #: the members of `paging` that name a Meta member
 _META_MEMBERS = ("has_more", "end", "total", "total_pages", "stated_size")
 #: the proofs of an end that only counted pages need
-_OF_COUNTED_PAGES = ("total", "total_pages", "stated_size", "short_page")
+_OF_COUNTED_PAGES = ("total_pages", "stated_size", "short_page")
 #: every check of a kind that could be loaded
 CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _descriptions,

@@ -208,7 +208,9 @@ CONNECTION = {"pageInfo": {"hasNextPage": False, "endCursor": "c"}, "nodes": [{"
 END = {"hasNextPage": False, "endCursor": "c"}
 ANSWERS = [
     Answer("issues.list", {"data": {"repository": {"issues": CONNECTION}}}, [{"id": "I_1"}], END),
-    Answer("issues.api_search", {"data": {"search": {**CONNECTION, "issueCount": 1}}}, [{"id": "I_1"}], END),
+    Answer(
+        "issues.api_search", {"data": {"search": {**CONNECTION, "issueCount": 1}}}, [{"id": "I_1"}], {**END, "total": 1}
+    ),
     Answer("issues.get", {"data": {"repository": {"issue": {"number": 7}}}}, {"number": 7}, None),
     Answer(
         "directory_content.list",
