@@ -32,6 +32,8 @@ _DOES_ONCE = re.compile(
     r"|\bwill be (sent|charged|notified|emailed|invited|published|paid|billed|deducted|refunded|transferred)\b",
     re.I,
 )
+#: first words of names whose last word is a noun
+_UPDATING = frozenset({"update", "set", "replace", "edit", "modify", "put", "upsert", "save", "change"})
 #: last segments of the paths of lookups
 _LOOKUP_SEGMENTS = frozenset({"search", "query", "_search", "_query", "lookup"})
 #: the media type of lists of changes, which are not idempotent (RFC 6902)
@@ -80,7 +82,7 @@ def _changing_verb(operation: SourceOperation) -> str | None:
     of_summary = [verb for verb in first_verb(operation.summary) if verb in CHANGING]
     if of_summary:
         return of_summary[0]
-    if READING.intersection(of_id):
+    if READING.intersection([*of_id, *first_verb(operation.summary)]):
         return None
     if "oauth" in (each for group in names.groups for name in group for each in words(name)):
         return "oauth"
@@ -92,7 +94,9 @@ def _of_put(operation: SourceOperation) -> tuple[Effect, list[Finding]]:
     if operation.method == "DELETE":
         return Effect.IDEMPOTENT, []
     said = {*first_verb(operation.summary), *first_verb(operation.description), *_said(operation)}
-    verbs = {*spoken_verbs(operation.operation_id), *said, *path_words(operation.path)}
+    spoken = spoken_verbs(operation.operation_id)
+    own = spoken[:1] if _UPDATING.intersection(spoken[:1]) else spoken  # "charge" is a noun in updateCharge
+    verbs = {*own, *said, *path_words(operation.path)}
     name = words(operation.operation_id) or words(operation.summary)
     not_idempotent = sorted(verb for verb in verbs if verb in ONCE)
     if name[:1] == ["create"] and "update" not in name and not path_names(operation.path).ends_with_param:

@@ -36,7 +36,7 @@ _TAKEN = {"connector": "connector_resources", "": "resources"}
 def singular(name: str) -> str:
     """A name in snake case with its last word in the singular: aws_accounts becomes aws_account."""
     before, mark, word = name.rpartition("_")
-    if word in _SAME or re.search(r"(ss|us|is)$|^.{0,2}$", word):
+    if word in _SAME or (word not in _ODD and re.search(r"(ss|us|is|a)$|^.{0,2}$", word)):
         return name
     return f"{before}{mark}{_ODD.get(word) or inflection.singularize(word)}"
 

@@ -16,8 +16,8 @@ VERBS = _set(
     "mute notify open patch pause pay pin ping post preview process promote provision publish purchase purge push put "
     "query read reboot redeem redeliver refresh refund regenerate register reject release reload remove rename render "
     "reopen reorder replace reply report request rerequest rerun resend reset resolve restart restore resume retrieve "
-    "retry revert review revoke rotate run save schedule search send set share show shutdown sign snooze star start "
-    "stop submit subscribe suspend sync tag test toggle track transfer trigger unarchive unassign unban unblock "
+    "retry revert review revoke rollback rotate run save schedule search send set share show shutdown sign snooze star "
+    "start stop submit subscribe suspend sync tag test toggle track transfer trigger unarchive unassign unban unblock "
     "undelete unfollow uninstall unlink unlock unmute unpin unpublish unregister unstar unsubscribe unsuspend untag "
     "update upload upsert validate verify view void watch write"
 )
@@ -39,8 +39,8 @@ PURELY_CHANGING = _set(
 ONCE = _set(
     "append bill buy charge clone copy decrement deduct deposit dispatch duplicate execute generate import increment "
     "invite merge notify pay ping purchase redeem request "
-    "publish push reboot refund regenerate renew reply rerun resend resolve restart retry roll rotate run send "
-    "shift snooze start submit test toggle transfer trigger upload"
+    "publish push reboot refund regenerate renew reply rerun resend resolve restart retry roll rollback rotate run "
+    "send shift snooze start submit test toggle transfer trigger upload"
 )
 #: verbs of operations that only read
 READING = _set(

@@ -16,6 +16,9 @@ EFFECTS = [
     ("post", "/saved_searches", "searchSaved", "write"),
     ("put", "/incidents/{id}/merge", "mergeIncidents", "write"),
     ("put", "/invitations/{id}", "resendInvitation", "write"),
+    ("put", "/sites/{id}/rollback", "rollbackSite", "write"),
+    ("put", "/charges/{id}", "updateCharge", "idempotent"),
+    ("put", "/split_tests/{id}", "updateSplitTest", "idempotent"),
 ]
 
 
@@ -63,6 +66,12 @@ def test_a_get_of_a_named_method_is_a_read_only_if_its_name_says_so(method):
 
 def test_a_get_whose_path_ends_with_a_changing_verb_is_a_write_whatever_its_name():
     assert action("get", "/session/logout", operationId="getLogout")["effect"] == "write"
+
+
+def test_a_get_whose_summary_says_that_it_reads_is_a_read():
+    assert (
+        action("get", "/keys", operationId="KeysController_jsonWebKeySet", summary="Get the keys")["effect"] == "read"
+    )
 
 
 @pytest.mark.parametrize("name", ["openIdConfiguration", "OpenIDConfiguration", "getOpenApi"])

@@ -84,7 +84,7 @@ def test_names_do_not_depend_on_the_order_of_the_document():
 SINGULARS = {
     "companies": "company", "addresses": "address", "statuses": "status", "status": "status", "aws": "aws",
     "series": "series", "analyses": "analysis", "boxes": "box", "caches": "cache", "aws_accounts": "aws_account",
-    "children": "child",
+    "children": "child", "meta": "meta", "quota": "quota", "criteria": "criterion",
     "business": "business", "sms": "sms", "vms": "vm", "media": "media", "aliases": "alias", "kubernetes": "kubernetes",
     "licenses": "license", "indices": "index", "bus": "bus", "data": "data",
 }  # fmt: skip
