@@ -8,7 +8,14 @@ from urllib.parse import urljoin, urlsplit
 from gateway.kinds.hosts import host_matches
 from gateway.spec_import.model import Confidence, Finding, ImportFailed, Node, SourceOperation
 from gateway.spec_import.references import Document, node_of
-from gateway.spec_import.servers import ORIGIN, Address, hosts_below, is_trial_host, placeholder_of, with_variables
+from gateway.spec_import.servers import (
+    ORIGIN,
+    ServerAddress,
+    hosts_below,
+    is_trial_host,
+    placeholder_of,
+    with_variables,
+)
 from gateway.spec_import.words import identifier, plain
 
 Method = dict[str, Any]
@@ -28,7 +35,7 @@ class Authentication:
         self,
         document: Document,
         operations: Sequence[SourceOperation],
-        address: Address,
+        address: ServerAddress,
         answers: Mapping[str, str] | None = None,
     ) -> None:
         self._schemes = {

@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,16 +11,21 @@ from gateway.spec_import.authentication import Authentication
 from gateway.spec_import.model import Finding, Node, SourceOperation
 from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.responses import flattened
-from gateway.spec_import.servers import Address
+from gateway.spec_import.servers import ServerAddress
 from gateway.spec_import.words import identifier, plain
 
 #: words of titles that are not part of the application's name
 _NOISE = re.compile(r"\b(the|rest|open|http|web|public|api|apis|reference|specification|v?\d+(\.\d+)*)\b", re.I)
-#: names of members of error responses, the most certain first
-_CODES = ("code", "error_code", "errorCode", "type", "error", "status")
-_MESSAGES = ("message", "detail", "error_description", "description", "title", "error", "msg")
-_REQUEST_IDS = ("request_id", "requestId", "correlationId", "trace_id")
-_MAX_NAME, _MAX_WORDS = 40, 3
+#: names of members of error responses in snake case, the most certain first
+_CODES = ("code", "error_code", "type", "error_type", "error", "status")
+_MESSAGES = (
+    "message", "msg", "error_description", "detail", "details", "description", "reason", "summary", "title", "error",
+    "errors", "text",
+)  # fmt: skip
+#: parts of names of texts that are not for callers
+_NO_MESSAGE = re.compile(r"debug|trace|url|link|type|code")
+_REQUEST_IDS = ("request_id", "correlation_id", "trace_id")
+_MAX_NAME, _MAX_WORDS, _MAX_PATHS = 40, 3, 4
 
 
 def kind_name(document: Document) -> str:
@@ -34,7 +40,11 @@ def kind_name(document: Document) -> str:
 
 
 def connector_of(
-    document: Document, operations: Sequence[SourceOperation], kind: str, address: Address, answers: Mapping[str, str]
+    document: Document,
+    operations: Sequence[SourceOperation],
+    kind: str,
+    address: ServerAddress,
+    answers: Mapping[str, str],
 ) -> tuple[dict[str, Any], list[Finding]]:
     """The members of `connector.yaml` except paging and health check; raises ImportFailed for a placeholder."""
     info = node_of(document.root.get("info"))
@@ -57,38 +67,89 @@ def connector_of(
 
 
 def _failure(document: Document, operations: Sequence[SourceOperation]) -> dict[str, Any]:
-    """The paths of code, message and request id in error responses, the most frequent first."""
-    counts: dict[str, Counter[str]] = {"code": Counter(), "message": Counter(), "request_id": Counter()}
+    """The paths of code, message, details and request id in error responses, the most frequent first."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in ("code", "message", "details", "request_id")}
     seen: dict[int, dict[str, str]] = {}
     for schema in (each for operation in operations for each in operation.failures):
         if id(schema) not in seen:
             seen[id(schema)] = _error_paths(document, schema)
         for member, path in seen[id(schema)].items():
             counts[member][path] += 1
-    return {member: [path for path, _ in each.most_common(4)] for member, each in counts.items() if each}
+    return {member: [path for path, _ in each.most_common(_MAX_PATHS)] for member, each in counts.items() if each}
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text in an error response."""
+
+    path: str
+    #: in snake case
+    name: str
+    #: whether it is an item of a list of texts
+    is_item: bool = False
+
+    @property
+    def depth(self) -> int:
+        return self.path.count(".")
 
 
 def _error_paths(document: Document, schema: Node) -> dict[str, str]:
-    """The paths of code, message and request id in one error response: in `error`, at the top, or in `errors.0`."""
+    """The paths of code, message, details and request id in one error response."""
+    texts = list(_texts(document, schema))
+    named = [(rank, text) for text in texts if (rank := _rank(text)) is not None]
     found: dict[str, str] = {}
-    node = flattened(document, schema)
-    properties = node_of(node.get("properties"))
-    levels = [("", node)]
-    if isinstance(error := flattened(document, properties.get("error")), dict) and error.get("properties"):
-        levels.insert(0, ("error.", error))
-    items = flattened(document, flattened(document, properties.get("errors")).get("items"))
-    if items.get("properties"):
-        levels.append(("errors.0.", items))
-    for prefix, level in levels:
-        texts = {
-            str(name)
-            for name, member in node_of(level.get("properties")).items()
-            if flattened(document, member).get("type") in ("string", "integer", None)
-            and "." not in str(name)
-            and not node_of(flattened(document, member).get("properties"))
-        }
-        for member, names in (("code", _CODES), ("message", _MESSAGES), ("request_id", _REQUEST_IDS)):
-            name = next((each for each in names if each in texts and f"{prefix}{each}" not in found.values()), None)
-            if name is not None:
-                found.setdefault(member, f"{prefix}{name}")
+    if named:
+        found["message"] = min(named, key=lambda each: (".0" in each[1].path, each[0], each[1].depth))[1].path
+    around = found.get("message", "").rpartition(".")[0]
+    for member, names in (("code", _CODES), ("request_id", _REQUEST_IDS)):
+        ranked = [
+            (text.path.rpartition(".")[0] != around, text.depth, names.index(text.name), text.path)
+            for text in texts
+            if text.name in names and not text.is_item and text.path != found.get("message")
+        ]
+        if ranked:
+            found[member] = min(ranked)[3]
+    listed = [text for _, text in named if ".0" in text.path and text.path != found["message"]]
+    if listed:
+        found["details"] = re.sub(r"\.0(?=\.|$)", ".*", listed[0].path)
     return found
+
+
+def _rank(text: _Text) -> float | None:
+    """How certain a text is the message, the lowest number first; None if it is none."""
+    if text.is_item:
+        return 4.5 if re.fullmatch(r".*(errors?|messages?|details?|reasons?)", text.name) else None
+    if _NO_MESSAGE.search(text.name):
+        return None
+    for rank, ending in enumerate(_MESSAGES):
+        if text.name == ending:
+            return rank
+        if text.name.endswith(f"_{ending}"):
+            return rank + 0.5
+    return None
+
+
+def _texts(document: Document, schema: object, prefix: str = "", depth: int = 4) -> Iterator[_Text]:
+    """Every text in an error response, the first item of each list only."""
+    node = flattened(document, schema)
+    if _is_list(node):
+        yield from _texts(document, node.get("items"), f"{prefix}0.", depth - 1) if depth else ()
+        return
+    for name, value in node_of(node.get("properties")).items():
+        member, path = flattened(document, value), f"{prefix}{name}"
+        if "." in str(name) or depth == 0:
+            continue
+        if _is_list(member):
+            items = flattened(document, member.get("items"))
+            if node_of(items.get("properties")):
+                yield from _texts(document, items, f"{path}.0.", depth - 1)
+            elif items.get("type") in ("string", None):
+                yield _Text(f"{path}.0", identifier(str(name)), is_item=True)
+        elif node_of(member.get("properties")):
+            yield from _texts(document, member, f"{path}.", depth - 1)
+        elif member.get("type") in ("string", "integer", None):
+            yield _Text(path, identifier(str(name)))
+
+
+def _is_list(node: Node) -> bool:
+    return node.get("type") == "array" or ("items" in node and "properties" not in node)

@@ -36,7 +36,7 @@ from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.requests import RequestParts, request_parts
 from gateway.spec_import.responses import Shape, fields_of, shape_of
 from gateway.spec_import.schemas import Schemas
-from gateway.spec_import.servers import Address, address_of, own_address
+from gateway.spec_import.servers import ServerAddress, address_of, own_address
 from gateway.spec_import.swagger2 import from_swagger2
 from gateway.spec_import.words import identifier, phrase, plain
 
@@ -74,7 +74,7 @@ class Mapped:
     names: tuple[str, ...] = ()
     paging: dict[str, Any] | None = None
     #: where it is sent, if not to the server of the kind
-    address: Address | None = None
+    address: ServerAddress | None = None
 
 
 @dataclass
@@ -92,6 +92,17 @@ class Imported:
     findings: list[Finding] = field(default_factory=list)
     #: `METHOD /path` → `entity.action`
     names: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def lists(self) -> dict[str, dict[str, Any] | None]:
+        """The paging style of each list by its `entity.action`; None for a list without pages."""
+        styles = self.connector.get("paging", {})
+        return {
+            f"{entity}.{name}": styles.get(action.get("paging"))
+            for entity, members in self.entities.items()
+            for name, action in members["actions"].items()
+            if "records" in action
+        }
 
 
 def import_document(root: Node, options: Options) -> Imported:
@@ -144,7 +155,7 @@ def _unsettled(findings: Sequence[Finding], operations: Sequence[SourceOperation
 def _mapped(
     document: Document,
     operations: Sequence[SourceOperation],
-    address: Address,
+    address: ServerAddress,
     answers: Mapping[str, str],
     findings: list[Finding],
 ) -> list[Mapped]:
@@ -174,7 +185,7 @@ def _add_addresses(connector: dict[str, Any], mapped: Sequence[Mapped]) -> None:
 
 
 def _action_of(
-    operation: SourceOperation, own: Address | None, document: Document, schemas: Schemas
+    operation: SourceOperation, own: ServerAddress | None, document: Document, schemas: Schemas
 ) -> tuple[Mapped, list[Finding]]:
     """An operation as an action, and the findings about it; raises NotMapped."""
     parts = request_parts(operation, document, schemas)
@@ -347,7 +358,7 @@ def _style_name(styles: dict[str, dict[str, Any]], paging: dict[str, Any]) -> st
     for name, known in styles.items():
         if known == paging:
             return name
-    style, param = paging["style"], identifier(paging["param"])
+    style, param = paging["style"], identifier(paging.get("param", "next_page"))
     by_param = style if param == style else f"{style}_{param}"
     name, number = style if style not in styles else by_param, 2
     while name in styles:

@@ -1,6 +1,8 @@
 """Resolves the references of a document on demand, so that cyclic references are allowed."""
 
+import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,6 +28,12 @@ def node_of(value: object) -> Node:
     return value if isinstance(value, Mapping) else {}
 
 
+def reference_of(value: object) -> str | None:
+    """The reference that a node is, if it has nothing beside it."""
+    reference = value.get("$ref") if isinstance(value, Mapping) and len(value) == 1 else None
+    return reference if isinstance(reference, str) else None
+
+
 class Document:
     """An OpenAPI document; every `$ref` in it is local (`#/…`)."""
 
@@ -33,7 +41,7 @@ class Document:
         self.root = root
         self._found: dict[str, Any] = {}
         #: schemas by their ids as `responses.flattened` returns them; the first of a pair keeps the id in use
-        self.flat: dict[int, tuple[object, Node]] = {}
+        self.flat: dict[int | str, tuple[object, Node]] = {}
         #: references that led nowhere
         self.missing: set[str] = set()
 
@@ -51,6 +59,12 @@ class Document:
                 self.missing.add(reference)
             node = node_of(found)
         return {}
+
+    @cached_property
+    def says_link_header(self) -> bool:
+        """Whether the description of the document says that responses have a Link header."""
+        text = str(node_of(self.root.get("info")).get("description") or "")
+        return re.search(r"\blink\b[`*'\"\s-]*(response )?header|rel=[\\`'\"]*next", text, re.I) is not None
 
     def listed(self, value: object) -> list[Any]:
         """A list, or the one that a reference in its place names; empty for anything else."""
@@ -89,20 +103,22 @@ def pointer_parts(pointer: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in parts]
 
 
-def references_in(root: Any, *, is_map: bool = False) -> Iterator[dict[str, Any]]:
+def references_in(root: Any, *, is_part: bool = False) -> Iterator[dict[str, Any]]:
     """Every mapping with a `$ref` where OpenAPI and JSON Schema have references; a shared node is visited once.
 
-    In a map, such as `properties`, each member has a name of the document's own: `example` is a property there.
+    In a map, such as `properties`, each member has a name of the document's own: `example` is a property there. A part
+    of a document in a file of its own (`is_part`) may be a map or not.
     """
-    pending, seen = [(root, is_map)], {id(root)}
+    # with each node: whether it may be a map, and whether it may be an object of the standards
+    pending, seen = [(root, is_part, True)], {id(root)}
     while pending:
-        node, is_map = pending.pop()
+        node, is_map, is_object = pending.pop()
         inner: list[tuple[Any, bool]] = []
         if isinstance(node, dict):
             if isinstance(node.get("$ref"), str):
                 yield node
             inner = [
-                (each, not is_map and name in _MAPS)
+                (each, is_object and name in _MAPS)
                 for name, each in node.items()
                 if is_map or not (name in _WITHOUT_REFERENCES or str(name).startswith("x-"))
             ]
@@ -111,4 +127,5 @@ def references_in(root: Any, *, is_map: bool = False) -> Iterator[dict[str, Any]
         for each, is_named in inner:
             if isinstance(each, dict | list) and id(each) not in seen:
                 seen.add(id(each))
-                pending.append((each, is_named and isinstance(each, dict)))
+                is_inner_map = is_named and isinstance(each, dict)
+                pending.append((each, is_inner_map, not is_inner_map))

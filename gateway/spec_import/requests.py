@@ -130,10 +130,14 @@ def _add_query(parts: RequestParts, parameter: Node, schemas: Schemas, declared:
             _add(
                 parts,
                 name,
-                _with_described_default(member),
+                member,
                 name in schema.get("required", ()) and is_required,
                 "query",
             )
+        return
+    if "object" in types and style == "deepObject" and _holds_paging(wire, schema):
+        for name, member in schema["properties"].items():
+            _add(parts, f"{wire}[{name}]", member, False, "query")
         return
     styled: Schema = {}
     if {"array", "object"} & set(types):
@@ -141,7 +145,13 @@ def _add_query(parts: RequestParts, parameter: Node, schemas: Schemas, declared:
             styled["style"] = style
         elif explode is False and "array" in types:
             styled["explode"] = False
-    _add(parts, wire, {**_with_described_default(schema), **styled}, is_required, "query")
+    _add(parts, wire, {**schema, **styled}, is_required, "query")
+
+
+def _holds_paging(wire: str, schema: Schema) -> bool:
+    """Whether an object holds only the params of pages: each of its members is then a param, so that pages turn."""
+    is_named = identifier(wire) in ("page", "paging", "pagination", "pager")
+    return is_named and bool(schema.get("properties")) and not any("." in name for name in schema["properties"])
 
 
 def _add_header(parts: RequestParts, parameter: Node, schemas: Schemas) -> None:
@@ -156,11 +166,16 @@ def _add_header(parts: RequestParts, parameter: Node, schemas: Schemas) -> None:
         if not (wire.lower() == "accept" and str(constant) == "application/json"):
             parts.headers[wire] = str(constant)
     elif wire.lower() not in _OWN_HEADERS:
-        _add(parts, wire, _with_described_default(schema), parameter.get("required") is True, "header")
+        _add(parts, wire, schema, parameter.get("required") is True, "header")
 
 
 def _add(parts: RequestParts, wire: str, schema: Schema, is_required: bool, where: str) -> str:
-    """Add a param by its name in the request, converted if it is no identifier; returns the param's name."""
+    """Add a param by its name in the request, converted if it is no identifier; returns the param's name.
+
+    The default of a required param is sent, and that of any other is described.
+    """
+    is_sent = is_required and where != "header" and "default" in schema
+    schema, is_required = (schema, False) if is_sent else (_with_described_default(schema), is_required)
     name = wire if re.fullmatch(r"[A-Za-z_]\w*", wire) else identifier(wire) or "value"
     return parts.add(name, schema, is_required=is_required, where=where, wire=wire)
 
@@ -207,7 +222,7 @@ def _add_body(
         if _is_flat(schema, body):
             _add_members(parts, operation, body, schema, document)
         elif is_json(body.content_type):
-            parts.request_body = _add(parts, "body", _with_described_default(schema), body.is_required, "body")
+            parts.request_body = _add(parts, "body", schema, body.is_required, "body")
         else:
             raise NotMapped("the document does not name the members of a form", body.content_type)
         return
@@ -236,7 +251,11 @@ def _add_members(
             member = {**_FILE, "description": member["description"]}
         elif body.content_type == FORM and {"array", "object"} & set(types_in(member)):
             member = {**member, **_form_style(node_of(body.encoding.get(name)), types_in(member))}
-        _add(parts, name, _with_described_default(member), name in required, "body")
+        if is_json(body.content_type) and "object" in types_in(member) and _holds_paging(name, member):
+            for inner, schema_of_inner in member["properties"].items():
+                _add(parts, f"{name}.{inner}", schema_of_inner, False, "body")
+            continue
+        _add(parts, name, member, name in required, "body")
 
 
 def _is_file(document: Document, schema: object) -> bool:

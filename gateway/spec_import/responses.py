@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.kinds.members import is_json
-from gateway.kinds.suggestions import singular
 from gateway.spec_import.model import Finding, Node, NotMapped, Response, SourceOperation, guessed
-from gateway.spec_import.names import own_verb, path_names
-from gateway.spec_import.references import Document, node_of
+from gateway.spec_import.names import own_verb, path_names, singular
+from gateway.spec_import.references import Document, node_of, reference_of
 from gateway.spec_import.words import identifier
 
 #: names of members with the records of a list, the most certain first
 _LISTS = ("data", "items", "results", "records", "values", "entries", "list", "objects", "resources", "content", "rows")
-#: names of members that may stand beside one record
-_BESIDE = frozenset(
-    {"meta", "metadata", "links", "_links", "jsonapi", "included", "request_id", "type", "ok", "success"}
-)
+#: names of members, in snake case, that stand beside the record or the list in a response
+_BESIDE = frozenset({
+    "meta", "metadata", "links", "jsonapi", "included", "request_id", "ok", "success", "errors", "warnings", "paging",
+    "pagination", "list_info", "has_more", "response_status", "error", "messages",
+})  # fmt: skip
+#: names that a record may have too
+_BESIDE_DATA = frozenset({"type", "status", "message", "code", "object", "timestamp", "trace_id", "version"})
 _MAX_MERGED, _MAX_FIELDS = 8, 150
 
 
@@ -29,8 +31,8 @@ class Shape:
     member: str | None
     path: str
     record: Node
-    #: the object that holds the list, and perhaps members for paging
-    around: Node
+    #: of a list: the whole response, perhaps with members for paging
+    root: Node
     headers: frozenset[str]
     findings: tuple[Finding, ...] = ()
 
@@ -92,9 +94,11 @@ def flattened(document: Document, value: object, depth: int = 0) -> Node:
     """
     if depth > _MAX_MERGED:
         return document.resolved(value)
-    known = document.flat.get(id(value))
-    if known is None or known[0] is not value:
-        known = document.flat[id(value)] = value, _flattened(document, document.resolved(value), depth)
+    reference = reference_of(value)
+    key, held = (reference, reference) if reference is not None else (id(value), value)
+    known = document.flat.get(key)
+    if known is None or (known[0] is not held and known[0] != reference):
+        known = document.flat[key] = held, _flattened(document, document.resolved(value), depth)
     return known[1]
 
 
@@ -121,31 +125,29 @@ def _flattened(document: Document, node: Node, depth: int) -> Node:
 
 def _file(operation: SourceOperation, response: Response) -> Shape:
     kinds = ", ".join(response.content)
-    if operation.method == "GET":
-        reason = "a response that is not JSON is mapped as a download"
-        sure = any(
-            re.match(r"application/(octet-stream|pdf|zip)|image/|audio/|video/", name) for name in response.content
-        )
-        if not response.content:
-            reason, sure, kinds = "a redirect is mapped as a download", False, f"status {response.status}"
-        return Shape(None, "", {}, {}, response.headers, () if sure else (guessed(operation, reason, kinds),))
-    if response.content:
+    reason = "a response that is not JSON is mapped as a download"
+    sure = any(re.match(r"application/(octet-stream|pdf|zip)|image/|audio/|video/", name) for name in response.content)
+    if not response.content:
+        if operation.method != "GET":
+            return Shape("record", "$", {}, {}, response.headers)
+        reason, sure, kinds = "a redirect is mapped as a download", False, f"status {response.status}"
+    elif operation.method not in ("GET", "POST"):
         raise NotMapped("a write whose response is not JSON", kinds)
-    return Shape("record", "$", {}, {}, response.headers)
+    return Shape(None, "", {}, {}, response.headers, () if sure else (guessed(operation, reason, kinds),))
 
 
 def _of_json(operation: SourceOperation, document: Document, schema: Node, response: Response) -> Shape:
     headers = response.headers
     if _is_array(schema):
-        if operation.method == "GET" or _lists(operation):
+        if _lists(operation, document):
             return Shape("records", "$", flattened(document, schema.get("items")), {}, headers)
         return Shape("record", "$", {}, {}, headers)
     found = _list_in(operation, document, schema)
     if found is not None:
-        path, items, around, is_sure = found
-        reason = "the only list of objects in the response is mapped as the records"
+        path, items, is_sure = found
+        reason = "the only list in the response is mapped as the records"
         doubts = () if is_sure else (guessed(operation, reason, path, member="records"),)
-        return Shape("records", path, flattened(document, items), around, headers, doubts)
+        return Shape("records", path, flattened(document, items), schema, headers, doubts)
     name = _only_record(document, schema)
     if name is not None:
         return Shape("record", name, flattened(document, node_of(schema["properties"])[name]), {}, headers)
@@ -161,61 +163,87 @@ def _is_array(schema: Node) -> bool:
     return schema.get("type") == "array" or ("items" in schema and "properties" not in schema)
 
 
-def _lists(operation: SourceOperation) -> bool:
-    """Whether an operation may return a list: a GET, or a POST whose path ends with a search."""
+def _lists(operation: SourceOperation, document: Document) -> bool:
+    """Whether an operation may return a list: a GET, or a POST whose path ends with a search or that takes pages."""
     route = path_names(operation.path)
     last = route.groups[-1][-1] if route.groups and not route.ends_with_param else ""
-    return operation.method == "GET" or (operation.method == "POST" and last in ("search", "query", "lookup"))
+    if operation.method == "POST":
+        return (route.verb or last) in ("search", "query", "lookup", "list", "find", "filter") or _is_paged(
+            operation, document
+        )
+    return operation.method == "GET"
 
 
-def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tuple[str, Any, Node, bool] | None:
-    """The path of the list of records, the schema of its items, the object that holds it, and whether it is certain."""
-    if not _lists(operation):
+def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tuple[str, Any, bool] | None:
+    """The path of the list of records, the schema of its items, and whether it is certain."""
+    if not _lists(operation, document):
         return None
     route = path_names(operation.path)
     asked = {word for group in route.groups[-1:] for word in (group[-1], singular(group[-1]))}
-    is_listing = own_verb(operation) in ("list", "search", "query", "find") or _is_paged(operation)
+    is_paged = _is_paged(operation, document)
+    is_listing = is_paged or own_verb(operation) in ("list", "search", "query", "find")
     if route.ends_with_param and not is_listing:
         return None
-    arrays = list(_arrays(document, schema))
-    for path, items, around in arrays:
+    arrays = list(_arrays(document, schema, is_paged=is_paged))
+    others = [name for name in node_of(schema.get("properties")) if not is_beside(str(name))]
+    for path, items in arrays:
         last = path.rpartition(".")[2]
-        if last.lower() in _LISTS or {identifier(last), singular(identifier(last))} & asked:
-            is_page = is_listing or last.lower() in _LISTS or len(node_of(schema.get("properties"))) <= _PAGE_MEMBERS
-            if is_page:
-                return path, items, around, True
-    objects = [each for each in arrays if _holds_objects(document, each[1])]
-    if is_listing and len(objects) == 1:
+        is_named = bool({identifier(last), singular(identifier(last))} & asked)
+        if last.lower() in _LISTS or (is_named and (is_listing or len(others) <= _PAGE_MEMBERS)):
+            return path, items, True
+    objects = [each for each in arrays if _holds_objects(document, each[1])] or arrays
+    if len(objects) == 1 and (is_listing or others == [objects[0][0]]):
         return (*objects[0], False)
     return None
 
 
 #: maximum members of an object that holds only a list and its paging
 _PAGE_MEMBERS = 6
+_PAGING_PARAMS = frozenset({
+    "page", "per_page", "page_size", "pagesize", "limit", "offset", "cursor", "page_token", "page_number", "skip",
+    "starting_after", "max_results", "next_token", "continuation_token", "page_limit", "page_after", "page_cursor",
+    "page_offset",
+})  # fmt: skip
 
 
-def _is_paged(operation: SourceOperation) -> bool:
+def _is_paged(operation: SourceOperation, document: Document) -> bool:
+    """Whether an operation has params of pages, in the query or, of a POST, as members of the body."""
     names = {identifier(str(each["name"])) for each in operation.parameters if each.get("in") == "query"}
-    return bool(names & {"page", "per_page", "page_size", "pagesize", "limit", "offset", "cursor", "page_token"})
+    if operation.method == "POST":
+        body = operation.body.schema if operation.body else {}
+        names = {identifier(str(name)) for name in node_of(flattened(document, body).get("properties"))}
+        sizes = {"limit", "count", "page_size", "per_page", "max_results", "size"}
+        return bool(names & sizes) and bool(names & (_PAGING_PARAMS - sizes))
+    return bool(names & _PAGING_PARAMS)
 
 
-def _arrays(document: Document, schema: Node, prefix: str = "", depth: int = 2) -> Iterator[tuple[str, Any, Node]]:
-    """Every list in an object and in the objects within it, the outer ones first."""
+def _arrays(
+    document: Document, schema: Node, prefix: str = "", depth: int = 3, *, is_paged: bool
+) -> Iterator[tuple[str, Any]]:
+    """Every list in an object and in the objects within it, the outer ones first; of a paged list in any object."""
     properties = node_of(schema.get("properties"))
-    members = {str(name): flattened(document, each) for name, each in properties.items() if "." not in str(name)}
+    members = {
+        str(name): flattened(document, each)
+        for name, each in properties.items()
+        if "." not in str(name) and not is_beside(str(name))
+    }
     for name, member in members.items():
         if _is_array(member):
-            yield f"{prefix}{name}", member.get("items"), schema
+            yield f"{prefix}{name}", member.get("items")
     if depth > 1:
         for name, member in members.items():
-            if node_of(member.get("properties")) and name.lower() in (
-                *_LISTS,
-                "result",
-                "response",
-                "_embedded",
-                "payload",
-            ):
-                yield from _arrays(document, member, f"{prefix}{name}.", depth - 1)
+            is_holder = name.lower() in (*_LISTS, *_HOLDERS)
+            if node_of(member.get("properties")) and (is_holder or (is_paged and not prefix)):
+                yield from _arrays(document, member, f"{prefix}{name}.", depth - 1, is_paged=is_paged)
+
+
+#: objects that hold lists and records
+_HOLDERS = ("result", "response", "_embedded", "payload", "body", "page")
+
+
+def is_beside(name: str) -> bool:
+    """Whether a member of a response stands beside the record or the list, by its name."""
+    return identifier(name) in _BESIDE
 
 
 def _holds_objects(document: Document, items: object) -> bool:
@@ -224,17 +252,24 @@ def _holds_objects(document: Document, items: object) -> bool:
 
 
 def _only_record(document: Document, schema: Node) -> str | None:
-    """The member that is the record, if the response has only members of `_BESIDE` besides it."""
+    """The member that is the record: the only object beside members of `_BESIDE`, if all others are of these."""
     properties = node_of(schema.get("properties"))
     objects = [
         str(name)
         for name, member in properties.items()
         if node_of((read := flattened(document, member)).get("properties")) or read.get("type") == "object"
     ]
-    if len(properties) == 1 and len(objects) == 1 and "." not in objects[0]:
-        return objects[0]
-    rest = {str(name).lower() for name in properties if name != "data"}
-    return "data" if "data" in objects and rest <= _BESIDE else None
+    held = [name for name in objects if not is_beside(name) and "." not in name] or (
+        objects if len(properties) == 1 and "." not in "".join(objects) else []
+    )
+    is_alone = all(is_beside(str(name)) or str(name) in held for name in properties)
+    return held[0] if len(held) == 1 and (is_alone or _is_data(held[0], properties)) else None
+
+
+def _is_data(name: str, properties: Node) -> bool:
+    """Whether `data` holds the record: beside it are only names of a response, not of a record."""
+    rest = {identifier(str(each)) for each in properties if str(each) != name}
+    return name == "data" and rest <= _BESIDE | _BESIDE_DATA
 
 
 def fields_of(document: Document, record: Node) -> dict[str, str]:

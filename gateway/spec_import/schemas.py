@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema_rs
 
 from gateway.spec_import.model import Node
-from gateway.spec_import.references import Document
+from gateway.spec_import.references import Document, reference_of
 from gateway.spec_import.words import phrase, plain
 
 Schema = dict[str, Any]
@@ -39,7 +39,7 @@ class Schemas:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._read: dict[tuple[int, int], Schema] = {}
+        self._read: dict[tuple[int | str, int], Schema] = {}
         self._parts: dict[int, int] = {}
 
     def of_param(self, schema: object, name: str, description: object = "") -> Schema:
@@ -59,7 +59,8 @@ class Schemas:
         return size
 
     def _converted(self, schema: object, depth: int, nested: int = 0) -> Schema:
-        key = (id(schema), depth)
+        # References to one schema share its conversion, so that memory follows the schemas of a document.
+        key = (reference_of(schema) or id(schema), depth)
         known = self._read.get(key)
         if known is None:
             known = self._fresh(schema, depth, nested)

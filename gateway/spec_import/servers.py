@@ -40,7 +40,7 @@ _ANSWER = "give the server's URL: --server https://…, or --server '{origin}' i
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerAddress:
     """Where the requests of a kind go."""
 
     #: with `{name}` for the variables of `environment`
@@ -58,12 +58,12 @@ class Address:
 
 def address_of(
     servers: object, *, server: str | None, base_url: str, answers: Mapping[str, str]
-) -> tuple[Address, list[Finding]]:
+) -> tuple[ServerAddress, list[Finding]]:
     """The address of a document's servers, or of `server` in place of them; raises ImportFailed for a placeholder.
 
     `answers` are values of variables in the servers' URLs.
     """
-    listed = [{"url": server}] if server else [node_of(each) for each in servers or () if isinstance(each, Mapping)]
+    listed = [{"url": server}] if server else [node_of(each) for each in (servers if isinstance(servers, list) else ())]
     findings: list[Finding] = []
     filled = [_filled(each, answers, findings) for each in listed or [{"url": "/"}]]
     located = [{**each, "url": _located(each["url"], base_url)} for each in filled]
@@ -95,7 +95,7 @@ def address_of(
     return address, findings
 
 
-def with_variables(url: str, variables: Mapping[str, Node]) -> Address:
+def with_variables(url: str, variables: Mapping[str, Node]) -> ServerAddress:
     """The address of a URL: each of its variables becomes one of the connector; raises ImportFailed for a placeholder.
 
     The hosts are those below the last label that is a variable.
@@ -115,10 +115,10 @@ def with_variables(url: str, variables: Mapping[str, Node]) -> Address:
     if host != suffix and not hosts_below(suffix[1:]):
         named = ", ".join(f"--variable {name}=…" for name in re.findall(r"{(\w+)}", host))
         raise ImportFailed(f"the host {host} could be anyone's; give values of its variables: {named}")
-    return Address(url, (f"*{suffix}" if host != suffix else host,), environment)
+    return ServerAddress(url, (f"*{suffix}" if host != suffix else host,), environment)
 
 
-def own_address(servers: object, address: Address, answers: Mapping[str, str]) -> Address | None:
+def own_address(servers: object, address: ServerAddress, answers: Mapping[str, str]) -> ServerAddress | None:
     """The address of an operation with servers of its own, if it is another than that of the kind; raises NotMapped."""
     first = node_of(servers[0]) if isinstance(servers, list) and servers else {}
     if not isinstance(first.get("url"), str):
@@ -140,7 +140,7 @@ def own_address(servers: object, address: Address, answers: Mapping[str, str]) -
     if found.server == address.server or (is_choice and set(found.hosts) <= set(address.hosts)):
         return None
     optional = {name: {**each, "required": False} for name, each in found.environment.items()}
-    return Address(found.server, found.hosts, {**optional, **address.environment} if optional else {})
+    return ServerAddress(found.server, found.hosts, {**optional, **address.environment} if optional else {})
 
 
 def placeholder_of(url: str) -> str | None:
@@ -210,20 +210,20 @@ def _located(url: str, base_url: str) -> str:
     return f"{{{ORIGIN}}}{path}" if re.fullmatch(r"[^\s:]*", path) else f"{{{ORIGIN}}}"
 
 
-def _of_origin(url: str, environment: Mapping[str, dict[str, Any]] | None = None) -> Address:
+def _of_origin(url: str, environment: Mapping[str, dict[str, Any]] | None = None) -> ServerAddress:
     """The address of an application that each customer has at a host of its own."""
     variable = {"description": "URL of the application, without a path", "type": "origin"}
     others = {name: each for name, each in (environment or {}).items() if f"{{{name}}}" in url and name != ORIGIN}
-    return Address(url, ("*",), {ORIGIN: {**variable, "example": "https://app.your-company.com"}, **others})
+    return ServerAddress(url, ("*",), {ORIGIN: {**variable, "example": "https://app.your-company.com"}, **others})
 
 
-def _of_trial(url: str, *, is_alone: bool) -> Address:
+def _of_trial(url: str, *, is_alone: bool) -> ServerAddress:
     """The address of an application whose live server the document does not name; `is_alone` if it names no other."""
     host, path = urlsplit(url).hostname or "", urlsplit(url).path
     below = hosts_below(host.partition(".")[2])
     description = f"URL of the application, without a path; for trials https://{host}"
     variable = {"description": description, "type": "origin", "example": f"https://{host}"}
-    return Address(f"{{{ORIGIN}}}{path}", (host, *below) if is_alone and below else ("*",), {ORIGIN: variable})
+    return ServerAddress(f"{{{ORIGIN}}}{path}", (host, *below) if is_alone and below else ("*",), {ORIGIN: variable})
 
 
 def hosts_below(domain: str) -> tuple[str, ...]:
@@ -231,7 +231,7 @@ def hosts_below(domain: str) -> tuple[str, ...]:
     return (f"*.{domain}",) if domain.count(".") and not _PUBLIC_SUFFIX.fullmatch(domain) else ()
 
 
-def _of_choice(servers: Sequence[Node], findings: list[Finding]) -> Address:
+def _of_choice(servers: Sequence[Node], findings: list[Finding]) -> ServerAddress:
     """If several servers have the same path, each connector chooses one by a variable; else the first is used."""
     path = urlsplit(servers[0]["url"]).path
     same = [each for each in servers if urlsplit(each["url"]).path == path]
@@ -239,11 +239,11 @@ def _of_choice(servers: Sequence[Node], findings: list[Finding]) -> Address:
     if len(same) < len(servers):
         findings.append(_guess("of several servers, those with another path than the first are left out", path or "/"))
     if len(hosts) < 2:
-        return Address(servers[0]["url"], tuple(hosts))
+        return ServerAddress(servers[0]["url"], tuple(hosts))
     said = {urlsplit(each["url"]).hostname or "": plain(each.get("description"), 60) for each in reversed(same)}
     choices = "; ".join(f"https://{host} {said[host]}".strip() for host in hosts)
     variable = {"description": f"server: {choices}", "type": "origin", "default": f"https://{hosts[0]}"}
-    return Address(f"{{{ORIGIN}}}{path}", tuple(hosts), {ORIGIN: variable})
+    return ServerAddress(f"{{{ORIGIN}}}{path}", tuple(hosts), {ORIGIN: variable})
 
 
 def _variable(written: str, variable: Node, netloc: str) -> dict[str, Any]:

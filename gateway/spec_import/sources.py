@@ -136,7 +136,7 @@ async def _bundled(uri: str, name: str, read: Reader) -> dict[str, Any]:
     total, known, pending = 0, {uri: "#"}, [(uri, root)]
     while pending:
         place, document = pending.pop()
-        for node in references_in(document, is_map=document is not root):
+        for node in references_in(document, is_part=document is not root):
             target, _, fragment = urljoin(place, node["$ref"]).partition("#")
             if target not in known:
                 if len(known) > _MAX_DOCUMENTS:

@@ -12,6 +12,16 @@ from gateway.upstream.allowances import left_until
 
 #: characters of an application's message that an error repeats
 _CHARACTERS: Final = 2_000
+#: places of messages that most applications use
+_USUAL_PLACES: Final = (
+    "message", "error.message", "error_description", "error_message", "errorMessage", "errors.0.message",
+    "errors.0.detail", "detail", "detail.0.msg", "errors.0.msg", "errors.0", "error.description", "error.detail",
+    "error", "description", "msg", "reason", "title", "messages.0", "0.message", "fault.faultstring",
+)  # fmt: skip
+#: bytes of a body that may be plain text for people
+_MAX_TEXT: Final = 2_000
+#: bytes of its first line
+_MAX_LINE: Final = 400
 #: levels of an error's details that are read
 _DEPTH: Final = 20
 #: seconds until a retry after a daily quota is used up: applications do not say when the day ends
@@ -28,6 +38,25 @@ def with_details(spec: Failure, document: Any, code: str | None, message: str | 
             if text != code and not any(text in earlier for earlier in texts):
                 texts.append(text)
     return "; ".join(texts)[:_CHARACTERS] or None
+
+
+def usual_words(spec: Failure, document: Any, code: str | None) -> str | None:
+    """The message in the usual places, for an error response without one where the spec expects it."""
+    found = (_text_at(document, tuple(place.split("."))) for place in _USUAL_PLACES)
+    return next((text[:_CHARACTERS] for text in found if text is not None and text != code), None)
+
+
+def _text_at(document: Any, place: JsonPath) -> str | None:
+    texts = (text for text in _texts_at(document, place) if not text.isdigit())
+    value = next(texts, None)
+    return value if value is None or next(texts, None) is None else None
+
+
+def first_line(body: bytes) -> str | None:
+    """The first line of an error response that is short plain text; None for markup and other content."""
+    line = body[:_MAX_LINE].partition(b"\n")[0].decode("utf-8", "replace").strip()
+    is_plain = line.isprintable() and line[:1] not in "<{[" and len(body) <= _MAX_TEXT and "\ufffd" not in line
+    return line if line and is_plain else None
 
 
 def field(spec: Failure, document: Any) -> str | None:

@@ -278,10 +278,13 @@ def failure(
     code, safe = _first_text(document, spec.code), _masked(document, secrets)
     safe_code, message = _first_text(safe, spec.code), _first_text(safe, spec.message)
     request_id = _first_text(safe, spec.request_id) or secrets.masked(request_id_of(response.headers) or "")
+    message = refusals.with_details(spec, safe, safe_code, message) or refusals.usual_words(spec, safe, safe_code)
+    if message is None and document is None and (line := refusals.first_line(response.body)) is not None:
+        message = secrets.masked(line)
     fault = UpstreamFault(
         status=response.status,
         code=safe_code,
-        message=refusals.with_details(spec, safe, safe_code, message),
+        message=message,
         request_id=request_id or None,
         field=refusals.field(spec, safe),
     )

@@ -380,7 +380,7 @@ MISTAKES = [
     (SHIPMENTS, "delivered: boolean\n", "delivered: bool\n", 6, "'bool' is not a type"),
     # operations
     (SHIPMENTS, "effect: write", "effect: read", 30, "it changes something"),
-    (SHIPMENTS, "effect: read", "effect: write", 11, "a GET changes nothing"),
+    (SHIPMENTS, "effect: read", "effect: idempotent", 11, "a GET changes nothing"),
     (SHIPMENTS, "records: shipments\n    paging: cursor", "record: shipments", 9, "a list returns records"),
     (SHIPMENTS, "    required: [shipment_id]\n", "", 25, "must be among `required`"),
     (SHIPMENTS, "reference: {type: string, as", "reference: {type: string, in: path, as", 18, "has no {reference}"),

@@ -324,3 +324,25 @@ def test_the_health_check_is_a_read_that_only_credentials_open(paths, check, par
     connector = import_document({**document({}), "paths": items}, Options()).connector
 
     assert (connector.get("health_check"), connector.get("health_check_params")) == (check, params)
+
+
+TEXT = {"type": "string"}
+ERRORS = [
+    ({"user_message": TEXT, "code": TEXT}, {"message": ["user_message"], "code": ["code"]}),
+    ({"status": TEXT, "msg": TEXT}, {"message": ["msg"], "code": ["status"]}),
+    ({"fault": {"type": "object", "properties": {"reason": TEXT, "type": TEXT}}},
+     {"message": ["fault.reason"], "code": ["fault.type"]}),
+    ({"errors": {"type": "array", "items": TEXT}}, {"message": ["errors.0"]}),
+    ({"detail": {"type": "array", "items": {"type": "object", "properties": {"msg": TEXT, "type": TEXT}}}},
+     {"message": ["detail.0.msg"], "code": ["detail.0.type"]}),
+    ({"title": TEXT, "detail": TEXT, "fields": {"type": "array", "items": {"type": "object", "properties": {
+        "message": TEXT}}}}, {"message": ["detail"], "details": ["fields.*.message"]}),
+    ({"debug_message": TEXT, "message_url": TEXT}, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("members", "failure"), ERRORS)
+def test_errors_keep_their_reason(members, failure):
+    failing = {"responses": {**answer(RECORD), "400": answer({"type": "object", "properties": members})["200"]}}
+
+    assert imported({"/things/{id}": {"get": failing}}).connector.get("failure") == failure

@@ -174,7 +174,7 @@ def test_all_of_is_merged():
         ("head", {}, "the spec language has no HEAD"),
         ("get", {"requestBody": body(RECORD)}, "a GET with a required body"),
         ("get", {"parameters": [COOKIE]}, "the spec language has no params in cookies"),
-        ("post", {"responses": {"200": {"content": {"text/html": {}}}}}, "a write whose response is not JSON"),
+        ("put", {"responses": {"200": {"content": {"text/html": {}}}}}, "a write whose response is not JSON"),
     ],
 )  # fmt: skip
 def test_an_operation_that_the_spec_language_cannot_express_needs_a_person(method, operation, reason):

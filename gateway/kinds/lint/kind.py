@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from gateway.contract.kinds import PagingStyle
@@ -221,8 +222,8 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
             addresses["entities", entity_id, "search", "sync", *filter(None, [member]), "server"] = read.server
     headers: dict[tuple[str, ...], str] = {("headers", name): text for name, text in spec.headers.items()}
     for operation in kind.operations.values():
-        place = ("entities", operation.entity_id, "actions", operation.action_id, "headers")
-        headers |= {(*place, name): text for name, text in operation.action.headers.items()}
+        own = ("entities", operation.entity_id, "actions", operation.action_id, "headers")
+        headers |= {(*own, name): text for name, text in operation.action.headers.items()}
     for place, text in headers.items():
         for name in re.findall(r"{(\w+)}", text):
             if name not in spec.environment:
@@ -234,7 +235,7 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
         elif spec.environment[name].required:
             yield ("server_with", name), "needs an optional variable; give the variable `required: false`"
     for place, address in addresses.items():
-        if address is None:
+        if not address:
             continue
         for name in re.findall(r"{(\w+)}", address):
             if name not in spec.environment:
@@ -312,6 +313,7 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
                 and member in paging.model_fields_set
                 and paging.next
                 and not paging.is_counted
+                and paging.style is not PagingStyle.UNKNOWN
             ):
                 yield (*place, member), "has no effect beside `next`: a list ends where the response names no next page"
         if (
@@ -385,7 +387,8 @@ def _definitions(kind: Kind) -> Iterator[PlacedError]:
 
 
 def _operations(kind: Kind) -> Iterator[PlacedError]:
-    for operation in kind.operations.values():
+    for cached in kind.operations.values():
+        operation = replace(cached)  # its validator is freed after it, because a kind may have thousands
         for place, message in lint_operations.of_operation(kind, operation):
             yield ("entities", operation.entity_id, "actions", operation.action_id, *place), message
 

@@ -44,9 +44,9 @@ def pagings(action: Action) -> set[str]:
 
 
 def _effect(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
-    action, is_get = operation.action, operation.method == "GET"
-    if is_get and action.effect is not Effect.READ:
-        yield ("effect",), "a GET changes nothing; write `effect: read`"
+    action = operation.action
+    if operation.method == "GET" and action.effect is Effect.IDEMPOTENT:
+        yield ("effect",), "a GET changes nothing; write `effect: read`, or `write` if this one does"
     if operation.action_id in _WRITES and action.effect is Effect.READ:
         yield ("effect",), "it changes something: write `idempotent` when twice is the same as once, else `write`"
     if action.write_if is not None:
