@@ -30,6 +30,7 @@ def _about_postgres(hint: str) -> Callable[[BaseException], str]:
 #: errors whose message names a setting to correct
 _ABOUT_SETTINGS = (
     "gateway.settings.SettingsError",
+    "gateway.db.migrate.SchemaError",
     "gateway.kinds.sources.SpecError",
     "gateway.vault.vault.KeyListError",
     "gateway.telemetry.tracing.TracingError",

@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from gateway.context_store.sync.schedule import Intervals
-from gateway.db.migrate import pending
+from gateway.db.migrate import SchemaError, pending
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.key_rotation.rotation import Rotation
@@ -182,6 +182,9 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
         missing = await pending(settings.session_url or settings.database_url)
     except asyncpg.InsufficientPrivilegeError:
         yield failed("schema", "the role of GATEWAY_DATABASE_URL cannot read its version; run `gateway migrate`")
+        return
+    except SchemaError as error:
+        yield failed("schema", str(error))
         return
     if missing:
         yield failed("schema", f"{len(missing)} migrations are missing; run `gateway migrate`")
