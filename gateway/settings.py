@@ -12,26 +12,18 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from yarl import URL
 
+from gateway.db.urls import ignored_parameters, normalized, postgres_url
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.egress import parse_override
 
 #: bind addresses that stand for all addresses of the machine; clients cannot connect to them
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with only
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
-#: one host of the URL of PostgreSQL or Redis, with its port
-_HOST = re.compile(r"(?:\[[^]]*\]|[^:]*)(?::\d+)?")
 _MAX_PORT = 65_535
 
 
 class SettingsError(ValueError):
     """An invalid setting; the text names its variable."""
-
-
-def _is_server_url(text: str, schemes: Container[str]) -> bool:
-    """Whether the text is a URL of PostgreSQL or Redis: one or more hosts, whose ports are numbers."""
-    scheme, _, rest = text.partition("://")
-    hosts = re.split(r"[/?]", rest)[0].rpartition("@")[2].split(",")
-    return scheme in schemes and all(map(_HOST.fullmatch, hosts))
 
 
 def _is_base_url(text: str, schemes: Container[str]) -> bool:
@@ -263,16 +255,12 @@ class Settings(BaseSettings):
     @field_validator("database_url", "database_direct_url")
     @classmethod
     def _postgres(cls, value: str | None) -> str | None:
-        if value is not None and not _is_server_url(value, ("postgresql", "postgres")):
-            raise ValueError("must be a URL such as postgresql://user:password@host:5432/database")
-        return value
+        return None if value is None else postgres_url(value)
 
     @field_validator("redis_url")
     @classmethod
     def _redis(cls, value: str) -> str:
-        if not _is_server_url(value, ("redis", "rediss", "unix")):
-            raise ValueError("must be a URL such as redis://:password@host:6379/0")
-        return value
+        return normalized(value, ("redis", "rediss", "unix"), "redis://:password@host:6379/0")
 
     @field_validator("log_level")
     @classmethod
@@ -376,15 +364,25 @@ def platform_apps(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[st
 
 
 def ignored_variables(kinds: Collection[str], environ: Mapping[str, str] = os.environ) -> list[str]:
-    """A sentence for each override and OAuth app of a kind that is not among `kinds`, with the nearest known name."""
+    """A sentence for each override and OAuth app of a kind that is not among `kinds`, with the nearest known name.
+
+    Parameters of PostgreSQL's URLs that have no effect are named too.
+    """
     variables = {
         **{f"GATEWAY_UPSTREAM_{name_in_variables(kind)}": kind for kind in upstream_overrides(environ)},
         **{f"GATEWAY_OAUTH_{name_in_variables(kind)}_CLIENT_ID": kind for kind in platform_apps(environ)},
     }
     return [
-        f"{variable} has no effect: there is no kind {kind!r}; {did_you_mean(kind, kinds)}"
-        for variable, kind in variables.items()
-        if kind not in kinds
+        *(
+            f"{variable} has no effect: there is no kind {kind!r}; {did_you_mean(kind, kinds)}"
+            for variable, kind in variables.items()
+            if kind not in kinds
+        ),
+        *(
+            f"{variable}: {sentence}"
+            for variable in ("GATEWAY_DATABASE_URL", "GATEWAY_DATABASE_DIRECT_URL")
+            for sentence in ignored_parameters(environ.get(variable, ""))
+        ),
     ]
 
 

@@ -107,6 +107,20 @@ def test_an_override_and_an_oauth_app_of_an_unknown_kind_are_named_with_the_near
     ]
 
 
+@pytest.mark.parametrize("name", ["DATABASE_URL", "DATABASE_DIRECT_URL"])
+def test_parameters_of_libpq_that_have_no_effect_are_named_and_left_out(monkeypatch: pytest.MonkeyPatch, name: str):
+    url = "postgresql://u:hunter2@h/db?sslmode=require&channel_binding=require&connect_timeout=5"
+    monkeypatch.setenv(f"GATEWAY_{name}", url)
+
+    assert getattr(settings_of(), name.lower()) == "postgresql://u:hunter2@h/db?sslmode=require"
+    assert ignored_variables([], os.environ) == [
+        f"GATEWAY_{name}: the parameter channel_binding has no effect: asyncpg, the gateway's library for PostgreSQL, "
+        "does not support it",
+        f"GATEWAY_{name}: the parameter connect_timeout has no effect: the gateway has its own timeouts for "
+        "connections and statements",
+    ]
+
+
 def test_the_platforms_apps_are_pairs_of_id_and_secret():
     environ = {
         "GATEWAY_OAUTH_CRM_RECORDS_CLIENT_ID": "id",

@@ -178,7 +178,10 @@ async def test_processes_refuse_a_schema_that_is_not_theirs(own_database: str, t
     other = await ran(role, environment=environment, directory=tmp_path)
 
     assert older.code == other.code == 2
-    assert "has an older schema, without the migration 0013 token_resources of this version; run `gateway migrate`" in older.err
+    assert (
+        "has an older schema, without the migration 0013 token_resources of this version; run `gateway migrate`"
+        in older.err
+    )
     assert "its migration 0005 is agents" in other.err
 
 
