@@ -82,7 +82,7 @@ def up(
     """
     from gateway.db.service_role import ensure_service_role
     from gateway.embedded import StartupError
-    from gateway.embedded.plan import UpOptions
+    from gateway.embedded.plan import UpOptions, require_metrics_ports
     from gateway.embedded.up import FirstSteps
     from gateway.embedded.up import up as start
 
@@ -107,6 +107,7 @@ def up(
     )
     _require_usable(settings, catalog, has_external_keys=options.has_external_keys)
     try:
+        require_metrics_ports(settings.metrics_bind, front_ends + workers)
         run(lambda: start(options, FirstSteps(_migrated, ensure_service_role, _first_client)))
     except StartupError as error:
         raise click.ClickException(str(error)) from error
