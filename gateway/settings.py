@@ -19,7 +19,7 @@ from gateway.upstream.egress import parse_override
 #: bind addresses that stand for all addresses of the machine; clients cannot connect to them
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with only
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
-_MAX_PORT = 65_535
+MAX_PORT = 65_535
 
 
 class SettingsError(ValueError):
@@ -38,7 +38,7 @@ def _is_base_url(text: str, schemes: Container[str]) -> bool:
 def require_port(bind: str) -> None:
     """Raise ValueError for a listen address without a port."""
     port = bind.rpartition(":")[2]
-    if not (port.isascii() and port.isdigit() and int(port) <= _MAX_PORT):
+    if not (port.isascii() and port.isdigit() and int(port) <= MAX_PORT):
         raise ValueError(f"{bind!r} is not a valid listen address; write HOST:PORT, such as 127.0.0.1:8080")
 
 
@@ -61,7 +61,7 @@ class Settings(BaseSettings):
     )
     bind: str = Field("127.0.0.1:8080", description="Host and port that the front end listens on.")
     public_url: str | None = Field(
-        None, description="URL by which callers reach the front end, used in links and OAuth callbacks."
+        None, description="URL by which callers reach the front end, used in links and OAuth callbacks; without a path."
     )
     data_dir: Path = Field(Path(".gateway"), description="Folder for stored files and for the data of `gateway up`.")
     encryption_keys: SecretStr | None = Field(
@@ -203,7 +203,7 @@ class Settings(BaseSettings):
     metrics_bind: str | None = Field(
         None,
         description="Host and port on which each process serves /metrics and /healthz; workers listen on no other "
-        "port.",
+        "port. With `gateway up` each further process takes the next port.",
     )
     tracing: bool = Field(
         False, description="Send OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra `otel`."
@@ -243,6 +243,12 @@ class Settings(BaseSettings):
     def _public(cls, value: str | None) -> str | None:
         if value and not _is_base_url(value, ("https", "http")):
             raise ValueError("must be a URL such as https://gateway.example.com")
+        # Cookies with the prefix `__Host-` are sent to every path of the host, and metadata of OAuth is at its root.
+        if value and (URL(value).path != "/" or URL(value).user is not None):
+            raise ValueError(
+                "must have no path and no user; give the gateway a host name of its own, such as "
+                "https://gateway.example.com, because another application of the same host would get its cookies"
+            )
         return value or None
 
     @field_validator("files_url")

@@ -62,6 +62,12 @@ def test_the_base_url_is_the_public_url_if_there_is_one(public_url: str | None, 
     assert Settings(public_url=public_url).base_url == base_url
 
 
+@pytest.mark.parametrize("public_url", ["https://gw.example/gateway", "https://gw.example//", "https://u@gw.example"])
+def test_a_public_url_with_a_path_or_a_user_is_refused(public_url: str):
+    with pytest.raises(SettingsError, match="GATEWAY_PUBLIC_URL: must have no path and no user; give the gateway a ho"):
+        settings_of(public_url=public_url)
+
+
 def test_folders_of_specs_are_separated_like_a_path(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GATEWAY_SPECS", os.pathsep.join(["/a", "", "/b"]))
 

@@ -1,6 +1,5 @@
 """URLs of PostgreSQL and Redis: passwords with any character are accepted, or refused without a part of them."""
 
-
 import asyncpg
 import pytest
 from redis.asyncio.connection import parse_url
