@@ -72,7 +72,9 @@ class Settings(BaseSettings):
         (), description="Additional folders of kinds, separated like PATH."
     )
     mcp_origins: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="Origins of web pages that may call /mcp beside PUBLIC_URL's own, separated by commas."
+        (),
+        description="Origins of web pages that may call /mcp and the endpoints of OAuth beside PUBLIC_URL's own, "
+        "separated by commas.",
     )
     mcp_registration: bool = Field(
         False,
