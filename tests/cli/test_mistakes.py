@@ -83,6 +83,7 @@ def require_one_line(ended, message: str) -> None:
             "/not/there: the folder does not exist; correct GATEWAY_SPECS",
         ),
         (("up",), {"GATEWAY_DATA_DIR": "/proc/not-there"}, "needs a data directory"),
+        (("up", "--ready-file", "/dev/null"), {}, "--ready-file /dev/null is no regular file"),
     ],
 )
 async def test_an_invalid_setting_or_a_missing_server_is_reported_in_one_line(command, words, variables, message):
