@@ -214,6 +214,14 @@ class Settings(BaseSettings):
         "auto", description="`json`, `text`, or `auto`: text on a terminal and JSON when piped."
     )
     log_level: str = Field("info", description="Lowest severity that is logged.")
+    access_log: bool = Field(True, description="Whether each request is logged as an event `request` of severity info.")
+    access_log_share: float = Field(
+        1,
+        ge=0,
+        le=1,
+        description="Share from 0 to 1 of the successful requests that the access log has, chosen at random; it has all "
+        "requests with a status from 400 on.",
+    )
 
     @field_validator("specs", mode="before")
     @classmethod

@@ -278,7 +278,7 @@ def _record(
     path = "none" if resource is None else resource.canonical
     REQUESTS.add("none" if resource is None else request.method, path, str(status))
     REQUEST_SECONDS.observe(seconds, path)
-    if log.isEnabledFor(logging.INFO):
+    if log.isEnabledFor(logging.INFO) and _is_logged(request, status):
         fields = {
             "method": request.method,
             "route": path,
@@ -289,6 +289,12 @@ def _record(
         if status >= 400:
             fields["error"] = outcome
         log.info("request", extra=fields)
+
+
+def _is_logged(request: web.Request, status: int) -> bool:
+    """Whether the access log has the request: of the successful ones a share, which is chosen at random."""
+    settings = request.app[SERVICES].settings
+    return settings.access_log and (status >= 400 or getrandbits(32) < settings.access_log_share * 2**32)
 
 
 def _outcome_of(status: int) -> str:
