@@ -109,6 +109,13 @@ class Settings(BaseSettings):
     embedded: bool = Field(False, description="Set by `gateway up`: loopback redirects are allowed for any port.")
 
     max_body_bytes: int = Field(1 << 20, description="Maximum size of a request body in bytes; larger bodies get 413.")
+    max_notice_bytes: int = Field(
+        1 << 20,
+        ge=1,
+        le=64 << 20,
+        description="Maximum size of a notice that an application sends to a hook, in bytes; larger notices get 413. A "
+        "front end holds each notice in memory until its signature is verified.",
+    )
     max_upload_bytes: int = Field(
         1 << 30, ge=1, description="Maximum size of an uploaded file in bytes; larger files get 413."
     )
@@ -219,8 +226,8 @@ class Settings(BaseSettings):
         1,
         ge=0,
         le=1,
-        description="Share from 0 to 1 of the successful requests that the access log has, chosen at random; it has all "
-        "requests with a status from 400 on.",
+        description="Share from 0 to 1 of the successful requests that the access log has, chosen at random; it has "
+        "all requests with a status from 400 on.",
     )
 
     @field_validator("specs", mode="before")
