@@ -63,6 +63,14 @@ async def test_a_csv_file_has_the_selected_fields_as_its_columns(exported, ticke
     assert [row[1] for row in rows] == [str(ticket["id"]) for ticket in tickets]
 
 
+async def test_a_csv_file_for_excel_begins_with_a_byte_order_mark(exported, tickets):
+    _, plain = await exported("csv", select_fields=["id"])
+    _, file = await exported("csv-bom", select_fields=["id"])
+
+    assert file.body == b"\xef\xbb\xbf" + plain.body
+    assert file.headers["Content-Disposition"].endswith('.csv"')
+
+
 async def test_a_csv_file_without_a_selection_has_every_field(exported, tickets):
     _, file = await exported("csv")
 

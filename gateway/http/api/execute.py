@@ -28,7 +28,9 @@ MAX_FIELDS = 500
 class OutputBody(Body):
     """A file of all records of a list or search."""
 
-    file: FileFormat = Field(description="ndjson, or csv with `select_fields` as its columns", strict=False)
+    file: FileFormat = Field(
+        description="ndjson, or csv with `select_fields` as its columns; csv-bom for Excel", strict=False
+    )
 
 
 class ExecuteBody(Body):

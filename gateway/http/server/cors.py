@@ -4,7 +4,7 @@ Metadata is for pages of any origin, the rest for the origins of GATEWAY_MCP_ORI
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from gateway.contract.oauth import REGISTER, RESOURCE_METADATA, REVOKE, SERVER_METADATA, TOKEN
 
@@ -17,7 +17,7 @@ _MAX_AGE = "600"
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9, -]{1,1000}")
 
 
-def shared_headers(path: str, origin: str, origins: Collection[str]) -> Mapping[str, str]:
+def shared_headers(path: str, origin: str, origins: frozenset[str]) -> Mapping[str, str]:
     """The headers with which a page of `origin` may read the response; none if it may not."""
     if path.startswith(_METADATA):
         return {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED}
@@ -27,7 +27,7 @@ def shared_headers(path: str, origin: str, origins: Collection[str]) -> Mapping[
     return {"Vary": "Origin", **(allowed if origin in origins else {})}
 
 
-def preflight_headers(path: str, request_headers: Mapping[str, str], origins: Collection[str]) -> Mapping[str, str]:
+def preflight_headers(path: str, request_headers: Mapping[str, str], origins: frozenset[str]) -> Mapping[str, str]:
     """The headers of the response to a preflight request; none if the page may not send its request."""
     shared = shared_headers(path, request_headers.get("Origin", ""), origins)
     method = request_headers.get("Access-Control-Request-Method")
