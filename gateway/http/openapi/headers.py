@@ -141,7 +141,7 @@ def header_parameters(route: Route) -> list[dict[str, Any]]:
 def response_headers(route: Route, status: int) -> dict[str, Any]:
     """The headers that a response of the operation may have."""
     limits = () if route.is_open else ("RateLimit", "RateLimit-Policy")
-    shared = _SHARED if shared_headers(route.path, "", ()) else ()
+    shared = _SHARED if shared_headers(route.path, "", frozenset()) else ()
     return _headers((*_ALWAYS, *limits, *route.sends.get(status, ()), *_OF_ERRORS.get(status, ()), *shared))
 
 
