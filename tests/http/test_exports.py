@@ -152,3 +152,11 @@ async def test_pages_are_deleted_once_the_file_is_stored(exported, front, api):
     async with front.services.database.system() as connection:
         assert await connection.fetchval(PARTS, job["id"]) == 0
     assert (await api.get(f"/api/v1/jobs/{job['id']}/result")).body == file.body
+
+
+async def test_an_export_that_accepts_only_cached_answers_is_refused_and_asks_nothing(support_desk):
+    answer = await support_desk.send(
+        "tickets", "list", {}, {"Cache-Control": "only-if-cached"}, output={"file": "ndjson"}
+    )
+
+    assert (answer.status, answer.json()["code"]) == (504, "not_cached")
