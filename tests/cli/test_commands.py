@@ -329,6 +329,20 @@ async def test_a_bulk_call_with_failed_items_is_exit_code_6_if_asked(command, st
     assert strict.err.endswith("Error: the job succeeded, but 1 of its items failed\n")
 
 
+async def test_a_connector_that_needs_a_new_sign_in_is_shown_with_the_command(command, stub):
+    stub.connector_status = "needs_reauth"
+
+    ended = await command("connectors", "show", "support-desk")
+
+    assert f"connect it again: gateway connect support-desk --renew {CONNECTOR_ID}" in ended.err
+
+
+async def test_a_misspelt_connector_is_named(command):
+    for name, meant in (("suport-desk", "support-desk"), ("Hepl", "Help")):
+        ended = await command("call", name, "tickets", "list")
+        assert f"has no connector '{name}'; did you mean {meant}?" in ended.err
+
+
 async def test_help_and_version_are_commands_too(command):
     for words, option in ((("help",), ("--help",)), (("help", "jobs", "watch"), ("jobs", "watch", "--help"))):
         assert (await command(*words)).out == (await command(*option)).out

@@ -84,6 +84,8 @@ class Stub:
     client_progress: asyncio.Event = field(default_factory=asyncio.Event)
     flow: deque[dict[str, Any]] = field(default_factory=deque)
     kind: dict[str, Any] = field(default_factory=lambda: dict(KIND))
+    #: the status of connectors
+    connector_status: str = "active"
     #: members of the answers to lists
     list_members: dict[str, Any] = field(default_factory=dict)
     #: bytes of each chunk of a chunked response; None sends the body as a whole
@@ -111,7 +113,7 @@ class Stub:
         app.router.add_patch(f"{connectors}/{{id}}", self._connector)
         app.router.add_delete(f"{connectors}/{{id}}", self._delete)
         app.router.add_post(f"{connectors}/{{id}}/check", self._check)
-        app.router.add_get(f"{connectors}/{{id}}/inspect", self._connector)
+        app.router.add_get(f"{connectors}/{{id}}/inspect", self._inspect)
         app.router.add_post(f"{connectors}/{{id}}/execute", self._execute)
         app.router.add_get(f"{connectors}/{{id}}/download/{{entity}}", self._download)
         app.router.add_get(f"{api}/integrations/connector-types", self._types)
@@ -202,7 +204,7 @@ class Stub:
             "kind": kind,
             "connector_type": kind.title(),
             "workspace_name": "default",
-            "status": "active",
+            "status": self.connector_status,
             "created_at": "2026-01-01T00:00:00Z",
             LATER: 1,
         }
@@ -234,6 +236,9 @@ class Stub:
         if request.match_info["id"] not in (CONNECTOR_ID, CHAT_ID):
             return problem(404, "not_found", "there is no such connector")
         return web.json_response(self._view(request.match_info["id"]))
+
+    async def _inspect(self, request: web.Request) -> web.Response:
+        return web.json_response({**example("Inspection"), **self._view(request.match_info["id"])})
 
     async def _delete(self, request: web.Request) -> web.Response:
         return web.json_response({"job_id": JOB_ID}, status=202)
