@@ -157,7 +157,9 @@ class Settings(BaseSettings):
         10 << 30, description="Maximum size of a stored download in bytes; larger files can only be streamed."
     )
     synchronize: bool = Field(
-        True, description="Whether records are synchronized automatically; if false, only on request."
+        True,
+        description="Whether records are synchronized automatically; if false, only on request, and notices that "
+        "applications send to hooks have no effect.",
     )
     sync_every: Annotated[dict[str, Annotated[float, Field(gt=0)]], NoDecode] = Field(
         default_factory=dict,
