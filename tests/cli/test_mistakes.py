@@ -107,6 +107,13 @@ async def test_gateway_up_refuses_settings_that_its_processes_would_refuse(comma
     assert not (tmp_path / ".gateway").exists()
 
 
+async def test_gateway_up_names_parameters_of_the_database_that_have_no_effect(process):
+    ended = await process("up", GATEWAY_DATABASE_URL=f"{NOBODY}?channel_binding=require")
+
+    assert "GATEWAY_DATABASE_URL: the parameter channel_binding has no effect" in ended.err
+    assert ended.code != 0
+
+
 @pytest.mark.parametrize("words", [("worker",), ("serve",)])
 async def test_an_interval_of_an_unknown_entity_ends_the_start_with_the_nearest_name(process, words):
     every = '{"support-desk.tikets": 60}'
