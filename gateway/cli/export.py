@@ -14,7 +14,7 @@ from gateway.cli.shell_completion import complete_entity, complete_field, comple
 from gateway.cli.words import size_of
 from gateway.contract.exports import FileFormat
 
-_FORMATS = tuple(FileFormat)
+_FORMATS = [each.value for each in FileFormat]
 
 
 @click.command(epilog=f"{PARAMS_HELP}\n\n{EXIT_CODES}")

@@ -62,7 +62,11 @@ def show(schedule_id: str, output_format: str | None, **where: Any) -> None:
 @click.argument("params", nargs=-1, shell_complete=complete_param)
 @connector_option()
 @click.option("--timezone", default="UTC", show_default=True, metavar="NAME", help="Time zone, such as Europe/Berlin.")
-@click.option("--file", type=click.Choice(tuple(FileFormat)), help="Collect all pages into a file at each run.")
+@click.option(
+    "--file",
+    type=click.Choice([each.value for each in FileFormat]),
+    help="Collect all pages into a file at each run; csv-bom for Excel.",
+)
 @click.option("--select", "selected", multiple=True, metavar="FIELDS", help="Only these fields, such as id,user.name.")
 @click.option(
     "--overlap",
