@@ -69,11 +69,11 @@ async def executed(url: str, *statements: str) -> None:
 
 
 def test_migrations_are_only_added():
-    """Databases exist that have these: none is renumbered, renamed or edited, and the next one has a higher number."""
+    """Databases exist that have these: none is renumbered, renamed or edited."""
     shipped = [f"{migration} {migration.hash}" for migration in shipped_migrations()]
 
-    assert shipped[: len(RECORDED)] == RECORDED
-    assert shipped == RECORDED, "append the new lines to tests/db/migrations.txt"
+    assert [line for line in RECORDED if line not in shipped] == []
+    assert [line for line in shipped if line not in RECORDED] == [], "add these lines to tests/db/migrations.txt"
 
 
 @pytest.mark.parametrize("count", range(1, len(RECORDED)))
