@@ -8,7 +8,7 @@ GatewayError
 │   ├── NotFound                 UpstreamNotFound, ResultExpired, CursorExpired, UploadExpired
 │   ├── Conflict                 IdempotencyInFlight, ConnectorNotReady, JobNotCancelable, JobCanceled,
 │   │                            OutcomeUnknown, UploadOffsetMismatch
-│   ├── BodyTooLarge, UnsupportedEncoding
+│   ├── BodyTooLarge, HeadersTooLarge, UnsupportedEncoding
 │   ├── RangeNotSatisfiable
 │   ├── InvalidParams            UnknownEntity, UnknownAction, UnknownConnectorType, InvalidCredentials,
 │   │                            InvalidQuery, IdempotencyMismatch, UpstreamRejected,
@@ -186,6 +186,10 @@ class UploadOffsetMismatch(Conflict):
 
 class BodyTooLarge(RequestError):
     code, title = "body_too_large", "Body too large"
+
+
+class HeadersTooLarge(RequestError):
+    code, title = "headers_too_large", "Request header fields too large"
 
 
 class UnsupportedEncoding(RequestError):

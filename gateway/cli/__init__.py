@@ -35,6 +35,8 @@ SECTIONS = {
         Lazy("profiles", "gateway.cli.profiles:profiles", "List the profiles and choose the current one."),
         Lazy("token", "gateway.cli.api:token", "Print a bearer token."),
         Lazy("completion", "gateway.cli.completion:completion", "Print the completion script of a shell."),
+        Lazy("help", "gateway.cli.about:help_", "Show the help of a command: gateway help jobs watch"),
+        Lazy("version", "gateway.cli.about:version", "Print the version."),
     ),
     "Run the gateway": (
         Lazy("up", "gateway.cli.operator:up", "Run the whole gateway, with its own PostgreSQL and Redis."),

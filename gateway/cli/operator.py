@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import resource
 import sys
 from collections.abc import Callable, Coroutine
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from gateway.cli.local_settings import local_settings
+from gateway.db.urls import ignored_parameters
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import load_catalog
 from gateway.settings import Settings, require_port, settings_of, upstream_overrides
@@ -82,7 +84,7 @@ def up(
     """
     from gateway.db.service_role import ensure_service_role
     from gateway.embedded import StartupError
-    from gateway.embedded.plan import UpOptions
+    from gateway.embedded.plan import UpOptions, require_metrics_ports
     from gateway.embedded.up import FirstSteps
     from gateway.embedded.up import up as start
 
@@ -107,6 +109,7 @@ def up(
     )
     _require_usable(settings, catalog, has_external_keys=options.has_external_keys)
     try:
+        require_metrics_ports(settings.metrics_bind, front_ends + workers)
         run(lambda: start(options, FirstSteps(_migrated, ensure_service_role, _first_client)))
     except StartupError as error:
         raise click.ClickException(str(error)) from error
@@ -118,6 +121,9 @@ def _require_usable(settings: Settings, catalog: Catalog, *, has_external_keys: 
     from gateway.vault.vault import read_keys
 
     upstream_overrides()
+    # Front ends and workers get the URL without these parameters.
+    for ignored in ignored_parameters(os.environ.get("GATEWAY_DATABASE_URL", "")):
+        log.warning("GATEWAY_DATABASE_URL: %s", ignored)
     Intervals(settings.sync_every).require_known(catalog)
     if has_external_keys:
         read_keys(settings.encryption_keys, settings.encryption_keys_file)

@@ -14,6 +14,7 @@ import aiohttp
 import msgspec
 
 from gateway import payloads
+from gateway.aio.bodies import read_body
 from gateway.aio.clock import CLOCK
 from gateway.client.browser_sign_in import StoredTokens, is_usable, refresh_form, with_tokens
 from gateway.client.problems import error_of
@@ -292,7 +293,7 @@ async def _successful(response: aiohttp.ClientResponse) -> aiohttp.ClientRespons
         return response
     async with response:
         try:
-            body = await response.content.read(_PROBLEM_BYTES)
+            body = await read_body(response.content, _PROBLEM_BYTES)
         except (aiohttp.ClientError, OSError) as error:
             raise connection_lost(error) from error
     refusal = error_of(response.status, response.headers, body)

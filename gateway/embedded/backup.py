@@ -10,6 +10,7 @@ from gateway.embedded import StartupError
 from gateway.embedded.postgres import DATABASE, EmbeddedPostgres
 from gateway.embedded.server import SERVER_ENVIRONMENT
 from gateway.jobs.restored import end_unfinished_writes
+from gateway.saving.special_files import is_special
 
 #: the database into which a dump is restored, before it replaces the current one
 _DRAFT = "restored"
@@ -20,18 +21,28 @@ _REPLACE = (
 
 
 def backup(data_dir: Path, target: Path) -> None:
-    """Write a dump of the committed data to the file `target`, mode 0600, or raise StartupError and write nothing."""
+    """Write a dump of the committed data to the file `target`, mode 0600, or raise StartupError and write nothing.
+
+    A FIFO or a device is written to, and not replaced.
+    """
     server = EmbeddedPostgres(data_dir / "postgres")
     if not (server.directory / "run").exists():
         raise StartupError(f"There is no embedded PostgreSQL in {data_dir}. Name its data directory with --data-dir.")
     server.sockets = (server.directory / "run").resolve()
+    if is_special(target):
+        _dump(server, target, "--no-sync")
+        return
     partial = target.with_name(f".{target.name}.part")
     _create(partial)
     try:
-        _run(server, "pg_dump", "--format=custom", f"--file={partial}", f"--dbname={server.url}")
+        _dump(server, partial)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _dump(server: EmbeddedPostgres, file: Path, *options: str) -> None:
+    _run(server, "pg_dump", "--format=custom", *options, f"--file={file}", f"--dbname={server.url}")
 
 
 def _create(partial: Path) -> None:

@@ -1,18 +1,16 @@
 """Records as the lines of a file: NDJSON, and CSV by RFC 4180. Pure."""
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from gateway import payloads
+from gateway.contract.exports import FileFormat
+from gateway.kinds.spreadsheets import BYTE_ORDER_MARK, csv_lines, guarded
 
 #: Content-Type by the file's extension
 CONTENT_TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8; header=present"}
-#: first characters of cells that spreadsheets run as formulas (https://owasp.org/www-community/attacks/CSV_Injection)
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # A number stays as the application wrote it: 1.10 is not 1.1.
 _RECORD = msgspec.json.Decoder(float_hook=lambda text: msgspec.Raw(text.encode()))
 
@@ -26,15 +24,16 @@ def columns_of(lines: Iterable[msgspec.Raw], known: Sequence[str]) -> list[str]:
     return list(columns)
 
 
-def csv_header(columns: Sequence[str]) -> str:
-    """The header line (RFC 4180)."""
-    return _csv_lines([[_guarded(column) for column in columns]])
+def csv_header(columns: Sequence[str], file: FileFormat = FileFormat.CSV) -> str:
+    """The header line (RFC 4180), after the byte order mark if the format has one."""
+    mark = BYTE_ORDER_MARK if file is FileFormat.CSV_BOM else ""
+    return mark + csv_lines([[guarded(column) for column in columns]])
 
 
 def csv_rows(lines: str, columns: Sequence[str]) -> str:
     """NDJSON lines as CSV rows; a column is the dotted path of a member."""
     paths = [(column, column.split(".")) for column in columns]
-    return _csv_lines([_cells(_record(line.encode()), paths) for line in lines.split("\n") if line])
+    return csv_lines([_cells(_record(line.encode()), paths) for line in lines.split("\n") if line])
 
 
 def _record(line: payloads.Text) -> Any:
@@ -42,12 +41,6 @@ def _record(line: payloads.Text) -> Any:
         return _RECORD.decode(line)
     except msgspec.MsgspecError:
         return payloads.value(line)
-
-
-def _csv_lines(rows: Iterable[Sequence[str]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(rows)
-    return text.getvalue()
 
 
 def _cells(record: Any, paths: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
@@ -68,13 +61,9 @@ def _value_at(record: Any, path: Sequence[str]) -> Any:
 
 
 def cell(value: Any) -> str:
-    """A value as the text of a cell: null is empty, objects and arrays are JSON, a formula begins with `'`."""
+    """A value as the text of a cell: null is empty, objects and arrays are JSON, a formula has `'` before it."""
     if value is None:
         return ""
     if isinstance(value, str):
-        return _guarded(value)
+        return guarded(value)
     return msgspec.json.encode(value).decode()
-
-
-def _guarded(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text

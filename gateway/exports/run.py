@@ -71,7 +71,7 @@ class ExportRun:
         return state
 
     def _columns(self, lines: Sequence[msgspec.Raw], known: Sequence[str]) -> Sequence[str]:
-        if self.params.file is not FileFormat.CSV or self.job.selection.get("select_fields"):
+        if self.params.file is FileFormat.NDJSON or self.job.selection.get("select_fields"):
             return known
         columns = columns_of(lines, known)
         if len(columns) > _MAX_COLUMNS:
@@ -81,19 +81,20 @@ class ExportRun:
         return columns
 
     def _headers(self) -> Mapping[str, str]:
-        name = f"{self.job.entity}.{self.params.file}"
+        extension = self.params.file.extension
+        name = f"{self.job.entity}.{extension}"
         return {
-            "Content-Type": CONTENT_TYPES[self.params.file],
+            "Content-Type": CONTENT_TYPES[extension],
             "Content-Disposition": f'attachment; filename="{name}"',
         }
 
     async def _chunks(self, state: ExportState) -> AsyncIterator[bytes]:
         """The bytes of the file; raises InternalError before the last byte if a record is missing."""
-        is_csv = self.params.file is FileFormat.CSV
+        is_csv = self.params.file is not FileFormat.NDJSON
         columns = self.job.selection.get("select_fields") or state.columns
         records = 0
         if is_csv:
-            yield csv_header(columns).encode()
+            yield csv_header(columns, self.params.file).encode()
         async for lines in self.jobs.lines(self.job, state.parts):
             records += lines.count("\n")
             yield (csv_rows(lines, columns) if is_csv else lines).encode()

@@ -47,7 +47,12 @@ ADVICE: Mapping[str, str] = {
         "connection breaks."
     ),
     "body_too_large": (
-        "The body is larger than `GATEWAY_MAX_BODY_BYTES`, or an uploaded file larger than `GATEWAY_MAX_UPLOAD_BYTES`."
+        "The body is larger than `GATEWAY_MAX_BODY_BYTES`, an uploaded file larger than `GATEWAY_MAX_UPLOAD_BYTES`, or "
+        "a notice of an application larger than `GATEWAY_MAX_NOTICE_BYTES`."
+    ),
+    "headers_too_large": (
+        "A header is longer than 8 KiB, or there are too many. In a browser, delete the cookies of this host; other "
+        "applications of the host have set them."
     ),
     "unsupported_encoding": "Send the body without `Content-Encoding`.",
     "range_not_satisfiable": "The range is outside the file; `Content-Range` has the file's size.",

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import asyncpg
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import NoPermissionError, RedisError
 
 from gateway.context_store.sync.schedule import Intervals
-from gateway.db.migrate import pending
+from gateway.db.migrate import SchemaError, pending
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.key_rotation.rotation import Rotation
@@ -192,6 +193,9 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
     except asyncpg.InsufficientPrivilegeError:
         yield failed("schema", "the role of GATEWAY_DATABASE_URL cannot read its version; run `gateway migrate`")
         return
+    except SchemaError as error:
+        yield failed("schema", str(error))
+        return
     if missing:
         yield failed("schema", f"{len(missing)} migrations are missing; run `gateway migrate`")
         return
@@ -280,8 +284,8 @@ async def of_redis(url: str) -> AsyncIterator[CheckResult]:
         yield failed("Redis", f"GATEWAY_REDIS_URL cannot be read: {error}")
         return
     try:
-        server = await redis.info("server")
-        memory = await redis.info("memory")
+        await redis.ping()
+        facts = await _redis_facts(redis)
     except (RedisError, OSError, TimeoutError) as error:
         yield warning(
             "Redis", f"does not answer ({_one_line(error)}); jobs start up to 0.5 s later. Check GATEWAY_REDIS_URL"
@@ -289,11 +293,22 @@ async def of_redis(url: str) -> AsyncIterator[CheckResult]:
         return
     finally:
         await redis.aclose()
-    yield passed("Redis", f"version {server['redis_version']}")
-    if str(memory.get("maxmemory_policy", "noeviction")).startswith("allkeys"):
+    if facts is None:
+        yield passed("Redis", "answers; its user may not run INFO, so that the eviction policy is not checked")
+        return
+    yield passed("Redis", f"version {facts['redis_version']}")
+    if str(facts.get("maxmemory_policy", "noeviction")).startswith("allkeys"):
         yield warning(
             "Redis", "evicts keys when it is full; set its maxmemory-policy to noeviction, or use another Redis"
         )
+
+
+async def _redis_facts(redis: Redis) -> Mapping[str, Any] | None:
+    """The server's version and memory policy; None for a user without the command INFO."""
+    try:
+        return {**await redis.info("server"), **await redis.info("memory")}
+    except NoPermissionError:
+        return None
 
 
 async def of_front_end(settings: Settings) -> CheckResult:

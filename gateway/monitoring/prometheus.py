@@ -67,7 +67,7 @@ class PrometheusExporter(Collector):
 @asynccontextmanager
 async def exposed(bind: str | None, database: Database) -> AsyncIterator[None]:
     """Serve `/metrics` and `/healthz` on `bind` within the block, if it is set. Raises OSError if it is in use."""
-    if bind is None:
+    if not bind:
         yield
         return
     exporter = PrometheusExporter(database)

@@ -182,6 +182,7 @@ class Execution:
         resolved = await self._connectors.get_for(caller, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         caller.require(_SCOPE_OF[engine_call.effect])
+        _require_declared(call, engine_call)
         return resolved.connector.preview(engine_call)
 
     async def _prepare(self, caller: Caller, call: OperationCall, entry: Entry) -> PreparedExecution:
@@ -190,9 +191,7 @@ class Execution:
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         describe(entry, resolved, engine_call)
         caller.require(_SCOPE_OF[engine_call.effect])
-        if call.selection != EVERYTHING:
-            operation = engine_call.operation
-            ensure_declared(call.selection, str(operation), operation.fields, operation.example)
+        _require_declared(call, engine_call)
         resolved.require_active()
         if engine_call.limit is not None:
             call = replace(call, selection=replace(call.selection, limit=engine_call.limit))
@@ -332,6 +331,13 @@ class Execution:
         ready.set_result(answer)
         self._runner.adopt(job, ready)
         return job
+
+
+def _require_declared(call: OperationCall, engine_call: PreparedCall) -> None:
+    """Raise InvalidParams for a selected field that the operation's records do not have."""
+    if call.selection != EVERYTHING:
+        operation = engine_call.operation
+        ensure_declared(call.selection, str(operation), operation.fields, operation.example)
 
 
 def _milliseconds(started: float) -> int:

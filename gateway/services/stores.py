@@ -1,17 +1,23 @@
 """The stores over PostgreSQL and files, and the keys that seal their secrets."""
 
+import asyncio
 import contextlib
 import logging
+import os
+import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import asyncpg
 
 from gateway.aio.loops import every, running
 from gateway.audit.log import Audit
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.store import ConnectorStore
 from gateway.context_store.sync.schedule import Intervals
+from gateway.db.migrate import SchemaError, require_schema
 from gateway.db.notifications import RESTARTING, NotificationListener, notify
 from gateway.db.pool import Database
 from gateway.errors import Unavailable
@@ -31,6 +37,8 @@ log = logging.getLogger(__name__)
 
 #: seconds between readings of PostgreSQL's time of day
 _CLOCK_INTERVAL = 10.0
+#: seconds between checks of the schema while PostgreSQL is unavailable
+_SCHEMA_INTERVAL = 1.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     )
     async with (
         pool as database,
+        _schema_required(database),
         running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")),
         Audit(database, settings.data_dir / "audit").writing() as audit,
         RequestLog(database).writing() as request_log,
@@ -97,6 +106,39 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
             job_store=JobStore(database, settings.job_retention, sealing),
             files=StoredFiles(open_blobs(settings), database, settings.max_file_bytes),
         )
+
+
+@asynccontextmanager
+async def _schema_required(database: Database) -> AsyncIterator[None]:
+    """Raise SchemaError for a schema that this version cannot use, before the block.
+
+    If PostgreSQL is unavailable, the process starts and the check follows; then a schema that cannot be used ends it.
+    """
+    try:
+        await _check_schema(database)
+    except Unavailable:
+        async with running(_check_schema_later(database)):
+            yield
+    else:
+        yield
+
+
+async def _check_schema(database: Database) -> None:
+    async with database.system() as connection:
+        await require_schema(connection)
+
+
+async def _check_schema_later(database: Database) -> None:
+    while True:
+        await asyncio.sleep(_SCHEMA_INTERVAL)
+        try:
+            await _check_schema(database)
+        except Unavailable:
+            continue
+        except (SchemaError, asyncpg.PostgresError) as error:
+            log.critical("the process stops: %s", error)
+            os.kill(os.getpid(), signal.SIGTERM)
+        return
 
 
 def watch_restarts(services: Stores, on_restart: Callable[[], None]) -> None:

@@ -11,6 +11,7 @@ import msgspec
 import yaml
 from yarl import URL
 
+from gateway.aio.bodies import read_body
 from gateway.errors import UpstreamInvalidResponse
 from gateway.spec_import.model import UNREAD, ImportFailed
 from gateway.spec_import.references import references_in
@@ -166,9 +167,7 @@ async def _fetched(session: aiohttp.ClientSession, url: str, host: str, override
                 if response.status in (301, 302, 303, 307, 308):
                     url = urljoin(url, response.headers.get("Location", ""))
                     continue
-                content = await response.content.read(_MAX_BYTES + 1)
-                while len(content) <= _MAX_BYTES and (more := await response.content.read(_MAX_BYTES)):
-                    content += more
+                content = await read_body(response.content, _MAX_BYTES)
         except UpstreamInvalidResponse as error:
             raise ImportFailed(f"{url}: {error}; only https URLs of {host} are allowed") from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:

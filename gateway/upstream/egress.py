@@ -24,6 +24,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.tracing import Trace
 from yarl import URL
 
+from gateway.aio.bodies import read_body
 from gateway.errors import GatewayError, UpstreamInvalidResponse
 from gateway.kinds.hosts import host_matches
 
@@ -207,10 +208,7 @@ async def bounded_response(
         ) as session,
         session.request(method, url, headers=headers, data=body, allow_redirects=False) as response,
     ):
-        content = b""
-        while len(content) <= max_bytes and (chunk := await response.content.readany()):
-            content += chunk
-        return response.status, content
+        return response.status, await read_body(response.content, max_bytes)
 
 
 def is_forbidden(error: BaseException) -> bool:

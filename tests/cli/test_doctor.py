@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from pydantic import SecretStr
+from redis.asyncio import Redis
 
 from gateway.cli.local_settings import local_settings
 from gateway.connectors.model import NewConnector
@@ -227,6 +228,18 @@ def test_the_keys_of_gateway_up_are_found_in_a_data_directory_below_the_home(tmp
     (tmp_path / "data" / "encryption.keys").write_text(new_key())
 
     assert local_settings().encryption_keys_file == tmp_path / "data" / "encryption.keys"
+
+
+async def test_a_redis_user_without_info_is_no_fault(redis_url: str):
+    async with Redis.from_url(redis_url) as redis:
+        await redis.execute_command("ACL", "SETUSER", "noinfo", "on", ">sesame", "~*", "&*", "+@all", "-info")
+        try:
+            [found] = [each async for each in of_redis(redis_url.replace("://", "://noinfo:sesame@"))]
+        finally:
+            await redis.execute_command("ACL", "DELUSER", "noinfo")
+
+    assert found.status is CheckStatus.PASSED
+    assert found.message == "answers; its user may not run INFO, so that the eviction policy is not checked"
 
 
 async def test_the_doctor_exits_with_1_if_a_check_fails(database_url: str, redis_url: str, tmp_path: Path):

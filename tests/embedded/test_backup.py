@@ -33,6 +33,16 @@ async def test_a_dump_of_a_running_server_is_restored_in_another_directory(place
     assert stat.S_IMODE((place / "gateway.dump").stat().st_mode) == 0o600
 
 
+async def test_a_device_is_written_to_and_not_replaced(place, postgres):
+    await migrate(postgres.start())
+    (place / "nothing").symlink_to("/dev/null")
+
+    backup(place, place / "nothing")
+
+    assert (place / "nothing").is_char_device()
+    assert (place / "nothing").is_symlink()
+
+
 async def test_a_restore_replaces_the_data(place, postgres, sql):
     await migrate(postgres.start())
     backup(place, place / "empty.dump")

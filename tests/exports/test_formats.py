@@ -6,6 +6,7 @@ import io
 import msgspec
 import pytest
 
+from gateway.contract.exports import FileFormat
 from gateway.exports.formats import cell, columns_of, csv_header, csv_rows
 
 
@@ -25,6 +26,9 @@ from gateway.exports.formats import cell, columns_of, csv_header, csv_rows
         ("\tx", "'\tx"),
         ("\rx", "'\rx"),
         (" =1", " =1"),
+        ("a;b", "a;b"),
+        ("a;=1+1;-2", "a;'=1+1;'-2"),
+        ('a;"=1', "a;\"'=1"),
     ],
 )
 def test_a_cell_is_the_value_and_never_a_formula(value, text):
@@ -51,6 +55,15 @@ def test_texts_with_commas_quotes_and_line_breaks_come_back_as_they_were():
     rows = csv_rows(msgspec.json.encode({"said": said}).decode() + "\n", ["said"])
 
     assert next(csv.reader(io.StringIO(rows, newline=""))) == [said]
+
+
+def test_a_text_with_a_semicolon_is_quoted():
+    assert csv_rows('{"said":"a;b","id":1}\n', ["said", "id"]) == '"a;b",1\r\n'
+
+
+def test_a_file_for_excel_begins_with_a_byte_order_mark():
+    assert csv_header(["id"], FileFormat.CSV_BOM) == "\ufeffid\r\n"
+    assert csv_header(["id"]) == "id\r\n"
 
 
 def test_a_text_with_a_unicode_line_separator_is_one_row():

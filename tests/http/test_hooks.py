@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from tests.harness.in_process import front_end
+
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 STORED = "SELECT count(*) FROM inbound_notices WHERE hook_id::text = $1"
 CHANGED = "SELECT entity FROM inbound_changes WHERE connector_id::text = $1 ORDER BY entity"
@@ -117,10 +119,29 @@ async def test_an_address_with_many_refused_notices_gets_a_429(chat, api):
     assert signed[0] == 200
 
 
-async def test_a_notice_of_more_than_a_mebibyte_is_refused(chat, api):
+async def test_a_notice_of_more_than_a_mebibyte_is_refused_and_counted(chat, api, caplog):
     hook = await hook_of(chat, secret=SECRET)
 
     assert (await notify(api, hook, " " * 2**20 + MESSAGE))[0] == 413
+    assert 'gateway_inbound_notices_total{kind="team-chat",outcome="too_large"} 1.0' in await metrics(api)
+    assert "larger than GATEWAY_MAX_NOTICE_BYTES" in caplog.text
+
+
+async def test_the_operator_may_accept_notices_of_25_mebibytes(tmp_path, database_url, redis_url):
+    async with (
+        front_end(tmp_path, database_url, redis_url, max_notice_bytes=25 << 20) as front,
+        front.api() as api,
+    ):
+        connector = await api.connector("Team-Chat", CREDENTIALS["Team-Chat"], validate=False)
+        hook = await hook_of(connector, secret=SECRET)
+        padding = " " * ((25 << 20) - len(MESSAGE))
+
+        assert (await notify(api, hook, padding + MESSAGE))[0] == 200
+        assert (await notify(api, hook, f" {padding}{MESSAGE}"))[0] == 413
+
+
+async def metrics(api):
+    return (await api.get("/metrics")).body.decode()
 
 
 async def test_the_previous_secret_stays_valid_beside_the_new_one(chat, api):

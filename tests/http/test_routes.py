@@ -149,6 +149,15 @@ async def organization_of(front, api) -> UUID:
     return next(iter(client.organization_ids))
 
 
+async def test_a_dry_run_refuses_the_fields_that_the_call_would_refuse(support_desk):
+    call = ("tickets", "list", {})
+    dry = await support_desk.send(*call, dry_run=True, select_fields=["subjekt"])
+    real = await support_desk.send(*call, select_fields=["subjekt"])
+
+    assert dry.status == real.status == 422
+    assert dry.json()["errors"] == real.json()["errors"]
+
+
 async def test_a_dry_run_is_not_recorded(api, support_desk):
     await support_desk.execute("tickets", "get", {"ticket_id": 1}, dry_run=True)
     await support_desk.execute("tickets", "list")

@@ -246,14 +246,14 @@ async def test_a_schedule_runs_at_once_on_request(api, schedule):
 
 
 async def test_the_output_of_a_schedule_can_be_set_and_removed(api, front, body, slot_came, sql):
-    output = {"output": {"file": "csv"}, "select_fields": ["id"]}
+    output = {"output": {"file": "csv-bom"}, "select_fields": ["id"]}
     schedule = (await api.post("/api/v1/schedules", {**body, **output})).document(201)
     await slot_came(schedule)
     await front.services.due_runs.start()
     changed = (await api.call("PATCH", url_of(schedule), json={"output": None})).document()
 
     [run] = await sql("SELECT task FROM jobs WHERE labels ->> 'schedule_id' = $1", schedule["id"])
-    assert schedule["output"] == {"file": "csv"}
+    assert schedule["output"] == {"file": "csv-bom"}
     assert run["task"] == "export"
     assert changed["output"] is None
 

@@ -12,7 +12,16 @@ from multidict import MultiDict
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.contract.oauth import AuthorizationRequest, NewGrant
 from gateway.contract.problems import OAuthErrorView
-from gateway.errors import GatewayError, MalformedRequest, NotFound, OAuthError, RateLimited, Unauthorized, Unavailable
+from gateway.errors import (
+    GatewayError,
+    MalformedRequest,
+    NotFound,
+    OAuthError,
+    RateLimited,
+    Unauthorized,
+    Unavailable,
+    UnknownConnectorType,
+)
 from gateway.http.bodies import json_response, read_json
 from gateway.http.console.provider_sign_in import provider_page, sign_in_methods
 from gateway.http.cookies import HostCookie
@@ -32,7 +41,7 @@ _MEANING = {
     "read": "Read: see everything in the workspaces' applications",
     "write": "Write: change data there, and connect applications",
 }
-_PUBLIC = {"Cache-Control": "max-age=300", "Access-Control-Allow-Origin": "*"}
+_PUBLIC = {"Cache-Control": "max-age=300"}
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
@@ -48,7 +57,10 @@ async def six_tools_metadata(request: web.Request) -> web.Response:
 
 async def kind_metadata(request: web.Request) -> web.Response:
     """The metadata of the resource `/mcp/{kind}` (RFC 9728 §2)."""
-    kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    try:
+        kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    except UnknownConnectorType as error:
+        raise NotFound(error.detail) from error
     return _resource_metadata(request, f"/mcp/{kind.name}")
 
 

@@ -101,9 +101,11 @@ async def _stream(request: web.Request, call: OperationCall) -> web.StreamRespon
 
 
 async def _chunk(request: web.Request, call: OperationCall) -> web.Response:
-    """One chunk of the file, as JSON in the envelope of every operation."""
-    started = time.monotonic()
-    chunk_request = ChunkRequest.of(call.params)
+    """One chunk of the file, as JSON in the envelope of every operation; `Range` is the same as `range_header`."""
+    started, stated = time.monotonic(), call.params.get("range_header")
+    RangeRequest.of(request.headers, range_header=stated if isinstance(stated, str) else None)  # they must not differ
+    given = {"range_header": request.headers["Range"]} if "Range" in request.headers else {}
+    chunk_request = ChunkRequest.of({**call.params, **given})
     file_call = replace(call, params={**file_params(call.params), "range_header": chunk_request.range_header})
     range_request = RangeRequest.of({}, range_header=chunk_request.range_header)
     try:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from gateway.contract.answers import Answer
 from gateway.contract.exports import FileFormat
+from gateway.errors import NotCached
 from gateway.http.api.downloads import download
 from gateway.http.api.jobs import Text, accepted_response, chained
 from gateway.http.bodies import Body, CallHeaders, call_headers, envelope, path_id, read_body
@@ -28,7 +29,9 @@ MAX_FIELDS = 500
 class OutputBody(Body):
     """A file of all records of a list or search."""
 
-    file: FileFormat = Field(description="ndjson, or csv with `select_fields` as its columns", strict=False)
+    file: FileFormat = Field(
+        description="ndjson, or csv with `select_fields` as its columns; csv-bom for Excel", strict=False
+    )
 
 
 class ExecuteBody(Body):
@@ -107,6 +110,8 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
         requests = await use_case.dry_run(request[CALLER], call)
         return Answer(result=requests, meta=None, dry_run=True)
     if body.output is not None:
+        if call.freshness is not None and call.freshness.only_if_cached:
+            raise NotCached("a file of all records is never cached; leave out only-if-cached to ask the application")
         exported = await services.exports.start(request[CALLER], call)
         return _answered(request, call, exported, {**headers.preferences.applied})
     if body.action == SEARCH_ACTION:

@@ -88,7 +88,7 @@ ROUTES: tuple[Route, ...] = (
         "Metadata of the resource /mcp (RFC 9728)",
         "Agents",
         response=ResourceMetadataView,
-        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        sends={200: ("Cache-Control",)},
         is_open=True,
     ),
     Route(
@@ -98,7 +98,7 @@ ROUTES: tuple[Route, ...] = (
         "Metadata of the resource /mcp (RFC 9728)",
         "Agents",
         response=ResourceMetadataView,
-        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        sends={200: ("Cache-Control",)},
         is_open=True,
     ),
     Route(
@@ -108,7 +108,7 @@ ROUTES: tuple[Route, ...] = (
         "Metadata of the resource /mcp/{kind} (RFC 9728)",
         "Agents",
         response=ResourceMetadataView,
-        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        sends={200: ("Cache-Control",)},
         is_open=True,
     ),
     Route(
@@ -118,7 +118,7 @@ ROUTES: tuple[Route, ...] = (
         "Metadata of the authorization server (RFC 8414)",
         "Agents",
         response=ServerMetadataView,
-        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        sends={200: ("Cache-Control",)},
         is_open=True,
     ),
     Route(

@@ -8,7 +8,7 @@ from functools import cache
 from random import getrandbits
 
 from aiohttp import web
-from aiohttp.hdrs import AUTHORIZATION, CONTENT_ENCODING, SERVER
+from aiohttp.hdrs import AUTHORIZATION, CONTENT_ENCODING, ORIGIN, SERVER
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 from multidict import istr
@@ -22,6 +22,7 @@ from gateway.errors import (
     UnsupportedEncoding,
 )
 from gateway.http.api.jobs import follower
+from gateway.http.api.mcp import ORIGINS
 from gateway.http.bodies import UnknownId, json_response
 from gateway.http.console.session import SignInRequired, sign_in_response, signed_in
 from gateway.http.errors import code_of, from_http, problem_response
@@ -40,6 +41,7 @@ from gateway.http.keys import (
 from gateway.http.pages.rendering import html_response
 from gateway.http.route import Route
 from gateway.http.server.admission.load_shedding import Limits, Slot
+from gateway.http.server.cors import preflight_headers, shared_headers
 from gateway.http.streaming import abort
 from gateway.http.unknown_ids import explained
 from gateway.identity.model import Caller, id_of, id_text
@@ -53,6 +55,7 @@ bugs = logging.getLogger(__name__)
 
 #: headers of every request and response, as `istr`, because multidict lowercases a plain text at each look-up
 _REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organization-Id"), istr("X-Content-Type-Options")
+_WELL_KNOWN = "/.well-known/"
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: path variables that name the target of a change, beside the connector
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
@@ -77,7 +80,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
             _permit(request, route, entry, caller)
         with span:
             try:
-                answered: web.StreamResponse | Struct = await handler(request)
+                answered: web.StreamResponse | Struct = _preflight(request) or await handler(request)
             except UnknownId as error:
                 raise await explained(request, error) from error
         response = json_response(answered) if isinstance(answered, Struct) else answered
@@ -117,8 +120,18 @@ async def set_common_headers(request: web.Request, response: web.StreamResponse)
     headers[_REQUEST_ID] = request.get(REQUEST_ID) or _new_id()
     headers[_NO_SNIFF] = "nosniff"
     headers.pop(SERVER, None)
+    if (origin := request.headers.get(ORIGIN)) is not None:
+        headers.update(shared_headers(request.path, origin, request.app[ORIGINS]))
     if not isinstance(response, web.Response):
         request[STREAM] = response
+
+
+def _preflight(request: web.Request) -> web.Response | None:
+    """The response to a preflight request of a page that may call the path; None for every other request."""
+    if request.method != "OPTIONS":
+        return None
+    headers = preflight_headers(request.path, request.headers, request.app[ORIGINS])
+    return web.Response(status=204, headers=headers) if headers else None
 
 
 def _new_id() -> str:
@@ -148,9 +161,9 @@ async def _admit(
     """
     if CONTENT_ENCODING in request.headers:
         raise UnsupportedEncoding("encoded request bodies are not supported; send the request without Content-Encoding")
-    # Only the matched route decides: another route may match the decoded path. A 405 needs no token, because the
-    # contract is public.
-    is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
+    # Only the matched route decides: another route may match the decoded path. A 405 and a 404 of metadata need no
+    # token, because the contract is public.
+    is_open = route.is_open if route else _is_refused_openly(request)
     if is_open:
         return None, None if route is None or route.is_probe else limits.tokenless.acquire(request.remote)
     caller = await (signed_in(request) if route and route.is_console else _caller(request, services))
@@ -161,6 +174,14 @@ async def _admit(
         if rates.refusal is not None:
             raise rates.refusal
     return caller, limits.requests.acquire(caller.organization_id)
+
+
+def _is_refused_openly(request: web.Request) -> bool:
+    """Whether a request without a route is refused without a token.
+
+    Hosts look for metadata at several paths (RFC 8414 §3.1, RFC 9728 §3.1), and take a 401 for a protected resource.
+    """
+    return isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed) or _WELL_KNOWN in request.path
 
 
 def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Caller | None) -> None:
@@ -257,7 +278,7 @@ def _record(
     path = "none" if resource is None else resource.canonical
     REQUESTS.add("none" if resource is None else request.method, path, str(status))
     REQUEST_SECONDS.observe(seconds, path)
-    if log.isEnabledFor(logging.INFO):
+    if log.isEnabledFor(logging.INFO) and _is_logged(request, status):
         fields = {
             "method": request.method,
             "route": path,
@@ -268,6 +289,12 @@ def _record(
         if status >= 400:
             fields["error"] = outcome
         log.info("request", extra=fields)
+
+
+def _is_logged(request: web.Request, status: int) -> bool:
+    """Whether the access log has the request: of the successful ones a share, which is chosen at random."""
+    settings = request.app[SERVICES].settings
+    return settings.access_log and (status >= 400 or getrandbits(32) < settings.access_log_share * 2**32)
 
 
 def _outcome_of(status: int) -> str:
