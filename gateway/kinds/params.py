@@ -11,7 +11,8 @@ import msgspec
 
 from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
 from gateway.kinds.catalog import Operation
-from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.schema_errors import first_errors
+from gateway.kinds.suggestions import Suggestions
 
 #: maximum characters of a caller's value in an error
 _SHOWN_CHARACTERS = 60
@@ -132,20 +133,23 @@ def _types(schema: Mapping[str, Any]) -> Sequence[str]:
 
 def _schema_errors(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]:
     """The faults that the schema finds, at most `MAX_FAULTS`, each with a complete sentence."""
+    suggestions = Suggestions()
     try:
         if operation.validator.is_valid(params):
             return []
         errors = (
             field_error
-            for error in operation.validator.iter_errors(params)
-            for field_error in _errors_of(operation, error)
+            for error in first_errors(operation.validator, params)
+            for field_error in _errors_of(operation, error, suggestions)
         )
         return list(islice(errors, MAX_FAULTS))
     except ValueError as error:
         return [_field_error(operation, [], "type", f"params are not JSON: {error}")]
 
 
-def _errors_of(operation: Operation, error: jsonschema_rs.ValidationError) -> Iterator[FieldError]:
+def _errors_of(
+    operation: Operation, error: jsonschema_rs.ValidationError, suggestions: Suggestions
+) -> Iterator[FieldError]:
     place = [str(part) for part in error.instance_path]
     kind, name = error.kind, ".".join(place)
     subject = f"{name or 'params'} is {_shown(error.instance)}"
@@ -160,7 +164,8 @@ def _errors_of(operation: Operation, error: jsonschema_rs.ValidationError) -> It
             for unexpected in kind.value:
                 named = [*place, unexpected]
                 hint = operation.action.unsupported_params.get(unexpected) if not place else None
-                hint = hint or _within(operation, place, unexpected) or did_you_mean(unexpected, properties)
+                hint = hint or _within(operation, place, unexpected)
+                hint = hint or suggestions.did_you_mean(unexpected, properties)
                 yield _field_error(operation, named, "unknown", f"{'.'.join(named)} is not a param; {hint}")
         case "enum":
             yield _field_error(operation, place, "enum", f"{subject}; allowed: {', '.join(map(str, kind.value))}")

@@ -1,13 +1,14 @@
 """Field selection: the fields of a response, and truncation of long texts. Without a selection nothing is parsed."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
 from msgspec.structs import asdict, replace
 
-from gateway.errors import FieldError, InvalidParams
-from gateway.kinds.suggestions import did_you_mean
+from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
+from gateway.kinds.suggestions import Suggestions
 from gateway.upstream.responses import OperationResult
 
 #: characters of a text that are kept when a caller asks for truncation
@@ -40,16 +41,21 @@ def ensure_declared(
     `fields` may be empty: nothing is declared. `example` is a valid call.
     """
     if fields:
-        faults = [*_unknown(selection.select_fields, "select_fields", subject, fields)]
-        faults += _unknown(selection.exclude_fields, "exclude_fields", subject, fields)
-        if faults:
-            raise InvalidParams(faults=faults, extra={"example": example} if example else None)
+        faults = chain(
+            _unknown(selection.select_fields, "select_fields", subject, fields),
+            _unknown(selection.exclude_fields, "exclude_fields", subject, fields),
+        )
+        first = list(islice(faults, MAX_FAULTS))
+        if first:
+            raise InvalidParams(faults=first, extra={"example": example} if example else None)
 
 
 def _unknown(paths: Sequence[str] | None, member: str, subject: str, fields: Collection[str]) -> Iterator[FieldError]:
+    suggestions = Suggestions()
     for index, path in enumerate(paths or ()):
-        if path.split(".")[0] not in fields:
-            message = f"{subject}: {member} names {path!r}; {did_you_mean(path.split('.')[0], fields)}"
+        name = path.partition(".")[0]
+        if name not in fields:
+            message = f"{subject}: {member} names {path!r}; {suggestions.did_you_mean(name, fields)}"
             yield FieldError(f"/{member}/{index}", f"{member}[{index}]", "unknown", message)
 
 

@@ -1,9 +1,12 @@
 """References between steps: what is wrong with them before anything is sent, and the values that take their place."""
 
+import time
+from itertools import islice
+
 import pytest
 
 from gateway.batches.references import MissingValue, faults_of, filled, filled_params, references, without_references
-from gateway.errors import FieldError
+from gateway.errors import MAX_FAULTS, FieldError
 
 RESULTS = {"a": {"id": 7, "tags": ["x", {"name": "y"}], "owner": {"id": 3}}, "list": [{"id": 1}], "r": {"result": 5}}
 
@@ -67,6 +70,27 @@ def test_many_references_to_a_large_value_are_refused(path: str):
     assert filled_params({"texts": [{"$from": path}] * 30}, results)["texts"][-1] == results["a"]["text"]
     with pytest.raises(MissingValue, match="exceed 32 MiB"):
         filled_params({"texts": [{"$from": path}] * 40}, results)
+
+
+def test_a_long_name_is_not_copied_for_every_value_below_it():
+    """Quadratic: 500 KB times 100,000 items would take minutes and gigabytes."""
+    params = {"x" * 500_000: [{"id": number} for number in range(100_000)] + [{"$from": "a.id"}]}
+    started = time.process_time()
+
+    assert [reference for _, reference in references(params)] == ["a.id"]
+    assert without_references([FieldError("/params", "", "type", "")], params) == []
+    assert time.process_time() - started < 1
+
+
+def test_of_many_references_to_unknown_steps_the_first_are_compared_with_the_known_ids():
+    known = [f"{'ab' * 45}{number}" for number in range(19)]
+    params = {"ids": [{"$from": f"{'ba' * 95}{number}.id"} for number in range(20_000)]}
+    started = time.process_time()
+
+    faults = list(islice(faults_of(params, known), MAX_FAULTS))
+
+    assert len(faults) == MAX_FAULTS
+    assert time.process_time() - started < 0.1
 
 
 def test_an_object_with_more_members_is_no_reference():
