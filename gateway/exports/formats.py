@@ -2,31 +2,49 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 #: Content-Type by the file's extension
 CONTENT_TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8; header=present"}
-#: first characters of cells that spreadsheets run as formulas (https://owasp.org/www-community/attacks/CSV_Injection)
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: the beginning of a formula (https://owasp.org/www-community/attacks/CSV_Injection) where a spreadsheet may begin a
+#: cell: at the cell's own beginning, and after a line end or `;`, which separates cells in many countries. There `- `
+#: and `+ ` are items of a list in a text.
+_FORMULA = re.compile(
+    r"\A(?=[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-])|(?<=[;\r\n])(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))"
+)
+#: maximum cells and characters of JSON of the rows that are converted at once; a single row may be larger
+MAX_CELLS, MAX_CHARACTERS = 10_000, 64 << 10
 # A number stays as the application wrote it: 1.10 is not 1.1.
 _RECORD = msgspec.json.Decoder(float_hook=lambda text: msgspec.Raw(text.encode()))
 
 
-def columns_of(lines: Iterable[msgspec.Raw], known: Sequence[str]) -> list[str]:
-    """The known columns, then further members of these records in their order."""
-    columns = dict.fromkeys(known)
-    for line in lines:
-        record = _RECORD.decode(line)
-        columns.update(dict.fromkeys(record if isinstance(record, dict) else ["value"]))
-    return list(columns)
+def members_of(line: msgspec.Raw) -> Iterable[str]:
+    """The names of a record's members, in their order."""
+    record = _RECORD.decode(line)
+    return record if isinstance(record, dict) else ["value"]
 
 
 def csv_header(columns: Sequence[str]) -> str:
     """The header line (RFC 4180)."""
-    return _csv_lines([[_guarded(column) for column in columns]])
+    return _csv_lines([[guarded(column) for column in columns]])
+
+
+def chunks_of(lines: str, columns: int) -> Iterator[str]:
+    """NDJSON lines in chunks of rows that have at most `MAX_CELLS` cells and `MAX_CHARACTERS` characters together."""
+    begin = end = rows = 0
+    most = max(1, MAX_CELLS // max(1, columns))
+    while end < len(lines):
+        following = lines.find("\n", end) + 1 or len(lines)
+        if rows and (rows == most or following - begin > MAX_CHARACTERS):
+            yield lines[begin:end]
+            begin, rows = end, 0
+        end, rows = following, rows + 1
+    if rows:
+        yield lines[begin:]
 
 
 def csv_rows(lines: str, columns: Sequence[str]) -> str:
@@ -63,9 +81,11 @@ def cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return _guarded(value)
-    return msgspec.json.encode(value).decode()
+        return guarded(value)
+    text = msgspec.json.encode(value).decode()
+    return guarded(text) if isinstance(value, dict | list) else text
 
 
-def _guarded(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
+def guarded(text: str) -> str:
+    """The text with `'` before each place at which a spreadsheet may read a formula."""
+    return _FORMULA.sub("'", text)

@@ -2,14 +2,15 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
+from gateway.aio.turns import in_thread, in_turn, mapped
 from gateway.contract.exports import FileFormat
 from gateway.errors import InternalError, UpstreamTooLarge
-from gateway.exports.formats import CONTENT_TYPES, columns_of, csv_header, csv_rows
+from gateway.exports.formats import CONTENT_TYPES, MAX_CHARACTERS, chunks_of, csv_header, csv_rows, members_of
 from gateway.exports.model import ExportParams, ExportState
 from gateway.exports.pages import RecordPages
 from gateway.jobs.model import StoredJob
@@ -50,14 +51,14 @@ class ExportRun:
         selection = FieldSelection(**self.job.selection)
         while state.following is not None:
             records, following = await self.pages.page(state.following)
-            lines = _lines(selected_records(records, selection))
+            lines = await mapped(_line, await selected_records(records, selection))
             state = replace(
                 state,
                 following=following,
                 records=state.records + len(lines),
                 size=state.size + sum(len(bytes(line)) for line in lines),
                 parts=state.parts + bool(lines),
-                columns=self._columns(lines, state.columns),
+                columns=await self._columns(lines, state.columns),
             )
             self.files.require_size(state.size)
             await self.run_context.checkpoint(state.document(), lines, state.parts if lines else None)
@@ -65,15 +66,20 @@ class ExportRun:
             await self.run_context.progress(state.records, None, f"{state.records} records collected")
         return state
 
-    def _columns(self, lines: Sequence[msgspec.Raw], known: Sequence[str]) -> Sequence[str]:
+    async def _columns(self, lines: Sequence[msgspec.Raw], known: Sequence[str]) -> Sequence[str]:
         if self.params.file is not FileFormat.CSV or self.job.selection.get("select_fields"):
             return known
-        columns = columns_of(lines, known)
-        if len(columns) > _MAX_COLUMNS:
-            raise UpstreamTooLarge(
-                f"the records have more than {_MAX_COLUMNS} fields; name the columns with select_fields"
-            )
-        return columns
+        columns = dict.fromkeys(known)
+
+        def add(line: msgspec.Raw) -> None:
+            columns.update(dict.fromkeys(members_of(line)))
+            if len(columns) > _MAX_COLUMNS:
+                raise UpstreamTooLarge(
+                    f"the records have more than {_MAX_COLUMNS} fields; name the columns with select_fields"
+                )
+
+        await mapped(add, lines)
+        return list(columns)
 
     def _headers(self) -> Mapping[str, str]:
         name = f"{self.job.entity}.{self.params.file}"
@@ -91,7 +97,15 @@ class ExportRun:
             yield csv_header(columns).encode()
         async for lines in self.jobs.lines(self.job, state.parts):
             records += lines.count("\n")
-            yield (csv_rows(lines, columns) if is_csv else lines).encode()
+            if not is_csv:
+                yield lines.encode()
+                continue
+            for rows in chunks_of(lines, len(columns)):
+                if len(rows) > MAX_CHARACTERS:
+                    text = await in_thread(partial(csv_rows, columns=columns), rows)
+                else:
+                    text = await in_turn(partial(csv_rows, rows, columns))
+                yield text.encode()
         if records != state.records:
             raise InternalError(f"the stored pages have {records} records of {state.records}")
 
@@ -108,7 +122,6 @@ class _Storing:
         await self.run_context.progress(self.records, self.records, f"{self.records} records; {message}")
 
 
-def _lines(records: Sequence[Any]) -> list[msgspec.Raw]:
-    """The records, each on one line."""
-    encoded = (each if isinstance(each, msgspec.Raw) else msgspec.Raw(msgspec.json.encode(each)) for each in records)
-    return [msgspec.Raw(line_of(record).rstrip("\n").encode()) for record in encoded]
+def _line(record: msgspec.Raw) -> msgspec.Raw:
+    """The record on one line."""
+    return msgspec.Raw(line_of(record).rstrip("\n").encode())

@@ -57,7 +57,7 @@ class OperationRuns:
             else:
                 answer = await self.write(resolved, call, lambda: resolved.connector.run_to_end(call, run_context))
                 entry.target = entry.target or created_id(answer.result)
-            return selected(answer, FieldSelection(limit=call.limit))
+            return await selected(answer, FieldSelection(limit=call.limit))
 
     async def run_bulk(
         self,
@@ -142,7 +142,7 @@ class OperationRuns:
             answer = await resolved.connector.run(call, run_context, selection)
         else:
             answer = await self.write(resolved, call, lambda: resolved.connector.run(call, run_context))
-        return selected(answer, selection)
+        return await selected(answer, selection)
 
     async def _stored(
         self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from aiohttp import web
 
-#: first characters of a cell that a spreadsheet runs as a formula
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+from gateway.exports.formats import guarded
 
 
 def csv_response(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> web.Response:
@@ -22,5 +21,4 @@ def csv_response(name: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 def _cell(value: object) -> str:
     """The value as text, with a quote before a formula."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return "" if value is None else guarded(str(value))
