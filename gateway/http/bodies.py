@@ -30,7 +30,7 @@ from pydantic_core import PydanticCustomError
 from gateway.contract.answers import Answer, ExecutionView, PageAnswer
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound
 from gateway.http.faults import sentence
-from gateway.http.keys import REQUEST_ID
+from gateway.http.keys import BODY_MEMORY, CALLER, LIMITS, REQUEST_ID
 from gateway.http.weights import weights_of
 from gateway.identity.model import id_of
 from gateway.identity.tokens import bearer_token, hashed
@@ -43,6 +43,8 @@ _DECODER = msgspec.json.Decoder()
 _MAX_DIGITS = 18
 #: maximum fields of a form
 _MAX_FIELDS = 100
+#: bytes of a body whose memory is not counted; most calls have less
+_UNCOUNTED = 4 << 10
 
 #: maximum seconds of `Prefer: wait`
 MAX_WAIT = 300
@@ -134,15 +136,43 @@ async def read_form_fields(request: web.Request) -> dict[str, str]:
     return form
 
 
-async def read_bytes(request: web.Request) -> bytes:
-    """The bytes of the body; raises BodyTooLarge."""
-    max_size = request.client_max_size
-    try:
-        if (request.content_length or 0) <= max_size:
-            return await request.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        raise BodyTooLarge(f"the body is larger than {max_size} bytes") from error
-    raise BodyTooLarge(f"the body is larger than {max_size} bytes")
+async def read_bytes(request: web.Request, max_size: int | None = None) -> bytes:
+    """The bytes of the body; raises BodyTooLarge, and Unavailable before it is read if memory for bodies is short."""
+    most = request.client_max_size if max_size is None else min(max_size, request.client_max_size)
+    hold_memory(request, most)
+    body = bytearray()
+    async for chunk in request.content.iter_any():
+        body += chunk
+        if len(body) > most:
+            raise _too_large(most)
+    return bytes(body)
+
+
+def hold_memory(request: web.Request, most: int, held: int | None = None) -> None:
+    """Count the memory of the body, at most `held` bytes of it, until the request ends or calls `release_memory`.
+
+    Raises BodyTooLarge for a body of more than `most` bytes, and Unavailable if the bodies of the organization, or of
+    all requests, take too much memory.
+    """
+    size = request.content_length
+    if size is not None and size > most:
+        raise _too_large(most)
+    taken = min(most if size is None else size, most if held is None else held)
+    if taken > _UNCOUNTED and request.body_exists and BODY_MEMORY not in request:
+        caller = request.get(CALLER)
+        holder = None if caller is None else caller.organization_id
+        request[BODY_MEMORY] = request.app[LIMITS].bodies.acquire(holder, taken)
+
+
+def release_memory(request: web.Request) -> None:
+    """Give back the memory of a body that is no longer needed."""
+    if BODY_MEMORY in request:
+        request[BODY_MEMORY].release()
+        del request[BODY_MEMORY]
+
+
+def _too_large(most: int) -> BodyTooLarge:
+    return BodyTooLarge(f"the body is larger than {most} bytes")
 
 
 def read_query(request: web.Request, model: type[M]) -> M:

@@ -13,7 +13,7 @@ from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.contract.oauth import AuthorizationRequest, NewGrant
 from gateway.contract.problems import OAuthErrorView
 from gateway.errors import GatewayError, MalformedRequest, NotFound, OAuthError, RateLimited, Unauthorized, Unavailable
-from gateway.http.bodies import json_response, read_json
+from gateway.http.bodies import json_response, read_bytes, read_json
 from gateway.http.console.provider_sign_in import provider_page, sign_in_methods
 from gateway.http.cookies import HostCookie
 from gateway.http.keys import PAGES, SERVICES
@@ -228,7 +228,7 @@ class _Form:
         if request.content_type != "application/x-www-form-urlencoded":
             raise MalformedRequest("the body must be application/x-www-form-urlencoded")
         try:
-            text = (await request.read()).decode()
+            text = (await read_bytes(request)).decode()
             fields = MultiDict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
             browser = _BROWSER.secret(request)
             if browser is None or any("\x00" in value for value in fields.values()):

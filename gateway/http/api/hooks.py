@@ -61,8 +61,7 @@ async def receive_notice(request: web.Request) -> web.Response:
     services, started = request.app[SERVICES], time.perf_counter()
     try:
         hook = await services.inbound_webhooks.find(id_of(request.match_info["hook_id"]))
-        max_size = min(MAX_NOTICE, request.client_max_size)
-        body = await read_bytes(request.clone(client_max_size=max_size))
+        body = await read_bytes(request, MAX_NOTICE)
         query = request.rel_url.raw_query_string
         receipt = await services.inbound_webhooks.receive(hook, request.method, query, request.headers, body)
     except Forbidden:

@@ -22,7 +22,7 @@ from gateway.errors import (
     UnsupportedEncoding,
 )
 from gateway.http.api.jobs import follower
-from gateway.http.bodies import UnknownId, json_response
+from gateway.http.bodies import UnknownId, json_response, release_memory
 from gateway.http.console.session import SignInRequired, sign_in_response, signed_in
 from gateway.http.errors import code_of, from_http, problem_response
 from gateway.http.keys import (
@@ -100,6 +100,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     finally:
         if slot is not None:
             slot.release()
+        release_memory(request)
         _record(request, services.audit, entry, response, outcome, time.perf_counter() - started)
     if not response.prepared:
         if limits.rates.is_limiting and RATE_HEADERS in request:
