@@ -21,6 +21,8 @@ Place: TypeAlias = tuple[str | int, ...]
 _OF_WHOLES = frozenset({"type", "oneOf", "anyOf"})
 #: bytes of JSON that a step's references may stand for, because a thousand may name one large value
 _MAX_FILLED = 32 << 20
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class MissingValue(InvalidParams):
@@ -104,50 +106,88 @@ def _is_explained(fault: FieldError, params: Mapping[str, Any]) -> bool:
     return _is_reference(value) or (fault.code in _OF_WHOLES and any(True for _ in references(value)))
 
 
-def filled_params(params: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
-    """A step's params with each reference replaced; raises MissingValue, also if they are then not an object or too
-    large.
+def filled_params(params: Mapping[str, Any], values: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
+    """A step's params with each reference replaced by its value.
+
+    Raises MissingValue, also if the params are then not an object or too large.
     """
-    _require_bounded(params, results)
-    value = filled(params, results)
+    left = _MAX_FILLED
+    decoded: dict[str, Any] = {}
+    for _, reference in references(params):
+        if reference not in values:
+            source, _, path = reference.partition(".")
+            raise MissingValue(f"{reference}: the result of {source} has no {path!r}")
+        left -= len(memoryview(values[reference]))
+        if left < 0:
+            raise MissingValue(f"{reference}: the values of this step's references exceed {_MAX_FILLED >> 20} MiB")
+        if reference not in decoded:
+            decoded[reference] = msgspec.json.decode(values[reference])
+    value = _filled(params, decoded)
     if not isinstance(value, dict):
         raise MissingValue(f"params is {params[FROM]}, which is not an object")
     return value
 
 
-def _require_bounded(params: Mapping[str, Any], results: Mapping[str, Any]) -> None:
-    """Raise MissingValue if the values of all references, each as often as it occurs, have too many bytes of JSON."""
-    sizes: dict[str, int] = {}
-    left = _MAX_FILLED
-    for _, reference in references(params):
-        if reference not in sizes:
-            sizes[reference] = len(msgspec.json.encode(_found(reference, results)))
-        left -= sizes[reference]
-        if left < 0:
-            raise MissingValue(f"{reference}: the values of this step's references exceed {_MAX_FILLED >> 20} MiB")
-
-
-def filled(value: Any, results: Mapping[str, Any]) -> Any:
-    """The value with each reference replaced; `results` by the id of the step. Raises MissingValue."""
+def _filled(value: Any, values: Mapping[str, Any]) -> Any:
+    if _is_reference(value):
+        return values[value[FROM]]
     if isinstance(value, dict):
-        if _is_reference(value):
-            return _found(value[FROM], results)
-        return {name: filled(member, results) for name, member in value.items()}
-    return [filled(item, results) for item in value] if isinstance(value, list) else value
+        return {name: _filled(member, values) for name, member in value.items()}
+    return [_filled(item, values) for item in value] if isinstance(value, list) else value
 
 
-def _found(reference: str, results: Mapping[str, Any]) -> Any:
-    source, _, path = reference.partition(".")
-    parts = path.split(".")
-    value = results[source]
+class _Paths(msgspec.Struct):
+    """References to one value or to values below it."""
+
+    references: list[str] = msgspec.field(default_factory=list)
+    below: dict[str, "_Paths"] = msgspec.field(default_factory=dict)
+
+
+def values_of(result: msgspec.Raw, named: Iterable[str]) -> Iterator[tuple[str, msgspec.Raw]]:
+    """The JSON of each value of a step's result that these references name; a value that is not there is left out.
+
+    Each object and array on the way is divided once, and nothing beside the way is parsed.
+    """
     # `a.result.id` means `a.id`, unless the result has a member `result`.
-    if parts[0] == "result" and not (isinstance(value, dict) and "result" in value):
-        parts = parts[1:]
-    for part in parts:
-        if isinstance(value, dict) and part in value:
-            value = value[part]
-        elif isinstance(value, list) and _INDEX.fullmatch(part) and int(part) < len(value):
-            value = value[int(part)]
-        else:
-            raise MissingValue(f"{reference}: the result of {source} has no {part!r}")
-    return value
+    has_result = "result" in _members(result)
+    root = _Paths()
+    for reference in named:
+        parts = reference.split(".")[1:]
+        paths = root
+        for part in parts[1:] if parts[0] == "result" and not has_result else parts:
+            paths = paths.below.setdefault(part, _Paths())
+        paths.references.append(reference)
+    left = [(result, root)]
+    while left:
+        value, paths = left.pop()
+        yield from ((reference, value) for reference in paths.references)
+        if paths.below:
+            members = _members(value)
+            left += [(members[part], below) for part, below in paths.below.items() if part in members]
+
+
+def _members(value: msgspec.Raw) -> Mapping[str, msgspec.Raw]:
+    """The members of an object, or the items of an array by their positions; empty for other values."""
+    if bytes(memoryview(value)[:1]) == b"{":
+        return _OBJECT.decode(value)
+    if bytes(memoryview(value)[:1]) == b"[":
+        return _Items(_ARRAY.decode(value))
+    return {}
+
+
+class _Items(Mapping[str, msgspec.Raw]):
+    """The items of an array by their positions in decimal digits."""
+
+    def __init__(self, items: list[msgspec.Raw]) -> None:
+        self._items = items
+
+    def __getitem__(self, part: str) -> msgspec.Raw:
+        if _INDEX.fullmatch(part) and int(part) < len(self._items):
+            return self._items[int(part)]
+        raise KeyError(part)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, range(len(self._items)))
+
+    def __len__(self) -> int:
+        return len(self._items)
