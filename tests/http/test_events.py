@@ -205,6 +205,33 @@ async def test_a_client_with_the_scope_read_cannot_create_a_webhook(front):
         assert (await reader.get(WEBHOOKS)).status == 200
 
 
+async def test_only_an_administrator_changes_a_callback(front, receiver):
+    organization_id = await front.organization()
+    async with front.api(organization_id) as api, front.api(organization_id, ("read", "write")) as writer:
+        await _assert_only_changed_by_an_administrator(api, writer, receiver)
+
+
+async def _assert_only_changed_by_an_administrator(api, writer, receiver):
+    client = (await api.get("/api/v1/clients")).document()["data"][0]
+    await api.call("PATCH", f"/api/v1/clients/{client['id']}", json={"callback_urls": [f"{receiver.url}/jobs"]})
+    [callback] = (await api.get(WEBHOOKS)).document()["data"]
+    assert callback["is_callback"]
+    at = f"{WEBHOOKS}/{callback['id']}"
+    changes = [
+        ("PATCH", at, {"url": f"{receiver.url}/elsewhere"}),
+        ("PATCH", at, {"status": "disabled"}),
+        ("POST", f"{at}/rotate", None),
+        ("DELETE", at, None),
+    ]
+
+    refused = {(await writer.call(method, url, json=body)).status for method, url, body in changes}
+    seen = (await writer.get(at)).status
+    allowed = [(await api.call(method, url, json=body)).status for method, url, body in changes]
+
+    assert (refused, seen) == ({403}, 200)
+    assert allowed == [200, 200, 200, 204]
+
+
 async def test_the_end_of_a_job_is_delivered_to_the_callback_url_of_its_call(
     front, api, support_desk, receiver, deliveries
 ):
