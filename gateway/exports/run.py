@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
+from gateway.aio.clock import CLOCK
 from gateway.aio.turns import in_thread, in_turn, mapped
 from gateway.contract.exports import FileFormat
 from gateway.errors import InternalError, UpstreamTooLarge
@@ -25,6 +27,8 @@ from gateway.upstream.responses import OperationResult
 
 #: maximum columns of a CSV file without a selection; records may have any number of different fields
 _MAX_COLUMNS = 2000
+#: time after which an export that was accepted ends
+_LONGEST = timedelta(days=3)
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class ExportRun:
         """Store the remaining pages, each with the checkpoint of the next."""
         selection = FieldSelection(**self.job.selection)
         while state.following is not None:
+            if CLOCK.now() - self.job.created_at > _LONGEST:
+                raise UpstreamTooLarge(f"the export has not ended in {_LONGEST.days} days; ask for less")
             records, following = await self.pages.page(state.following)
             lines = await mapped(_line, await selected_records(records, selection))
             state = replace(
