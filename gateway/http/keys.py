@@ -49,6 +49,8 @@ CALLER = web.RequestKey("caller", Caller)
 #: the cookie of who is signed in to the console
 SESSION = web.RequestKey("session", str)
 REQUEST_ID = web.RequestKey("request_id", str)
+#: set for requests that change nothing: their handlers are canceled when the caller disconnects
+ENDS_WITH_CALLER = web.RequestKey("ends_with_caller", bool)
 #: the memory that the request's body takes
 BODY_MEMORY = web.RequestKey("body_memory", Slot)
 #: the rate-limit headers of the caller, if it has limits

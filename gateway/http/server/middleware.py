@@ -28,6 +28,7 @@ from gateway.http.errors import code_of, from_http, problem_response
 from gateway.http.keys import (
     AUDIT,
     CALLER,
+    ENDS_WITH_CALLER,
     IS_DRAINING,
     LIMITS,
     PAGES,
@@ -171,6 +172,8 @@ def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Cal
         entry.target = request.match_info.get(_target_of(route.path))
         if caller is not None:
             entry.organization_id, entry.actor = caller.organization_id, caller.client.id
+    if caller is not None and route.method == "GET" and route.audit is None:
+        request[ENDS_WITH_CALLER] = True
     if route.scope is not None and caller is not None:
         caller.require(route.scope)
     if route.is_page and "\x00" in request.query_string:
