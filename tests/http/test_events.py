@@ -70,6 +70,19 @@ async def test_a_stream_resumes_after_the_last_event_id(api):
     assert rest[0]["id"] > first[0]["id"]
 
 
+async def test_idle_streams_and_polls_are_no_work_when_load_is_shed(front, api):
+    """Otherwise the streams of one organization would make the calls of others 503."""
+    first = (await api.get(EVENTS)).document()["next_cursor"]
+    idle = front.services.feed
+    polls = [asyncio.ensure_future(api.get(EVENTS, params={"wait": 60, "after": first})) for _ in range(3)]
+    async with api.session.get(f"{EVENTS}/stream", headers=api.headers, params={"after": first}):
+        await eventually(lambda: idle.idle == 4, within=20)
+        for poll in polls:
+            poll.cancel()
+
+    await eventually(lambda: idle.idle == 0, within=20)
+
+
 async def test_an_empty_last_event_id_is_ignored(api):
     await api.connector()
 

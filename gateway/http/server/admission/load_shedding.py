@@ -100,14 +100,14 @@ class Limits:
         self.bodies = FairSlots(body_bytes, "bodies", "request bodies", unit="bytes")
         self.in_progress = 0
         self._admitted = 0
-        #: requests in progress that use no processor, without those that wait for jobs
+        #: requests in progress that use no processor, without those that wait for jobs and events
         self._suspended = 0
-        self._waiting_for_jobs: Callable[[], int] = lambda: 0
+        self._waiting: Callable[[], int] = lambda: 0
 
     @contextmanager
-    def watching(self, lag: LoopLag, waiting_for_jobs: Callable[[], int], calling: Callable[[], int]) -> Iterator[None]:
+    def watching(self, lag: LoopLag, waiting: Callable[[], int], calling: Callable[[], int]) -> Iterator[None]:
         """Sample the load of the process within the block, at the interval of the event loop's lag."""
-        self._waiting_for_jobs = waiting_for_jobs
+        self._waiting = waiting
         thread_load = ThreadLoad()
 
         def sample(_lag: float) -> None:
@@ -126,7 +126,7 @@ class Limits:
     @property
     def at_work(self) -> int:
         """Requests that compete for the processor."""
-        return self.in_progress - self._suspended - self._waiting_for_jobs()
+        return self.in_progress - self._suspended - self._waiting()
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
