@@ -14,7 +14,7 @@ _MANY = 2000
 
 def first_errors(validator: jsonschema_rs.Draft202012Validator, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
     """The first `MAX_FAULTS` errors. `iter_errors` computes all before it returns one, so a large value gets one."""
-    if _has_more_values_than(_MANY, value):
+    if has_more_values_than(_MANY, value):
         try:
             validator.validate(value)
         except jsonschema_rs.ValidationError as error:
@@ -23,7 +23,7 @@ def first_errors(validator: jsonschema_rs.Draft202012Validator, value: Any) -> I
     yield from islice(validator.iter_errors(value), MAX_FAULTS)
 
 
-def _has_more_values_than(limit: int, value: Any) -> bool:
+def has_more_values_than(limit: int, value: Any) -> bool:
     """Whether a value has more members and items at all depths; counts no further than `limit`."""
     containers, count = [value], 0
     while containers:
