@@ -18,7 +18,7 @@ from gateway.contract.batches import (
     ReceivedOperation,
     received_operations,
 )
-from gateway.errors import BodyTooLarge, InvalidParams
+from gateway.errors import BodyTooLarge, InvalidParams, MalformedRequest
 from gateway.http.api.jobs import Text, accepted_response, chained, result_response
 from gateway.http.bodies import (
     Body,
@@ -29,6 +29,7 @@ from gateway.http.bodies import (
     read_body,
     read_query,
     release_memory,
+    require_few_containers,
 )
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.http.server.connection_guard import extend_body_limit
@@ -195,7 +196,10 @@ async def _lines(request: web.Request) -> AsyncIterator[ReceivedOperation]:
 def _line(number: int, text: bytes) -> ReceivedOperation:
     where = f"line {number}"
     try:
+        require_few_containers(text)
         return ReceivedOperation(where, _DECODER.decode(text))
+    except MalformedRequest as error:
+        return ReceivedOperation(where, InvalidParams(error.detail))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return ReceivedOperation(where, InvalidParams(f"not JSON: {error}"))
     except RecursionError:
