@@ -152,6 +152,13 @@ async def read_bytes(request: web.Request, max_size: int | None = None) -> bytes
     """The bytes of the body; raises BodyTooLarge, and Unavailable before it is read if memory for bodies is short."""
     most = request.client_max_size if max_size is None else min(max_size, request.client_max_size)
     hold_memory(request, most)
+    if request.content.is_eof():
+        return await _bytes(request, most)
+    with request.app[LIMITS].suspended():  # a body that arrives slowly is no work when load is shed
+        return await _bytes(request, most)
+
+
+async def _bytes(request: web.Request, most: int) -> bytes:
     body = bytearray()
     async for chunk in request.content.iter_any():
         body += chunk

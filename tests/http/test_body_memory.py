@@ -9,6 +9,7 @@ import pytest
 
 from tests.harness.caller import Api
 from tests.harness.in_process import FrontEnd, front_end
+from tests.harness.waiting import eventually
 
 EXECUTE = b"/api/v1/integrations/connectors/00000000-0000-4000-8000-000000000000/execute"
 MIB = 1 << 20
@@ -55,6 +56,14 @@ async def test_the_bodies_of_one_organization_leave_memory_to_the_others(small: 
         for writer in writers:
             writer.close()
         await until(greedy, 422)
+
+
+async def test_a_body_that_does_not_arrive_is_no_work_when_load_is_shed(small: FrontEnd):
+    async with small.api() as api:
+        writer = await begun(small, api, b"Content-Length: 100")
+        await eventually(lambda: small.limits.at_work == small.limits.in_progress - 1, within=20)
+        writer.close()
+        await eventually(lambda: small.limits.at_work == small.limits.in_progress, within=20)
 
 
 async def test_memory_is_free_again_after_the_request(small: FrontEnd):
