@@ -160,11 +160,14 @@ async def read_bytes(request: web.Request, max_size: int | None = None) -> bytes
 
 async def _bytes(request: web.Request, most: int) -> bytes:
     body = bytearray()
-    async for chunk in request.content.iter_any():
-        body += chunk
-        if len(body) > most:
-            raise _too_large(most)
-    return bytes(body)
+    try:
+        async for chunk in request.content.iter_any():
+            body += chunk
+            if len(body) > most:
+                raise _too_large(most)
+        return bytes(body)
+    finally:
+        body.clear()  # the traceback of an error is in a cycle of references, and keeps it until the next collection
 
 
 def hold_memory(request: web.Request, most: int, held: int | None = None) -> None:
