@@ -2,20 +2,15 @@
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
+from gateway.contract.exports import guarded
+
 #: Content-Type by the file's extension
 CONTENT_TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8; header=present"}
-#: the beginning of a formula (https://owasp.org/www-community/attacks/CSV_Injection) where a spreadsheet may begin a
-#: cell: at the cell's own beginning, and after a line end or `;`, which separates cells in many countries. There `- `
-#: and `+ ` are items of a list in a text.
-_FORMULA = re.compile(
-    r"\A(?=[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-])|(?<=[;\r\n])(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))"
-)
 #: maximum cells and characters of JSON of the rows that are converted at once; a single row may be larger
 MAX_CELLS, MAX_CHARACTERS = 10_000, 64 << 10
 # A number stays as the application wrote it: 1.10 is not 1.1.
@@ -84,8 +79,3 @@ def cell(value: Any) -> str:
         return guarded(value)
     text = msgspec.json.encode(value).decode()
     return guarded(text) if isinstance(value, dict | list) else text
-
-
-def guarded(text: str) -> str:
-    """The text with `'` before each place at which a spreadsheet may read a formula."""
-    return _FORMULA.sub("'", text)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from aiohttp import web
 
-from gateway.exports.formats import guarded
+from gateway.contract.exports import guarded
 
 
 def csv_response(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> web.Response:
