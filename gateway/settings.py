@@ -188,6 +188,12 @@ class Settings(BaseSettings):
         description="Maximum number of requests in progress in one front end, for one organization half of what the "
         "others leave; more get 503.",
     )
+    max_bodies_bytes: int = Field(
+        32 << 20,
+        ge=1,
+        description="Memory in bytes for the request bodies that one front end reads at a time, shared like "
+        "GATEWAY_MAX_REQUESTS; requests beyond it get 503.",
+    )
     max_connections: int = Field(
         10_000, ge=1, description="Maximum number of connections to one front end; further connections are closed."
     )

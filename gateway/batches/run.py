@@ -10,19 +10,20 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import msgspec
 
-from gateway import errors, payloads
+from gateway import errors
 from gateway.aio.batching import Batcher
+from gateway.aio.turns import in_thread
 from gateway.audit.log import Entry
-from gateway.batches import references
 from gateway.batches.calls import BatchCalls
 from gateway.batches.grouping import Numbered
 from gateway.batches.inputs import BatchInputs
 from gateway.batches.journal import Journal, parts_of
 from gateway.batches.model import BatchJob, ItemResult, ItemStatus, StoredOperation
+from gateway.batches.step_values import StepValues
 from gateway.contract.kinds import Effect
 from gateway.errors import (
     Conflict,
@@ -54,6 +55,19 @@ _TURN = 3600.0
 _MAX_CHANGES = 1000
 #: maximum concurrent bulk requests, whose results are in memory until they are stored
 _MAX_BULK = 10
+#: bytes of a step's result whose values are found in a thread
+_LARGE = 64 << 10
+
+
+class _StoredStep(msgspec.Struct):
+    """The members of a step's stored result that references need."""
+
+    status: ItemStatus
+    id: str | None = None
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_STORED_STEP = msgspec.json.Decoder(_StoredStep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +136,8 @@ class BatchRun:
         self._interruption: GatewayError | None = None
         #: whether nothing more is sent at all
         self._is_ended = False
-        #: id of a step → its result, for references
-        self._step_results: dict[str, Any] = {}
+        #: the values that steps refer to
+        self._values = StepValues()
 
     async def all(self) -> OperationResult:
         """Run the operations that have not ended; returns the head of the result, whose lines are stored.
@@ -146,14 +160,22 @@ class BatchRun:
         return OperationResult(msgspec.Raw(msgspec.json.encode(self._journal.head())), collected="results")
 
     async def _read_steps(self) -> None:
-        """Read the results that an earlier attempt stored, for steps that refer to them."""
+        """Read which values the steps refer to, and those in the results that an earlier attempt stored."""
         if not self._options.steps:
             return
+        async for _, operation in self._inputs.operations(self._job, self._options.total):
+            self._values.expect(operation.params)
         async for part in self._jobs.lines(self._job, self._job.parts):
             for line in part.rstrip("\n").split("\n"):
-                stored = payloads.value(line.encode())
-                if "id" in stored and stored["status"] == ItemStatus.SUCCEEDED:
-                    self._step_results[stored["id"]] = stored["result"]
+                stored = _STORED_STEP.decode(line)
+                if stored.id is not None and stored.status is ItemStatus.SUCCEEDED:
+                    await self._keep(stored.id, stored.result)
+
+    async def _keep(self, step: str, result: msgspec.Raw) -> None:
+        if len(memoryview(result)) > _LARGE:
+            await in_thread(partial(self._values.keep, step), result)
+        else:
+            self._values.keep(step, result)
 
     async def _end_lost(self) -> None:
         """End the writes that an earlier attempt had in flight as `unknown`, because their responses are lost."""
@@ -282,24 +304,21 @@ class BatchRun:
 
     async def _answer(self, index: int, operation: StoredOperation, context: _RequestRunContext) -> OperationResult:
         if self._options.steps:
-            operation = msgspec.structs.replace(
-                operation, params=references.filled_params(operation.params, self._step_results)
-            )
+            operation = msgspec.structs.replace(operation, params=self._values.filled(operation.params))
         call = await self._calls.prepared(operation)
         context.effect = call.effect
         context.entries = [await self._calls.entry(index, call)]
         answer = await self._calls.run(call, context)
         if self._options.steps and operation.id is not None:
-            self._step_results[operation.id] = answer.decoded()
+            await self._keep(operation.id, answer.result)
         return answer
 
     def _lacks(self, operation: StoredOperation) -> GatewayError | None:
         """The error if a step refers to the result of a step that did not succeed."""
         if not self._options.steps:
             return None
-        sources = {references.source_of(text) for _, text in references.references(operation.params)}
-        missing = sorted(sources - self._step_results.keys())
-        return Conflict(f"skipped: step {missing[0]!r} did not succeed") if missing else None
+        missing = self._values.missing(operation.params)
+        return None if missing is None else Conflict(f"skipped: step {missing!r} did not succeed")
 
     async def _skip_rest(self) -> None:
         """Store a result for every operation that was not sent."""

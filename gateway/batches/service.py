@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 from collections.abc import AsyncIterator
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import msgspec
 
@@ -50,6 +50,10 @@ class Batches:
         self._sealing = sealing
         self._acceptance = acceptance
         self._idempotency_seconds = idempotency_seconds
+
+    async def require_connector(self, caller: Caller, connector_id: UUID) -> None:
+        """Raise NotFound or ConnectorNotReady before a body is read."""
+        (await self._connectors.get_for(caller, connector_id)).require_active()
 
     async def accept(self, caller: Caller, call: BatchCall, received: AsyncIterator[ReceivedOperation]) -> AcceptedJob:
         """Check and store every operation, then accept the job that runs them.

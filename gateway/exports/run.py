@@ -2,15 +2,18 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
+from gateway.aio.clock import CLOCK
 from gateway.aio.paging import PageWalk
+from gateway.aio.turns import in_thread, in_turn, mapped
 from gateway.contract.exports import FileFormat
 from gateway.errors import InternalError, UpstreamRejected, UpstreamTooLarge
-from gateway.exports.formats import CONTENT_TYPES, columns_of, csv_header, csv_rows
+from gateway.exports.formats import CONTENT_TYPES, MAX_CHARACTERS, chunks_of, csv_header, csv_rows, members_of
 from gateway.exports.model import ExportParams, ExportState
 from gateway.exports.pages import RecordPages
 from gateway.jobs.model import StoredJob
@@ -25,6 +28,8 @@ from gateway.upstream.responses import OperationResult
 
 #: maximum columns of a CSV file without a selection; records may have any number of different fields
 _MAX_COLUMNS = 2000
+#: time after which an export that was accepted ends
+_LONGEST = timedelta(days=3)
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,10 @@ class ExportRun:
         """Store the remaining pages, each with the checkpoint of the next."""
         selection, walk = FieldSelection(**self.job.selection), PageWalk()
         while state.following is not None:
+            if CLOCK.now() - self.job.created_at > _LONGEST:
+                raise UpstreamTooLarge(f"the export has not ended in {_LONGEST.days} days; ask for less")
             records, following, incomplete = await self.pages.page(state.following)
-            lines = _lines(selected_records(records, selection))
+            lines = await mapped(_line, await selected_records(records, selection))
             state = replace(
                 state,
                 following=following,
@@ -59,7 +66,7 @@ class ExportRun:
                 records=state.records + len(lines),
                 size=state.size + sum(len(bytes(line)) for line in lines),
                 parts=state.parts + bool(lines),
-                columns=self._columns(lines, state.columns),
+                columns=await self._columns(lines, state.columns),
             )
             self.files.require_size(state.size)
             await self.run_context.checkpoint(state.document(), lines, state.parts if lines else None)
@@ -70,15 +77,20 @@ class ExportRun:
             raise UpstreamRejected(f"{state.incomplete}; the export has read {state.records} records")
         return state
 
-    def _columns(self, lines: Sequence[msgspec.Raw], known: Sequence[str]) -> Sequence[str]:
+    async def _columns(self, lines: Sequence[msgspec.Raw], known: Sequence[str]) -> Sequence[str]:
         if self.params.file is FileFormat.NDJSON or self.job.selection.get("select_fields"):
             return known
-        columns = columns_of(lines, known)
-        if len(columns) > _MAX_COLUMNS:
-            raise UpstreamTooLarge(
-                f"the records have more than {_MAX_COLUMNS} fields; name the columns with select_fields"
-            )
-        return columns
+        columns = dict.fromkeys(known)
+
+        def add(line: msgspec.Raw) -> None:
+            columns.update(dict.fromkeys(members_of(line)))
+            if len(columns) > _MAX_COLUMNS:
+                raise UpstreamTooLarge(
+                    f"the records have more than {_MAX_COLUMNS} fields; name the columns with select_fields"
+                )
+
+        await mapped(add, lines)
+        return list(columns)
 
     def _headers(self) -> Mapping[str, str]:
         extension = self.params.file.extension
@@ -97,7 +109,15 @@ class ExportRun:
             yield csv_header(columns, self.params.file).encode()
         async for lines in self.jobs.lines(self.job, state.parts):
             records += lines.count("\n")
-            yield (csv_rows(lines, columns) if is_csv else lines).encode()
+            if not is_csv:
+                yield lines.encode()
+                continue
+            for rows in chunks_of(lines, len(columns)):
+                if len(rows) > MAX_CHARACTERS:
+                    text = await in_thread(partial(csv_rows, columns=columns), rows)
+                else:
+                    text = await in_turn(partial(csv_rows, rows, columns))
+                yield text.encode()
         if records != state.records:
             raise InternalError(f"the stored pages have {records} records of {state.records}")
 
@@ -114,7 +134,6 @@ class _Storing:
         await self.run_context.progress(self.records, self.records, f"{self.records} records; {message}")
 
 
-def _lines(records: Sequence[Any]) -> list[msgspec.Raw]:
-    """The records, each on one line."""
-    encoded = (each if isinstance(each, msgspec.Raw) else msgspec.Raw(msgspec.json.encode(each)) for each in records)
-    return [msgspec.Raw(line_of(record).rstrip("\n").encode()) for record in encoded]
+def _line(record: msgspec.Raw) -> msgspec.Raw:
+    """The record on one line."""
+    return msgspec.Raw(line_of(record).rstrip("\n").encode())

@@ -70,7 +70,11 @@ def create_app(settings: Settings) -> web.Application:
             exposed(settings.metrics_bind, opened.database),
         ):
             transport = opened.upstreams.transport
-            with limits.watching(opened.loop_lag, lambda: opened.job_waiters.waiting, lambda: transport.under_way):
+            with limits.watching(
+                opened.loop_lag,
+                lambda: opened.job_waiters.waiting + opened.feed.idle,
+                lambda: transport.under_way,
+            ):
                 app[SERVICES] = opened
                 watch_restarts(opened, limits.load.expect_restart)
                 set_up_mcp(app, opened)

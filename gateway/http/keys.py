@@ -12,7 +12,7 @@ from gateway.http.pages.rendering import Pages
 from gateway.http.pages.static_files import StaticFile
 from gateway.http.readiness import Readiness
 from gateway.http.route import Route
-from gateway.http.server.admission.load_shedding import Limits, LoadShedding
+from gateway.http.server.admission.load_shedding import Limits, LoadShedding, Slot
 from gateway.identity.model import Caller
 from gateway.monitoring.prometheus import PrometheusExporter
 from gateway.services.front_end import Services
@@ -49,6 +49,10 @@ CALLER = web.RequestKey("caller", Caller)
 #: the cookie of who is signed in to the console
 SESSION = web.RequestKey("session", str)
 REQUEST_ID = web.RequestKey("request_id", str)
+#: set for requests that change nothing: their handlers are canceled when the caller disconnects
+ENDS_WITH_CALLER = web.RequestKey("ends_with_caller", bool)
+#: the memory that the request's body takes
+BODY_MEMORY = web.RequestKey("body_memory", Slot)
 #: the rate-limit headers of the caller, if it has limits
 RATE_HEADERS: web.RequestKey[Mapping[str, str]] = web.RequestKey("rate_headers", Mapping)
 #: set for requests whose route has an audit name

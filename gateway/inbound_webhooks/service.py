@@ -64,7 +64,9 @@ class InboundWebhooks:
         self._base_url = base_url.rstrip("/")
 
     async def create(self, caller: Caller, connector_id: UUID, secret: str | None) -> HookView:
-        """The connector's hook, created if there is none; handshakes may add secrets for the next hour.
+        """The connector's hook, created if there is none.
+
+        Handshakes may add secrets for an hour, and no longer after the first signed notice of a change.
 
         `secret` is added to the secrets that may sign notices. Raises NotFound, and InvalidParams for a kind without
         webhooks and for a secret in a wrong format.
@@ -150,7 +152,11 @@ class InboundWebhooks:
             if challenge:
                 NOTICES.add(hook.kind, "handshake")
                 return Receipt(challenge=challenge)
-        is_new = await self._store.store(hook, digest, changes_of(spec, notice))
+        changes = changes_of(spec, notice)
+        is_new = await self._store.store(hook, digest, changes)
+        if changes and _has_secret_handshake(spec) and hook.handshake_until > CLOCK.now():
+            # The application has its secret; a request for the hook expects handshakes again.
+            await self._store.expect_handshake(hook, 0)
         NOTICES.add(hook.kind, "stored" if is_new else "repeated")
         return Receipt()
 

@@ -5,16 +5,18 @@ from collections.abc import Iterable, Sequence
 
 #: Excel reads a CSV file as UTF-8 only if it begins with this mark
 BYTE_ORDER_MARK = "\ufeff"
-#: first characters of cells that spreadsheets run as formulas (https://owasp.org/www-community/attacks/CSV_Injection)
-_FORMULA = "=+\\-@\t\r"
-# In many countries a spreadsheet takes `;` for the separator, so that the text after it becomes a cell.
-_UNSAFE = re.compile(rf'(^|;"*)(?=[{_FORMULA}])')
+#: the beginning of a formula (https://owasp.org/www-community/attacks/CSV_Injection) where a spreadsheet may begin a
+#: cell: at the cell's own beginning, and after a line end or `;`, which separates cells in many countries. There `- `
+#: and `+ ` are items of a list in a text.
+_FORMULA = re.compile(
+    r"""\A(?=[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-])|([;\r\n]"*)(?=[=@\uff1d\uff0b\uff0d\uff20]|[+-](?! ))"""
+)
 _QUOTED = re.compile('[,;"\r\n]')
 
 
 def guarded(text: str) -> str:
-    """The text with `'` before each formula that a spreadsheet would find in it."""
-    return _UNSAFE.sub(r"\1'", text)
+    """The text with `'` before each place at which a spreadsheet may read a formula."""
+    return _FORMULA.sub(lambda match: f"{match[1] or ''}'", text)
 
 
 def csv_lines(rows: Iterable[Sequence[str]]) -> str:

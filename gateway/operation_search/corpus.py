@@ -129,7 +129,7 @@ class Corpus:
         terms_of_entities: dict[EntityKey, set[str]] = defaultdict(set)
         for owner, terms in self._terms.items():
             if len(owner) > 1:
-                terms_of_entities[owner[0], owner[1]] |= terms | self._terms[owner[:1]]
+                terms_of_entities[owner[0], owner[1]] |= terms | self.terms_of(owner[:1])
         return {key: terms | groups_of(terms) for key, terms in terms_of_entities.items()}
 
     def _vocabularies(self) -> dict[EntityKey, set[str]]:

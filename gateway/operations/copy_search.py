@@ -50,7 +50,8 @@ class CopySearch:
             _, query = _prepared(resolved, call)
             entry.kind = resolved.record.kind
             page = await self._found(resolved, call, query)
-        result = msgspec.json.encode({"data": selected_records(page.data, call.selection), "meta": _meta(page)})
+        records = await selected_records(page.data, call.selection)
+        result = msgspec.json.encode({"data": records, "meta": _meta(page)})
         following = {**call.params, "cursor": page.cursor} if page.has_more else None
         return Done(OperationResult(msgspec.Raw(result), is_page=True, next=following), page.took_ms)
 

@@ -133,10 +133,10 @@ class Execution:
         if freshness is None:
             return await self._requested(prepared)
         if freshness.only_if_cached:
-            return self._only_cached(prepared, freshness)
+            return await self._only_cached(prepared, freshness)
         # `respond-async` gets a job, and a key gets its first answer.
         may_hit = not call.respond_async and call.idempotency_key is None
-        cached = self._cached(prepared, freshness) if may_hit else None
+        cached = await self._cached(prepared, freshness) if may_hit else None
         if cached is not None:
             return cached
         outcome = await self._requested(prepared)
@@ -199,20 +199,20 @@ class Execution:
         headers = headers_by_method.get(resolved.record.auth_method, headers_by_method[None])
         return PreparedExecution(caller, call, resolved, engine_call, headers, entry)
 
-    def _only_cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done:
+    async def _only_cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done:
         """A cached answer; raises NotCached. Neither the call nor a job asks the application."""
-        cached = self._cached(prepared, freshness)
+        cached = await self._cached(prepared, freshness)
         if cached is None:
             raise NotCached("no cached answer is fresh enough; leave out only-if-cached to ask the application")
         return cached
 
-    def _cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done | None:
+    async def _cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done | None:
         """A cached answer that is fresh enough."""
         started = time.monotonic()
         cached = self._cache.find(prepared.cache_key, freshness.max_age)
         if cached is None:
             return None
-        answer = selected(cached.answer, prepared.call.selection)
+        answer = await selected(cached.answer, prepared.call.selection)
         return Done(answer, _milliseconds(started), cache="hit", age=cached.age)
 
     async def _inline(self, prepared: PreparedExecution) -> Done | Accepted:
@@ -237,7 +237,7 @@ class Execution:
             answer = await resolved.connector.run_to_end(call)
         else:
             answer = await self._cache.fetch(prepared.cache_key, lambda: resolved.connector.run_to_end(call), freshness)
-        return selected(answer, prepared.call.selection)
+        return await selected(answer, prepared.call.selection)
 
     async def _promoted(self, prepared: PreparedExecution, reading: "asyncio.Future[OperationResult]") -> Accepted:
         try:

@@ -53,7 +53,7 @@ class OperationRuns:
                 answer = await resolved.connector.run_to_end(call, run_context)
             else:
                 answer = await self.write(resolved, call, lambda: resolved.connector.run_to_end(call, run_context))
-            return selected(answer, FieldSelection(limit=call.limit))
+            return await selected(answer, FieldSelection(limit=call.limit))
 
     async def run_bulk(
         self, resolved: ResolvedConnector, calls: Sequence[PreparedCall], run_context: InMemoryRunContext
@@ -116,7 +116,7 @@ class OperationRuns:
             answer = await resolved.connector.run(call, run_context, selection)
         else:
             answer = await self.write(resolved, call, lambda: resolved.connector.run(call, run_context))
-        return selected(answer, selection)
+        return await selected(answer, selection)
 
     async def _stored(
         self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext

@@ -4,7 +4,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
+from gateway.aio.turns import mapped
 from gateway.audit.log import Audit
 from gateway.contract.events import EventType
 from gateway.contract.kinds import Effect
@@ -55,7 +57,7 @@ class DueRuns:
             due_slots, now = await self.store.lock_due_within(connection, _BATCH)
             if now is None:
                 return 0
-            decided = [self._decided(due, now) for due in due_slots]
+            decided = await mapped(partial(self._decided, now), due_slots)
             moved = await self.store.move_on_within(connection, [outcome for outcome, _ in decided])
             outcomes = [(outcome, new) for outcome, new in decided if outcome.due.schedule.id in moved]
             accepted = await self.jobs.accept_all_within(connection, [new for _, new in outcomes if new is not None])
@@ -66,7 +68,7 @@ class DueRuns:
             await self.wakeup.notify(job.id, job.attempt)
         return len(due_slots)
 
-    def _decided(self, due: DueSlot, now: datetime) -> tuple[SlotOutcome, NewJob | None]:
+    def _decided(self, now: datetime, due: DueSlot) -> tuple[SlotOutcome, NewJob | None]:
         """The outcome of the slot, and its job if it is run."""
         schedule = due.schedule
         next_run_at = schedule.cron.next_after(max(now, due.slot))

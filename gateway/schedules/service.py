@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from msgspec.structs import replace
 
 from gateway.aio.clock import CLOCK
+from gateway.aio.turns import mapped
 from gateway.audit.log import Audit
 from gateway.connectors.access import ConnectorAccess
 from gateway.contract.cursors import page_of, read_time_cursor
@@ -70,7 +71,7 @@ class ScheduleService:
         """Schedules, oldest first; raises InvalidParams for a cursor that the gateway did not issue."""
         after = read_time_cursor(cursor)
         page, next_cursor = page_of(await self.store.find(caller, after, limit + 1, connector_id), limit)
-        return SchedulePage([schedule.view for schedule in page], next_cursor)
+        return SchedulePage(await mapped(lambda schedule: schedule.view, page), next_cursor)
 
     async def change(self, caller: Caller, schedule_id: UUID, change: Mapping[str, Any]) -> ScheduleView:
         """Change members of the definition; from now on the schedule runs for the caller's client.

@@ -83,8 +83,8 @@ class Uploads:
     async def create(self, caller: Caller, call: OperationCall, file: SourceFile) -> UploadState:
         """Begin an upload of `file.size` bytes, of which none is sent yet.
 
-        Raises InvalidParams as a call does, and NotResumable for an application without upload sessions. The audit log
-        has the refusals; the upload itself is recorded at its end.
+        Raises InvalidParams as a call does, NotResumable for an application without upload sessions, and Conflict for a
+        connector with too many open uploads. The audit log has the beginning as `accepted`, and the end.
         """
         with recorded(self.audit, caller, call) as entry:
             resolved = await self.connectors.get_for(caller, call.connector_id)
@@ -99,6 +99,7 @@ class Uploads:
                     f"{resolved.record.kind} takes the file of {operation} in one request only; "
                     "leave out Upload-Complete"
                 )
+            await self.store.require_room(caller.organization_id, call.connector_id)
             session = await open_session(resolved.connector.session, engine_call, file)
             upload = await self.store.create(
                 caller.organization_id,
@@ -109,7 +110,7 @@ class Uploads:
                 session.url,
                 how.lifetime,
             )
-            entry.what = None
+            entry.outcome = "accepted"
         return UploadState(upload, 0, how.multiple)
 
     async def state(self, caller: Caller, connector_id: UUID, upload_id: UUID) -> UploadState:

@@ -111,6 +111,11 @@ class OperationResult(msgspec.Struct, frozen=True):
         """The records one by one, still unparsed."""
         return payloads.items(self.result)
 
+    @property
+    def is_list(self) -> bool:
+        """Whether the result is a JSON array."""
+        return _first_byte(self.result) == _ARRAY_BEGIN
+
     def decoded(self) -> Any:
         return payloads.value(self.result)
 

@@ -1,8 +1,9 @@
 """Webhooks deliver every event at least once and in order, whatever receivers answer and whichever worker is lost."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from uuid import UUID, uuid4
 
@@ -25,6 +26,7 @@ from gateway.events.sender import Sender
 from gateway.events.service import WebhookService
 from gateway.events.store import MAX_PENDING, WebhookStore
 from gateway.identity.model import Caller, Client
+from gateway.identity.store import IdentityStore
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
 from gateway.vault.vault import Vault
@@ -290,6 +292,60 @@ async def test_a_delivery_is_given_up_after_the_time_for_retries(
 
     assert failed.error == "the receiver answered 500"
     assert ids_of(receiver) == ["good", "bad"]
+
+
+@pytest.mark.parametrize("status", [200, 201, 500])
+async def test_a_slow_body_does_not_outlive_the_deadline_and_the_status_counts(status):
+    """A delivery that outlived its lease was sent again, and never recorded."""
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(f"HTTP/1.1 {status} x\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        with suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(b"1\r\nx\r\n")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+        writer.close()
+
+    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with Transport(EgressPolicy.of([URL(url)])) as transport:
+            attempt = await Sender(transport, timeout=0.5).send(uuid4(), url, "m", b"{}", ["whsec_MA=="])
+
+    assert attempt.duration_ms < 5000
+    assert (attempt.status, attempt.is_success) == (status, status < 300)
+
+
+async def test_a_late_head_ends_the_attempt():
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with Transport(EgressPolicy.of([URL(url)])) as transport:
+            attempt = await Sender(transport, timeout=0.2).send(uuid4(), url, "m", b"{}", ["whsec_MA=="])
+
+    assert (attempt.status, attempt.error) == (None, "no response within 0 seconds")
+
+
+async def test_organizations_take_turns_and_one_has_half_of_those_that_the_others_leave(
+    webhooks, store, caller, receiver, database, feed, sql
+):
+    other = (await IdentityStore(database).create_organization(f"o-{uuid4().hex}")).id
+    neighbour = Caller(Client(uuid4(), "n", frozenset({other}), frozenset({"read", "write"})), other)
+    for number in range(8):
+        await webhooks.create(caller, NewWebhook(f"{receiver.url}/{number}", ("record.*",)))
+    await webhooks.create(neighbour, NewWebhook(f"{receiver.url}/polite", ("record.*",)))
+    await sql("UPDATE webhooks SET retry_at = now()")
+
+    first = await store.claim("w", 60, 8, {})
+    again = await store.claim("w", 60, 8, Counter(each.webhook.organization_id for each in first))
+
+    assert [each.webhook.organization_id for each in first].count(other) == 1
+    assert len(first) == 1 + 4
+    assert again == []
+    assert await store.claim("w", 60, 8, {other: 1, uuid4(): 2}) != []
 
 
 async def test_a_private_address_is_never_connected_to(subscribed, webhooks, caller, database, store, feed, receiver):

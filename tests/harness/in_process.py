@@ -12,7 +12,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from gateway.http.app import create_app
-from gateway.http.keys import SERVICES
+from gateway.http.keys import LIMITS, SERVICES
+from gateway.http.server.admission.load_shedding import Limits
 from gateway.http.server.connection_guard import ConnectionLimits, GuardedRunner
 from gateway.sandbox.app import create_sandbox
 from gateway.services.front_end import Services
@@ -30,6 +31,7 @@ class FrontEnd:
     base_url: str
     services: Services
     sandbox_url: str
+    limits: Limits
 
     async def organization(self) -> UUID:
         return await new_organization(self.services.identity)
@@ -71,7 +73,7 @@ async def front_end(
             app.add_routes(routes)
             runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=1)
             async with _running(runner, str(settings.get("bind", "127.0.0.1:0"))) as base_url:
-                yield FrontEnd(base_url, app[SERVICES], upstream)
+                yield FrontEnd(base_url, app[SERVICES], upstream, app[LIMITS])
 
 
 def _settings(folder: Path, database_url: str, redis_url: str, others: dict[str, object]) -> Settings:

@@ -207,6 +207,8 @@ async def other(front: FrontEnd) -> AsyncIterator[dict[str, str]]:
         "/console/connectors/{connector}",
         "/console/jobs/{job}",
         "/console/jobs/{job}/result",
+        "/console/search?connector={connector}&entity=tickets&field=",
+        "/console/search.csv?connector={connector}&entity=tickets",
     ],
 )
 async def test_resources_of_another_organization_are_not_found(
@@ -220,7 +222,6 @@ async def test_resources_of_another_organization_are_not_found(
 @pytest.mark.parametrize(
     "path",
     [
-        "/console/search?connector={connector}&entity=tickets&field=",
         "/console/audit?connector={connector}",
         "/console/playground?operation=support-desk.tickets.list&connector={connector}",
     ],

@@ -193,6 +193,21 @@ async def test_a_handshake_is_accepted_for_an_hour_after_the_creation_of_the_hoo
     assert in_time[0] == 200
 
 
+async def test_handshakes_end_with_the_first_signed_notice_until_the_hook_is_requested_again(connector_of, api):
+    connector = await connector_of("Work-Management")
+    hook = await hook_of(connector)
+    body = json.dumps({"events": [{"action": "changed", "resource": {"gid": "1", "resource_type": "task"}}]})
+    secret = "a" * 32
+    signature = hmac.new(secret.encode(), body.encode(), "sha256").hexdigest()
+
+    first = await notify(api, hook, "{}", {"X-Hook-Secret": secret})
+    notice = await notify(api, hook, body, {"X-Hook-Signature": signature})
+    late = await notify(api, hook, "{}", {"X-Hook-Secret": "b" * 32})
+    again = await notify(api, await hook_of(connector), "{}", {"X-Hook-Secret": "b" * 32})
+
+    assert [first[0], notice[0], late[0], again[0]] == [200, 200, 403, 200]
+
+
 async def test_the_verification_token_of_a_handshake_is_shown(connector_of, api):
     connector = await connector_of("Workspace-Notes")
     hook = await hook_of(connector)

@@ -234,11 +234,9 @@ class HostedEvents:
     async def follow(
         self, caller: HostedCaller, selection: EventSelection, after: int, seconds: float
     ) -> AsyncGenerator[EventPage, None]:
-        pages = self._events.follow(caller.caller, selection, after, seconds)
-        async with aclosing(pages):
-            with caller.suspended():
-                async for page in pages:
-                    yield page
+        async with aclosing(self._events.follow(caller.caller, selection, after, seconds)) as pages:
+            async for page in pages:
+                yield page
 
 
 def _job_id(text: str) -> UUID:

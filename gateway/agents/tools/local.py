@@ -48,7 +48,7 @@ class LocalBackend:
         if call.entry.action is not None and call.entry.action.download is not None:
             return await self._file(call)
         page = await self._connector.execute(call.entry.entity_id, call.entry.action_id, call.params)
-        return selected(page.answer, FieldSelection(select_fields=call.fields))
+        return await selected(page.answer, FieldSelection(select_fields=call.fields))
 
     async def _file(self, call: AgentCall) -> OperationResult:
         """Store a file; the answer has the URI at which ranges of it are read."""

@@ -1,6 +1,6 @@
 """One tool for each operation, for hosts with a tool search of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -47,13 +47,15 @@ class OperationTools:
 
     @cached_property
     def _tools(self) -> dict[str, ServerTool]:
-        entries = (
+        tools = [*(self._tool(entry) for entry in self._entries()), self._read_result()]
+        return {tool.name: tool for tool in tools}
+
+    def _entries(self) -> Iterator[OperationEntry]:
+        return (
             entry
             for entry in self._backend.index.entries
             if any(matches(entry.name, pattern) for pattern in self._patterns)
         )
-        tools = [*(self._tool(entry) for entry in entries), self._read_result()]
-        return {tool.name: tool for tool in tools}
 
     async def listed(self, context: Context) -> ListPage:
         return ListPage([tool.as_document() for tool in self._tools.values()], scope="public")

@@ -23,6 +23,8 @@ from gateway.upstream.responses import OperationResult
 _MAX_DOCUMENT = 32 << 20
 #: members of a record that are compared with the name of one that is not there
 _COMPARED = 1000
+#: records without a member
+_EMPTY = (b"{}", b"[]", b'""', b"null", b"false", b"0")
 
 
 class StoredResults:
@@ -41,7 +43,7 @@ class StoredResults:
         max_bytes = arguments.get("max_bytes", DEFAULT_BYTES)
         part = await self._backend.part(context.caller, at.id, offset, limit)
         if part.form is ResultForm.RECORDS:
-            document, count = _records(part, arguments.get("fields"), max_bytes)
+            document, count = await _records(part, arguments.get("fields"), max_bytes)
         else:
             # `limit` counts bytes here, and records in a list.
             in_bytes = min(max_bytes if limit is None else limit, max_bytes)
@@ -58,7 +60,7 @@ class StoredResults:
         """The range of a file, or of a JSON document that is reduced to the fields."""
         if part.form is ResultForm.DOCUMENT and fields:
             answer = OperationResult(msgspec.Raw(await self._document(context, result_id)))
-            content = bytes(selected(answer, FieldSelection(select_fields=fields)).result)
+            content = bytes((await selected(answer, FieldSelection(select_fields=fields))).result)
             return await part_of_text(_chunks(content), offset, limit)
         return await self._backend.part(context.caller, result_id, offset, limit)
 
@@ -73,12 +75,12 @@ class StoredResults:
                 raise InvalidParams(f"the result is larger than {_MAX_DOCUMENT} bytes; read it without fields")
 
 
-def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict[str, Any], int]:
+async def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict[str, Any], int]:
     """The first records that fit into `max_bytes`, at least one, and their number."""
     assert isinstance(part.data, str)
     lines = [msgspec.Raw(line.encode()) for line in lines_of(part.data)]
-    records = selected_records(lines, FieldSelection(select_fields=fields))
-    if fields and records and not any(records):
+    records = await selected_records(lines, FieldSelection(select_fields=fields))
+    if fields and records and all(bytes(record) in _EMPTY for record in records):
         names = islice(payloads.value(lines[0]), _COMPARED)
         raise InvalidParams(f"no record has {', '.join(fields)}; {did_you_mean(fields[0], names)}")
     fitting: list[Any] = []

@@ -11,7 +11,7 @@ from gateway import payloads
 from gateway.agents.tools.answers import shortened
 from gateway.contract.kinds import Effect
 from gateway.operation_search.entries import OperationEntry
-from gateway.upstream.field_selection import FieldSelection, selected
+from gateway.upstream.field_selection import FieldSelection, selector
 from gateway.upstream.responses import OperationResult
 
 #: names of ids and URLs of records in the APIs of applications
@@ -66,9 +66,12 @@ def shown_of_batch(writes: Sequence[RequestedWrite], fields: Sequence[str] | Non
                 item["result"] = of_item(item["index"], item["result"])
         return replace(answer, result=msgspec.Raw(msgspec.json.encode(document)))
 
-    def of_item(index: int, result: Any) -> msgspec.Raw:
-        one = OperationResult(msgspec.Raw(msgspec.json.encode(result)))
-        return (selected(one, FieldSelection(select_fields=fields)) if fields else writes[index].shown(one)).result
+    select = selector(FieldSelection(select_fields=fields))
+
+    def of_item(index: int, result: Any) -> Any:
+        if fields:
+            return [select(record) for record in result] if isinstance(result, list) else select(result)
+        return writes[index].shown(OperationResult(msgspec.Raw(msgspec.json.encode(result)))).result
 
     return shown
 

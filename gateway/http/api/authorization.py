@@ -22,7 +22,7 @@ from gateway.errors import (
     Unavailable,
     UnknownConnectorType,
 )
-from gateway.http.bodies import json_response, read_json
+from gateway.http.bodies import json_response, read_bytes, read_json
 from gateway.http.console.provider_sign_in import provider_page, sign_in_methods
 from gateway.http.cookies import HostCookie
 from gateway.http.keys import PAGES, SERVICES
@@ -240,7 +240,7 @@ class _Form:
         if request.content_type != "application/x-www-form-urlencoded":
             raise MalformedRequest("the body must be application/x-www-form-urlencoded")
         try:
-            text = (await request.read()).decode()
+            text = (await read_bytes(request)).decode()
             fields = MultiDict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
             browser = _BROWSER.secret(request)
             if browser is None or any("\x00" in value for value in fields.values()):

@@ -14,7 +14,7 @@ from gateway.errors import NotCached
 from gateway.http.api.downloads import download
 from gateway.http.api.jobs import Text, accepted_response, chained
 from gateway.http.bodies import Body, CallHeaders, call_headers, envelope, path_id, read_body
-from gateway.http.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
+from gateway.http.keys import AUDIT, CALLER, ENDS_WITH_CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.identity.model import id_text
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.call import Accepted, Done, OperationCall
@@ -115,6 +115,7 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
         exported = await services.exports.start(request[CALLER], call)
         return _answered(request, call, exported, {**headers.preferences.applied})
     if body.action == SEARCH_ACTION:
+        request[ENDS_WITH_CALLER] = True
         done = await services.copy_search.search(request[CALLER], call)
         return envelope(request, id_text(call.connector_id), done.answer, done.took_ms)
     if body.action == DOWNLOAD and (call.token_hash is not None or not call.respond_async):

@@ -7,6 +7,7 @@ from gateway.agents.mcp import http
 from gateway.agents.mcp.request_state import RequestStates
 from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedEvents, HostedJobs
 from gateway.agents.tools.server import Servers
+from gateway.http.bodies import read_bytes, require_few_containers
 from gateway.http.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID
 from gateway.operation_search.index import OperationIndex
 from gateway.services.front_end import Services
@@ -25,8 +26,10 @@ class McpEndpoint:
     async def answer(self, request: web.Request, patterns: tuple[str, ...] | None) -> web.StreamResponse:
         """The response to one POST: with the six tools, or with a tool for each operation that matches a pattern."""
         server = self._servers.general if patterns is None else self._servers.of_operations(patterns)
+        raw = await read_bytes(request)
+        require_few_containers(raw)
         try:
-            document = msgspec.json.decode(await request.read())
+            document = msgspec.json.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return http.parse_error()
         _continue_trace(document)

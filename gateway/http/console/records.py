@@ -15,14 +15,13 @@ from gateway import payloads
 from gateway.audit.log import EntryFilter
 from gateway.contract.connectors import Connector
 from gateway.contract.members import moment
-from gateway.errors import GatewayError, InvalidParams
+from gateway.errors import GatewayError, InvalidParams, NotFound
 from gateway.http.api.audit import entry_view
 from gateway.http.bodies import query_id, whole_number
 from gateway.http.console.csv_files import csv_response
 from gateway.http.console.page import connectors_by_id, connectors_to_choose, console_page
 from gateway.http.console.schema_form import json_value, table_of
 from gateway.http.keys import CALLER, SERVICES
-from gateway.identity.model import id_of
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.search_operators import CONDITIONS, Operator
 from gateway.operations.call import OperationCall
@@ -85,9 +84,14 @@ class _Search:
 
 
 async def _search_of(request: web.Request) -> _Search:
-    query = request.query
-    records = await connectors_to_choose(request, id_of(query.get("connector")))
-    record = next((each for each in records if each.id == query.get("connector")), next(iter(records), None))
+    query, chosen_id = request.query, query_id(request, "connector")
+    records = await connectors_to_choose(request, chosen_id)
+    if chosen_id is None:
+        record = next(iter(records), None)
+    else:
+        record = next((each for each in records if each.id == str(chosen_id)), None)
+        if record is None:
+            raise NotFound("there is no such connector")
     kind = None if record is None else request.app[SERVICES].catalog.kind(record.kind)
     searched = {
         name: sorted(entity.search.fields)

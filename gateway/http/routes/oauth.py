@@ -14,7 +14,7 @@ from gateway.http.api import oauth, tokens
 from gateway.http.route import NO_STORE, PRIVATE, Route
 from gateway.identity.model import Scope
 
-READ, WRITE = Scope.READ, Scope.WRITE
+READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 _CONNECTORS = "/api/v1/integrations/connectors"
 _NOT_STORED = dict.fromkeys((200, 400, 401, 413, 429), NO_STORE)
 
@@ -131,7 +131,7 @@ ROUTES: tuple[Route, ...] = (
         "OAuth",
         body=oauth.PutOAuthApp,
         response=AppView,
-        scope=WRITE,
+        scope=ADMIN,
         audit="oauth_app.put",
         command="gateway apps set team-chat --client-id acme-agents",
         python='print(await gateway.apps.set("team-chat", "acme-agents", client_secret))',
@@ -154,7 +154,7 @@ ROUTES: tuple[Route, ...] = (
         "Use the platform's OAuth app again",
         "OAuth",
         answers={204: "The next consent uses the platform's app"},
-        scope=WRITE,
+        scope=ADMIN,
         audit="oauth_app.delete",
         command="gateway apps delete support-desk",
         python='await gateway.apps.delete("support-desk")',

@@ -21,7 +21,7 @@ from aiohttp.web_server import Server
 
 from gateway.errors import GatewayError, HeadersTooLarge, InternalError, MalformedRequest, Unavailable
 from gateway.http.errors import problem_response
-from gateway.http.keys import LOAD_SHEDDING, STREAM
+from gateway.http.keys import ENDS_WITH_CALLER, LOAD_SHEDDING, STREAM
 from gateway.http.server.admission.load_shedding import LoadShedding
 from gateway.http.streaming import abort
 
@@ -70,7 +70,8 @@ class GuardedRunner(web.AppRunner):
 
     def __init__(self, app: web.Application, limits: ConnectionLimits, **options: Any) -> None:
         options.setdefault("keepalive_timeout", KEEP_ALIVE)
-        # Bodies are not decompressed: a megabyte can expand to a gigabyte, and the sender may have no token.
+        # Bodies are not decompressed: a megabyte can expand to a gigabyte, and the sender may have no token. A handler
+        # that may change something continues when its caller disconnects; `connection_lost` cancels the others.
         options |= {"auto_decompress": False, "lingering_time": _LINGER, "handler_cancellation": False}
         super().__init__(app, access_log=None, **options)
         self._limits = limits
@@ -109,7 +110,10 @@ class _GuardedProtocol(RequestHandler):
         for limit in (self._head_limit, self._body_limit):
             if limit is not None:
                 limit.cancel()
+        request, handling = self._current_request, self._task_handler
         super().connection_lost(exc)
+        if request is not None and handling is not None and request.get(ENDS_WITH_CALLER):
+            handling.cancel()
 
     def close(self) -> None:
         """Close the connection once no request is in progress or in transit.

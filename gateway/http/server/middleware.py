@@ -23,12 +23,13 @@ from gateway.errors import (
 )
 from gateway.http.api.jobs import follower
 from gateway.http.api.mcp import ORIGINS
-from gateway.http.bodies import UnknownId, json_response
+from gateway.http.bodies import UnknownId, json_response, release_memory
 from gateway.http.console.session import SignInRequired, sign_in_response, signed_in
 from gateway.http.errors import code_of, from_http, problem_response
 from gateway.http.keys import (
     AUDIT,
     CALLER,
+    ENDS_WITH_CALLER,
     IS_DRAINING,
     LIMITS,
     PAGES,
@@ -103,6 +104,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     finally:
         if slot is not None:
             slot.release()
+        release_memory(request)
         _record(request, services.audit, entry, response, outcome, time.perf_counter() - started)
     if not response.prepared:
         if limits.rates.is_limiting and RATE_HEADERS in request:
@@ -191,6 +193,8 @@ def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Cal
         entry.target = request.match_info.get(_target_of(route.path))
         if caller is not None:
             entry.organization_id, entry.actor = caller.organization_id, caller.client.id
+    if caller is not None and route.method == "GET" and route.audit is None:
+        request[ENDS_WITH_CALLER] = True
     if route.scope is not None and caller is not None:
         caller.require(route.scope)
     if route.is_page and "\x00" in request.query_string:

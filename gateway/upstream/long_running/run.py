@@ -373,7 +373,7 @@ class LongRun:
             else:
                 position = replace(following, records=read)
                 change = partial(self._portions.continue_at, number, position)
-            await self._save(selected_records(records, self._run.selection), part, change)
+            await self._save(await selected_records(records, self._run.selection), part, change)
             await self._progress()
             if is_last:
                 return
