@@ -19,7 +19,7 @@ MODULES = {
 #: packages from the ground up: each may import those of the rows above its own, and no others of its row
 LAYERS = (
     {"errors", "telemetry"},
-    {"aio", "contract", "saving"},
+    {"aio", "contract", "payloads", "saving"},
     {"db", "kinds", "vault"},
     {"audit", "key_rotation", "operation_search", "sandbox", "upstream"},
     {"identity", "request_log", "spec_import"},

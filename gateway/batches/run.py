@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from gateway import errors
+from gateway import errors, payloads
 from gateway.aio.batching import Batcher
 from gateway.batches import references
 from gateway.batches.calls import BatchCalls
@@ -146,7 +146,7 @@ class BatchRun:
             return
         async for part in self._jobs.lines(self._job, self._job.parts):
             for line in part.rstrip("\n").split("\n"):
-                stored = msgspec.json.decode(line)
+                stored = payloads.value(line.encode())
                 if "id" in stored and stored["status"] == ItemStatus.SUCCEEDED:
                     self._step_results[stored["id"]] = stored["result"]
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import click
 import msgspec
 
+from gateway import payloads
 from gateway.cli.arguments import read_pairs
 from gateway.cli.client_session import chosen_profile, gateway_options, run
 from gateway.cli.failures import EXIT_CODES, note
@@ -62,7 +63,7 @@ def api(
         if not answer.body:
             return
         if "json" in answer.headers.get("Content-Type", ""):
-            write(msgspec.json.decode(answer.body), Format(output_format) if output_format else Format.JSON)
+            write(payloads.typed(answer.body, Any), Format(output_format) if output_format else Format.JSON)
         else:
             sys.stdout.buffer.write(answer.body)
 

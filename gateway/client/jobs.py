@@ -8,8 +8,8 @@ from os import PathLike
 from typing import Any, Self
 
 import aiohttp
-import msgspec
 
+from gateway import payloads
 from gateway.client.downloads import Resource, ResourceSource
 from gateway.client.events import EventReader
 from gateway.client.session import ApiRequest, ApiResponse, Session, connection_lost
@@ -132,7 +132,7 @@ class Job:
                     async for chunk in response.content.iter_any():
                         *lines, rest = (rest + chunk).split(b"\n")
                         for line in lines:
-                            yield msgspec.json.decode(line)
+                            yield payloads.typed(line, Any)
                 except (aiohttp.ClientError, TimeoutError, OSError) as error:
                     raise connection_lost(error) from error
 

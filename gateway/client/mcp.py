@@ -7,6 +7,7 @@ import aiohttp
 import mcp_types as types
 import msgspec
 
+from gateway import payloads
 from gateway.agents.mcp.context import Send
 from gateway.agents.mcp.headers import METHOD, NAME, NAMED_BY, VERSION, encoded
 from gateway.agents.mcp.messages import HANDSHAKE_VERSIONS, Message, RpcError, error_response, id_of, message_of
@@ -61,7 +62,7 @@ async def _response_of(reply: aiohttp.ClientResponse, send: Send) -> dict[str, A
                     return document
                 await send(document)
             raise RpcError(types.INTERNAL_ERROR, "the gateway closed the stream before it answered")
-        answered = msgspec.json.decode(await reply.read())
+        answered = payloads.typed(await reply.read(), Any)
     except (aiohttp.ClientError, OSError, msgspec.DecodeError) as error:
         raise RpcError(types.INTERNAL_ERROR, f"the gateway's response was lost: {error}") from error
     if not isinstance(answered, dict) or "jsonrpc" not in answered:
@@ -78,4 +79,4 @@ async def _events(reply: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]
         *lines, buffer = buffer.split(b"\n")
         for line in lines:
             if line.startswith(b"data: "):
-                yield msgspec.json.decode(line.removeprefix(b"data: "))
+                yield payloads.typed(line.removeprefix(b"data: "), dict[str, Any])

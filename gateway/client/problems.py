@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from gateway import errors
+from gateway import errors, payloads
 from gateway.errors import FieldError, GatewayError, UpstreamFault
 
 #: errors for responses without an error code of the gateway, such as those of a proxy
@@ -57,8 +57,8 @@ def retry_after(headers: Mapping[str, str]) -> int | None:
 
 def _document(body: bytes) -> dict[str, Any]:
     try:
-        document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        document = payloads.typed(body, Any)
+    except msgspec.DecodeError:
         return {}
     return document if isinstance(document, dict) else {}
 

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Self, TypeVar
 import aiohttp
 import msgspec
 
+from gateway import payloads
 from gateway.aio.clock import CLOCK
 from gateway.client.browser_sign_in import StoredTokens, is_usable, refresh_form, with_tokens
 from gateway.client.problems import error_of
@@ -73,7 +74,7 @@ class ApiResponse:
     body: bytes
 
     def into(self, model: type[Model]) -> Model:
-        return msgspec.json.decode(self.body, type=model)
+        return payloads.typed(self.body, model)
 
 
 @dataclass(slots=True)

@@ -3,10 +3,10 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from standardwebhooks.webhooks import Webhook as Signature
 from standardwebhooks.webhooks import WebhookVerificationError
 
+from gateway import payloads
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.events import (
     CreatedWebhookView,
@@ -37,7 +37,7 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str | Sequence[str])
         except (WebhookVerificationError, ValueError) as error:
             reason = error
         else:
-            return msgspec.json.decode(body, type=_Delivered)
+            return payloads.typed(body, _Delivered)
     raise Unauthorized(f"the delivery's signature is not valid: {reason}")
 
 

@@ -130,7 +130,7 @@ class Health(Struct, frozen=True, omit_defaults=True):
     reason: Annotated[UnhealthyView | None, member("Of an unhealthy connector: the error that a call would get.")] = (
         None
     )
-    message: Annotated[str | None, member("Of an unhealthy connector: what is wrong.")] = None
+    message: Annotated[str | None, member("What is wrong, or that the kind has no health check.")] = None
 
     @property
     def is_healthy(self) -> bool:

@@ -70,7 +70,7 @@ class VariableView(Struct, frozen=True):
 
     description: Annotated[str, member("What it is.", "The account's subdomain.")]
     required: Annotated[bool, member("Whether it is required.", True)]
-    type: Annotated[Literal["dns_label", "host", "origin"], member("Its format.")]
+    type: Annotated[Literal["dns_label", "host", "origin", "text"], member("Its format.")]
     example: Annotated[str | None, member("An example.", "acme")]
     default: Annotated[str | None, member("The value when it is left out.")]
 

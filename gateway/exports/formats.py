@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from gateway import payloads
+
 #: Content-Type by the file's extension
 CONTENT_TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8; header=present"}
 #: first characters of cells that spreadsheets run as formulas (https://owasp.org/www-community/attacks/CSV_Injection)
@@ -19,7 +21,7 @@ def columns_of(lines: Iterable[msgspec.Raw], known: Sequence[str]) -> list[str]:
     """The known columns, then further members of these records in their order."""
     columns = dict.fromkeys(known)
     for line in lines:
-        record = _RECORD.decode(line)
+        record = _record(line)
         columns.update(dict.fromkeys(record if isinstance(record, dict) else ["value"]))
     return list(columns)
 
@@ -32,7 +34,14 @@ def csv_header(columns: Sequence[str]) -> str:
 def csv_rows(lines: str, columns: Sequence[str]) -> str:
     """NDJSON lines as CSV rows; a column is the dotted path of a member."""
     paths = [(column, column.split(".")) for column in columns]
-    return _csv_lines([_cells(record, paths) for record in _RECORD.decode_lines(lines)])
+    return _csv_lines([_cells(_record(line.encode()), paths) for line in lines.split("\n") if line])
+
+
+def _record(line: payloads.Text) -> Any:
+    try:
+        return _RECORD.decode(line)
+    except msgspec.MsgspecError:
+        return payloads.value(line)
 
 
 def _csv_lines(rows: Iterable[Sequence[str]]) -> str:

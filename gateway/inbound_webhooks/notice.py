@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-import msgspec
-
+from gateway import payloads
+from gateway.errors import UpstreamInvalidResponse
 from gateway.kinds.members import JsonPath, MetaPath
 from gateway.kinds.notices import NoticeSpec
 from gateway.kinds.paging import HEADER_PATH
@@ -40,8 +40,8 @@ class Notice:
     def document(self) -> Any:
         """The JSON of the body; None for anything else."""
         try:
-            return msgspec.json.decode(self.body)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return payloads.value(self.body)
+        except UpstreamInvalidResponse:
             return None
 
     def text_at(self, path: MetaPath) -> str:

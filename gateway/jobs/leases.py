@@ -120,12 +120,14 @@ _FINISH = f"""
 #: whether nothing of a job was done, so that it can be canceled at once. Otherwise a worker runs it once more, to
 #: follow the work in progress and report what was done.
 NOTHING_DONE = "(effect = 'read' OR in_flight_since IS NULL AND state = '{}')"
-_ENDS_CANCELED = f"cancel_requested AND {NOTHING_DONE}"
-# A canceled job does not wait: it ends, or is queued again if something may have been done. `in_flight_since` stays.
+_ENDS_CANCELED = f"(cancel_requested AND {NOTHING_DONE})"
+# A canceled job does not wait unless it follows work in progress ($6): it ends, or is queued again if something may
+# have been done. `in_flight_since` stays.
+_WAITS = "(NOT cancel_requested OR $6::boolean)"
 _DEFER = f"""
     UPDATE jobs
-    SET status = CASE WHEN {_ENDS_CANCELED} THEN 'canceled' WHEN cancel_requested THEN 'queued' ELSE 'waiting' END,
-        next_attempt_at = CASE WHEN NOT cancel_requested THEN now() + make_interval(secs => $3) END,
+    SET status = CASE WHEN {_ENDS_CANCELED} THEN 'canceled' WHEN {_WAITS} THEN 'waiting' ELSE 'queued' END,
+        next_attempt_at = CASE WHEN NOT {_ENDS_CANCELED} AND {_WAITS} THEN now() + make_interval(secs => $3) END,
         finished_at = CASE WHEN {_ENDS_CANCELED} THEN now() END,
         expires_at = CASE WHEN {_ENDS_CANCELED} THEN now() + make_interval(secs => $5) END,
         message = $4, lease_until = NULL, worker = NULL
@@ -259,9 +261,12 @@ class Leases:
             None if outcome.lines is None else self._sealing.seal(job, part_field(outcome.part or 0), outcome.lines),
         )
 
-    async def defer(self, job: StoredJob, seconds: float, reason: str) -> None:
-        """Let the job wait for `seconds`, because the application refused it for now."""
-        await self._fenced(_DEFER, job, seconds, _without_nul(reason), self._retention)
+    async def defer(self, job: StoredJob, seconds: float, reason: str, *, is_followed: bool = False) -> None:
+        """Let the job wait for `seconds`, because the application refused it for now.
+
+        `is_followed`: it waits even if its cancellation was requested, because it follows work in progress.
+        """
+        await self._fenced(_DEFER, job, seconds, _without_nul(reason), self._retention, is_followed)
 
     async def hold(self, connector_id: UUID, seconds: float) -> None:
         """Let no new job of the connector be claimed for `seconds`, because its rate limit is reached."""

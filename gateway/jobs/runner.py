@@ -222,7 +222,8 @@ class Lease:
             return outcome
         may_wait = run_context.has_saved or CLOCK.now() - job.created_at < _MAX_AGE
         if may_wait and is_requeued(job, outcome, run_context.sent_at):
-            await self._leases.defer(job, float(outcome.retry_after or _RETRY_AFTER_UNAVAILABLE), outcome.detail)
+            pause, is_followed = outcome.retry_after or _RETRY_AFTER_UNAVAILABLE, must_continue(job, run_context.state)
+            await self._leases.defer(job, float(pause), outcome.detail, is_followed=is_followed)
             await self._hold_connector(outcome)
             return outcome
         job_outcome = self._classified(outcome)

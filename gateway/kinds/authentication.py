@@ -114,8 +114,8 @@ class Variable(Model):
     description: str
     #: whether a connector needs it; one of the `outputs` of OAuth may be missing until the first token
     required: bool = True
-    #: its format: one DNS label, one of the kind's hosts, or an https origin on one of them
-    type: Literal["dns_label", "host", "origin"] = "dns_label"
+    #: its format: one DNS label, one of the kind's hosts, an https origin on one of them, or text for paths and headers
+    type: Literal["dns_label", "host", "origin", "text"] = "dns_label"
     example: str | None = None
     #: the default
     default: str | None = None

@@ -91,6 +91,20 @@ class Operation:
         return {"Accept": "application/json", **self.spec.headers, **self.action.headers}
 
     @cached_property
+    def variable_headers(self) -> tuple[str, ...]:
+        """The constant headers that have variables of the connector in them."""
+        declared = (*self.spec.headers.items(), *self.action.headers.items())
+        return tuple(name for name, text in declared if re.search(r"{\w+}", text))
+
+    @cached_property
+    def variable_query(self) -> Mapping[str, str]:
+        """The constant members of the query whose value is a variable of the connector, and its name."""
+        texts = {name: text for name, text in self.action.constant_query.items() if isinstance(text, str)}
+        return {
+            name: text[1:-1] for name, text in texts.items() if text[:1] == "{" and text[1:-1] in self.spec.environment
+        }
+
+    @cached_property
     def schema(self) -> dict[str, Any]:
         """JSON Schema 2020-12 of the params as callers see them."""
         return {
@@ -336,7 +350,10 @@ class Kind:
         return operation
 
     @property
-    def health_check(self) -> Operation:
+    def health_check(self) -> Operation | None:
+        """The operation that shows whether credentials work, if the application has one."""
+        if self.spec.health_check is None:
+            return None
         entity_id, action_id = self.spec.health_check.split(".")
         return self.operation(entity_id, action_id)
 

@@ -5,7 +5,7 @@ A spec is data. Its vocabulary is closed: a handful of paging styles, authentica
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 from uuid import UUID, uuid5
 
 from pydantic import Field, StringConstraints, model_validator
@@ -86,7 +86,10 @@ class ConnectorSpec(Model):
     paging: dict[Identifier, Paging] = Field(default_factory=dict)
     rate_limit: RateLimit = RateLimit()
     webhooks: NoticeSpec | None = None
-    health_check: str
+    #: the read that shows whether credentials work, if the application has one
+    health_check: str | None = None
+    #: its params, as far as it requires any
+    health_check_params: dict[str, Any] = Field(default_factory=dict)
     #: names of properties in property maps: the gateway's → the application's; `a_*: b_*` replaces a prefix
     property_names: dict[str, str] = Field(default_factory=dict)
     #: JSON Schemas that params refer to as `$ref: "#/$defs/name"`

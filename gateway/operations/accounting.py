@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 
+from gateway import payloads
 from gateway.audit.log import Audit, Entry
 from gateway.connectors.resolver import ResolvedConnector
 from gateway.contract.kinds import Effect
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, UpstreamInvalidResponse
 from gateway.identity.model import Caller
 from gateway.kinds.catalog import Operation
 from gateway.kinds.sunsets import explain_refusal
@@ -24,15 +25,6 @@ from gateway.upstream.prepared import PreparedCall
 
 #: maximum names of one entry, and characters of a name and of a target: callers name the members of free-form objects
 _MAX_MEMBERS, _MAX_LENGTH = 100, 200
-
-
-class _Identified(msgspec.Struct):
-    """The member of a created record that identifies it."""
-
-    id: str | int | None = None
-
-
-_RECORD = msgspec.json.Decoder(_Identified)
 
 
 def recorded(audit: Audit, caller: Caller, call: OperationCall) -> AbstractContextManager[Entry]:
@@ -74,10 +66,13 @@ def _names(params: Mapping[str, Any]) -> Iterator[str]:
 def created_id(result: msgspec.Raw) -> str | None:
     """The id of the record in the answer to a write; None if the answer is not a record or has no id."""
     try:
-        record = _RECORD.decode(result)
-    except msgspec.MsgspecError:
+        id_ = payloads.members(result).get("id")
+        named = None if id_ is None else payloads.value(id_)
+    except UpstreamInvalidResponse:
         return None
-    return None if record.id is None else str(record.id)[:_MAX_LENGTH]
+    if not isinstance(named, str | int) or isinstance(named, bool):
+        return None
+    return payloads.storable(str(named)[:_MAX_LENGTH])
 
 
 class Accounted(msgspec.Struct):

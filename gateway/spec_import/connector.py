@@ -1,26 +1,25 @@
-"""Makes the `connector.yaml` of a document: server, hosts, authentication, error responses. Pure."""
+"""Makes the `connector.yaml` of a document: authentication, error responses. Pure."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
-from gateway.kinds.hosts import is_forbidden_host
 from gateway.spec_import.authentication import Authentication
-from gateway.spec_import.model import Confidence, Finding, ImportFailed, Node, SourceOperation
+from gateway.spec_import.model import Finding, Node, SourceOperation
 from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.responses import flattened
+from gateway.spec_import.servers import Address
 from gateway.spec_import.words import identifier, plain
 
-_PLACE = "the document"
 #: words of titles that are not part of the application's name
 _NOISE = re.compile(r"\b(the|rest|open|http|web|public|api|apis|reference|specification|v?\d+(\.\d+)*)\b", re.I)
 #: names of members of error responses, the most certain first
 _CODES = ("code", "error_code", "errorCode", "type", "error", "status")
 _MESSAGES = ("message", "detail", "error_description", "description", "title", "error", "msg")
 _REQUEST_IDS = ("request_id", "requestId", "correlationId", "trace_id")
-_MAX_NAME, _MAX_WORDS, _MAX_SERVERS = 40, 3, 8
+_MAX_NAME, _MAX_WORDS = 40, 3
 
 
 def kind_name(document: Document) -> str:
@@ -35,107 +34,26 @@ def kind_name(document: Document) -> str:
 
 
 def connector_of(
-    document: Document, operations: Sequence[SourceOperation], kind: str, server: str | None, base_url: str
+    document: Document, operations: Sequence[SourceOperation], kind: str, address: Address, answers: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """The members of `connector.yaml` except paging and health check; raises ImportFailed without a public server."""
-    address, findings = _address(document, server, base_url)
+    """The members of `connector.yaml` except paging and health check; raises ImportFailed for a placeholder."""
     info = node_of(document.root.get("info"))
     title = plain(_NOISE.sub(" ", str(info.get("title") or "")), 80).strip(" -–—:")
     title = title if title and title.count(" ") < _MAX_WORDS else kind.replace("-", " ").capitalize()
-    known = address["environment"]["origin"]["default"] if "origin" in address["environment"] else address["server"]
-    authentication = Authentication(document, operations, known)
-    hosts = list(dict.fromkeys([*address["hosts"], *authentication.hosts, *_operation_hosts(operations)]))
+    authentication = Authentication(document, operations, address, answers)
+    hosts = dict.fromkeys([*address.hosts, *authentication.hosts])
     connector: dict[str, Any] = {
         "kind": kind,
         "title": title,
         "description": plain(info.get("description")) or f"Read and change records of {title}.",
-        "server": address["server"],
-        "hosts": hosts,
-        "environment": address["environment"],
+        "server": address.server,
+        "hosts": ["*"] if "*" in hosts else list(hosts),
+        "environment": {**address.environment, **authentication.environment},
         "authentication": authentication.methods,
         "oauth": authentication.oauth,
         "failure": _failure(document, operations),
     }
-    found = {name: value for name, value in connector.items() if value}
-    return found, [*findings, *authentication.findings]
-
-
-def _operation_hosts(operations: Iterable[SourceOperation]) -> list[str]:
-    hosts = (urlsplit(operation.server).hostname for operation in operations if operation.server)
-    return [host for host in hosts if host and not is_forbidden_host(host)]
-
-
-def _address(document: Document, server: str | None, base_url: str) -> tuple[dict[str, Any], list[Finding]]:
-    """`server`, `hosts` and `environment`."""
-    listed = document.root.get("servers")
-    servers = [{"url": server}] if server else [node_of(each) for each in listed or ()]
-    joined = [{**each, "url": urljoin(base_url, str(each.get("url", ""))).rstrip("/")} for each in servers]
-    usable = [each for each in joined if re.match(r"https?://[^/]", each["url"])]
-    if not usable:
-        raise ImportFailed("the document names no server; give its URL: --server https://api.example.com")
-    findings = []
-    if usable[0]["url"].startswith("http://"):
-        findings.append(_guess("the server is used with https; the document has http", usable[0]["url"]))
-    for each in usable:
-        each["url"] = each["url"].replace("http://", "https://", 1)
-    fixed = [each["url"] for each in usable if "{" not in each["url"]]
-    if "{" in usable[0]["url"]:
-        address = _with_variables(usable[0], findings)
-    elif len(fixed) > 1:
-        address = _of_choice(usable, fixed[:_MAX_SERVERS], findings)
-    else:
-        address = {"server": fixed[0], "hosts": [urlsplit(fixed[0]).hostname or ""], "environment": {}}
-    for host in address["hosts"]:
-        if is_forbidden_host(host.removeprefix("*.")):
-            raise ImportFailed(f"{host} is not a public host; give the server's URL: --server https://api.example.com")
-    return address, findings
-
-
-def _of_choice(servers: Sequence[Node], urls: Sequence[str], findings: list[Finding]) -> dict[str, Any]:
-    """If several servers have the same path, each connector chooses one by a variable; else the first is used."""
-    paths = {urlsplit(url).path for url in urls}
-    hosts = list(dict.fromkeys(urlsplit(url).hostname or "" for url in urls))
-    public = [host for host in hosts if not is_forbidden_host(host)]
-    if len(paths) > 1 or len(public) < 2 or urlsplit(urls[0]).hostname not in public:
-        if len(paths) > 1:
-            findings.append(_guess("the first of several servers is used", urls[0]))
-        return {"server": urls[0], "hosts": hosts[:1], "environment": {}}
-    descriptions = [plain(each.get("description"), 60) for each in servers]
-    choices = "; ".join(
-        f"https://{host} {text}".strip() for host, text in zip(hosts, descriptions, strict=False) if host in public
-    )
-    variable = {"description": f"server: {choices}", "type": "origin", "default": f"https://{public[0]}"}
-    return {"server": f"{{origin}}{paths.pop()}", "hosts": public, "environment": {"origin": variable}}
-
-
-def _with_variables(server: Node, findings: list[Finding]) -> dict[str, Any]:
-    """A variable that is one label of the host stays a variable; all others are replaced by their defaults."""
-    url, environment = server["url"], {}
-    variables = {str(name): node_of(each) for name, each in node_of(server.get("variables")).items()}
-    host = re.match(r"https://([^/]+)", url)
-    for written in dict.fromkeys(re.findall(r"{([^}]*)}", url)):
-        variable = variables.get(written, {})
-        default = str(variable.get("default", ""))
-        label = re.search(rf"(^|\.){{{re.escape(written)}}}\.", host[1]) if host else None
-        if label and re.fullmatch(r"[a-z0-9-]*", default):
-            name = identifier(written) or "host_name"
-            url = url.replace(f"{{{written}}}", f"{{{name}}}")
-            values = ", ".join(map(str, variable.get("enum") or ()))
-            description = plain(variable.get("description")) or f"{written} of the account's address"
-            environment[name] = {"description": f"{description}: {values}" if values else description}
-            is_choice = bool(values)
-            environment[name] |= {"default": default} if is_choice and default else {"example": default or "acme"}
-        else:
-            url = url.replace(f"{{{written}}}", default)
-            findings.append(_guess("a variable of the server is replaced by its default", f"{written} = {default}"))
-    hosts = [re.sub(r"^.*{\w+}", "*", urlsplit(url.replace("{", "%7B")).netloc.replace("%7B", "{"))]
-    if not re.match(r"https://[^/]+\.[^/]+", url):
-        raise ImportFailed("the server's host is a variable without a default; give its URL: --server https://…")
-    return {"server": url, "hosts": hosts, "environment": environment}
-
-
-def _guess(reason: str, detail: str) -> Finding:
-    return Finding(Confidence.GUESSED, _PLACE, reason, detail, "server")
+    return {name: value for name, value in connector.items() if value}, authentication.findings
 
 
 def _failure(document: Document, operations: Sequence[SourceOperation]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Maps a document to a kind: each operation becomes an action with a unique name, or a finding with a reason. Pure."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
@@ -15,8 +15,11 @@ from gateway.kinds.spec import ConnectorSpec
 from gateway.spec_import.connector import connector_of, kind_name
 from gateway.spec_import.effects import effect_of
 from gateway.spec_import.examples import with_example
+from gateway.spec_import.health import health_check_of
+from gateway.spec_import.lifting import lift
 from gateway.spec_import.model import (
     CORRECTIONS,
+    UNREAD,
     Confidence,
     Finding,
     ImportFailed,
@@ -33,6 +36,7 @@ from gateway.spec_import.references import Document, node_of
 from gateway.spec_import.requests import RequestParts, request_parts
 from gateway.spec_import.responses import Shape, fields_of, shape_of
 from gateway.spec_import.schemas import Schemas
+from gateway.spec_import.servers import Address, address_of, own_address
 from gateway.spec_import.swagger2 import from_swagger2
 from gateway.spec_import.words import identifier, phrase, plain
 
@@ -40,8 +44,6 @@ from gateway.spec_import.words import identifier, phrase, plain
 _OF_OPERATION = ("entity", "action", "ignore", "params")
 #: times that the kind is linted; after each, the operations with errors are left out
 _ROUNDS = 3
-#: names of entities that are the caller's own record, the best for a health check first
-_OWN_RECORDS = ("me", "user", "self", "current_user", "account", "whoami", "users_me", "profile")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Options:
     server: str | None = None
     #: the URL of the document, for servers that are relative to it
     base_url: str = ""
+    #: values of variables in the URLs of servers
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -69,6 +73,8 @@ class Mapped:
     action: str = ""
     names: tuple[str, ...] = ()
     paging: dict[str, Any] | None = None
+    #: where it is sent, if not to the server of the kind
+    address: Address | None = None
 
 
 @dataclass
@@ -96,21 +102,37 @@ def import_document(root: Node, options: Options) -> Imported:
     elif not str(root.get("openapi", "")).startswith("3"):
         raise ImportFailed('not an OpenAPI document: it must have `openapi: 3.x` or `swagger: "2.0"`')
     every = [each for each in operations_of(document) if is_included(each, options.include)]
-    wanted = [each for each in every if each.corrections.get("ignore") is not True]
+    gets = {each.path for each in every if each.method == "GET"}
+    wanted = [
+        each
+        for each in every
+        if each.corrections.get("ignore") is not True
+        and not (each.method in ("HEAD", "OPTIONS", "TRACE") and each.path in gets)
+    ]
     if not wanted:
         raise ImportFailed("the document has no operations" + (" that --include matches" if options.include else ""))
+    address, of_address = address_of(
+        document.root.get("servers"), server=options.server, base_url=options.base_url, answers=options.variables
+    )
     findings: list[Finding] = []
-    mapped = _mapped(document, wanted, findings)
+    mapped = _mapped(document, wanted, address, options.variables, findings)
     clashes = _name(mapped, path_facts(wanted), findings)
     kind = options.kind or kind_name(document)
-    connector, of_connector = connector_of(document, wanted, kind, options.server, options.base_url)
-    _move_common_headers(connector, mapped)
+    connector, of_connector = connector_of(document, wanted, kind, address, options.variables)
+    _add_addresses(connector, mapped)
+    findings += lift(connector, mapped)
     corrections = node_of(document.root.get(CORRECTIONS))
     mapped = _linted(connector, corrections, mapped, document, findings)
     connector, entities = _assembled(connector, corrections, mapped, document)
     names = {each.operation.place: f"{each.entity}.{each.action}" for each in mapped}
-    findings = [*of_connector, *findings]
+    findings = [*of_address, *_unread(root), *of_connector, *findings]
     return Imported(connector, entities, len(wanted), len(mapped), clashes, _unsettled(findings, wanted), names)
+
+
+def _unread(root: Node) -> list[Finding]:
+    """A finding for each document that is referred to and cannot be read."""
+    reason = "a document that is referred to cannot be read; what needs it is not mapped, or takes any JSON"
+    return [Finding(Confidence.NEEDS_PERSON, "the document", reason, why) for why in node_of(root.get(UNREAD)).values()]
 
 
 def _unsettled(findings: Sequence[Finding], operations: Sequence[SourceOperation]) -> list[Finding]:
@@ -119,12 +141,21 @@ def _unsettled(findings: Sequence[Finding], operations: Sequence[SourceOperation
     return [each for each in findings if (each.place, each.member) not in settled]
 
 
-def _mapped(document: Document, operations: Sequence[SourceOperation], findings: list[Finding]) -> list[Mapped]:
+def _mapped(
+    document: Document,
+    operations: Sequence[SourceOperation],
+    address: Address,
+    answers: Mapping[str, str],
+    findings: list[Finding],
+) -> list[Mapped]:
     schemas = Schemas(document)
     found = []
     for operation in operations:
         try:
-            mapped, doubts = _action_of(operation, document, schemas)
+            if operation.missing:
+                raise NotMapped("a reference cannot be read", operation.missing[0])
+            own = own_address(operation.servers, address, answers)
+            mapped, doubts = _action_of(operation, own, document, schemas)
         except NotMapped as refused:
             findings.append(for_a_person(operation, refused.reason, refused.detail))
         else:
@@ -133,7 +164,18 @@ def _mapped(document: Document, operations: Sequence[SourceOperation], findings:
     return found
 
 
-def _action_of(operation: SourceOperation, document: Document, schemas: Schemas) -> tuple[Mapped, list[Finding]]:
+def _add_addresses(connector: dict[str, Any], mapped: Sequence[Mapped]) -> None:
+    """Add the hosts and variables of operations with servers of their own."""
+    for address in (each.address for each in mapped if each.address is not None):
+        hosts = dict.fromkeys([*connector["hosts"], *address.hosts])
+        connector["hosts"] = ["*"] if "*" in hosts else list(hosts)
+        if address.environment:
+            connector["environment"] = {**address.environment, **connector.get("environment", {})}
+
+
+def _action_of(
+    operation: SourceOperation, own: Address | None, document: Document, schemas: Schemas
+) -> tuple[Mapped, list[Finding]]:
     """An operation as an action, and the findings about it; raises NotMapped."""
     parts = request_parts(operation, document, schemas)
     corrected = operation.corrections.get("effect")
@@ -141,8 +183,8 @@ def _action_of(operation: SourceOperation, document: Document, schemas: Schemas)
     shape = shape_of(operation, document)
     doubts = [*doubts, *parts.findings, *shape.findings]
     spec: dict[str, Any] = {"request": f"{operation.method} {parts.path}", "effect": str(effect)}
-    if operation.server is not None:
-        spec["server"] = operation.server
+    if own is not None:
+        spec["server"] = own.server
     spec["description"] = _description(operation)
     spec |= {name: value for name, value in _request_members(parts).items() if value}
     spec[shape.member or "download"] = shape.path if shape.member else {}
@@ -151,7 +193,7 @@ def _action_of(operation: SourceOperation, document: Document, schemas: Schemas)
         paging, of_paging = paging_of(operation, parts, shape, document)
         doubts += of_paging
     _add_params(spec, operation, parts)
-    mapped = Mapped(operation, spec, _fields(document, shape), paging=paging)
+    mapped = Mapped(operation, spec, _fields(document, shape), paging=paging, address=own)
     try:
         Action.model_validate(spec)
     except ValidationError as error:
@@ -250,23 +292,6 @@ def _name_path(group: Sequence[Mapped], taken: set[tuple[str, str]], findings: l
     return clashes
 
 
-def _move_common_headers(connector: dict[str, Any], mapped: Sequence[Mapped]) -> None:
-    """Move constant headers that most operations have to the kind."""
-    counts = Counter(pair for each in mapped for pair in each.spec.get("headers", {}).items())
-    common: dict[str, str] = {}
-    for (name, value), times in counts.most_common():
-        if times * 2 > len(mapped):
-            common.setdefault(name, value)
-    if not common:
-        return
-    connector["headers"] = common
-    for each in mapped:
-        own = {name: value for name, value in each.spec.get("headers", {}).items() if common.get(name) != value}
-        each.spec.pop("headers", None)
-        if own:
-            each.spec["headers"] = own
-
-
 def _linted(
     connector: dict[str, Any], corrections: Node, mapped: list[Mapped], document: Document, findings: list[Finding]
 ) -> list[Mapped]:
@@ -310,8 +335,10 @@ def _assembled(
         str(tag.get("name")): plain(tag.get("description")) for tag in map(node_of, document.root.get("tags") or ())
     }
     entities = {entity: _entity(entity, group, tags) for entity, group in sorted(groups.items())}
-    check = _health_check(mapped)
-    made = {**connector, **({"paging": styles} if styles else {}), "health_check": check, **corrections}
+    check = health_check_of(
+        document.root, ((f"{each.entity}.{each.action}", each.operation, each.spec) for each in mapped)
+    )
+    made = {**connector, **({"paging": styles} if styles else {}), **check, **corrections}
     return made, entities
 
 
@@ -353,17 +380,3 @@ def _entity(name: str, group: Sequence[Mapped], tags: dict[str, str]) -> dict[st
 
 def _rank(action: str) -> int:
     return _ORDER.index(action) if action in _ORDER else len(_ORDER)
-
-
-def _health_check(mapped: Sequence[Mapped]) -> str:
-    """A read without required params: the caller's own record, else the list with the shortest path."""
-    reads = [each for each in mapped if each.spec["effect"] == "read" and not each.spec.get("required")]
-    reads = [each for each in reads if "download" not in each.spec and each.operation.method == "GET"] or reads
-    ranked = sorted(reads, key=_health_rank)
-    return f"{ranked[0].entity}.{ranked[0].action}" if ranked else "none.get"
-
-
-def _health_rank(mapped: Mapped) -> tuple[Any, ...]:
-    is_own = mapped.entity in _OWN_RECORDS and mapped.action == "get"
-    path = mapped.operation.path
-    return not is_own, mapped.operation.is_deprecated, mapped.action != "list", path.count("/"), len(path), path

@@ -1,7 +1,7 @@
 """Maps parameters and bodies of a document to params: placement, style, required params. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 from gateway.kinds.members import FORM, is_json
 from gateway.spec_import.model import Finding, Node, NotMapped, SourceBody, SourceOperation, for_a_person, guessed
 from gateway.spec_import.references import Document, node_of
+from gateway.spec_import.responses import flattened
 from gateway.spec_import.schemas import Schema, Schemas, described, types_in
 from gateway.spec_import.words import identifier, plain
 
@@ -69,9 +70,10 @@ def request_parts(operation: SourceOperation, document: Document, schemas: Schem
     parts = RequestParts(path, method=operation.method)
     parts.constant_query = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
     _add_path(parts, operation, schemas)
+    declared = {str(each["name"]) for each in operation.parameters if each.get("in") == "query"}
     for parameter in operation.parameters:
         if parameter.get("in") == "query":
-            _add_query(parts, parameter, schemas)
+            _add_query(parts, parameter, schemas, declared)
         elif parameter.get("in") == "header":
             _add_header(parts, parameter, schemas)
         elif parameter.get("in") == "cookie":
@@ -116,14 +118,15 @@ def _add_path(parts: RequestParts, operation: SourceOperation, schemas: Schemas)
         raise NotMapped("the path contains spaces or does not begin with a slash")
 
 
-def _add_query(parts: RequestParts, parameter: Node, schemas: Schemas) -> None:
+def _add_query(parts: RequestParts, parameter: Node, schemas: Schemas, declared: Collection[str]) -> None:
     wire = str(parameter["name"])
     schema = _read(parameter, schemas)
     is_required = parameter.get("required") is True
     types = types_in(schema)
     style, explode = parameter.get("style", "form"), parameter.get("explode", parameter.get("style", "form") == "form")
     if "object" in types and style == "form" and "content" not in parameter and explode and "properties" in schema:
-        for name, member in schema["properties"].items():
+        own = {name: member for name, member in schema["properties"].items() if name == wire or name not in declared}
+        for name, member in own.items():
             _add(
                 parts,
                 name,
@@ -225,7 +228,7 @@ def _add_members(
     parts: RequestParts, operation: SourceOperation, body: SourceBody, schema: Schema, document: Document
 ) -> None:
     required = schema.get("required", ())
-    sources = node_of(document.resolved(body.schema).get("properties"))
+    sources = node_of(flattened(document, body.schema).get("properties"))
     for name, member in schema["properties"].items():
         if body.content_type == _MULTIPART and _is_file(document, sources.get(name)):
             if "array" in types_in(member):

@@ -86,16 +86,36 @@ def implied_schema(value: Any, depth: int = 4) -> Node:
 
 
 def flattened(document: Document, value: object, depth: int = 0) -> Node:
-    """A schema with the properties of its `allOf` and of the first of its `oneOf` or `anyOf`."""
-    node = document.resolved(value)
-    parts = [*(node.get("allOf") or ()), *(node.get("oneOf") or ())[:1], *(node.get("anyOf") or ())[:1]]
-    if not parts or depth > _MAX_MERGED:
+    """A schema with the properties of its `allOf` and of the first of its `oneOf` or `anyOf` that is not null.
+
+    Null is taken out of its types; the schema is then `nullable`.
+    """
+    if depth > _MAX_MERGED:
+        return document.resolved(value)
+    known = document.flat.get(id(value))
+    if known is None or known[0] is not value:
+        known = document.flat[id(value)] = value, _flattened(document, document.resolved(value), depth)
+    return known[1]
+
+
+def _flattened(document: Document, node: Node, depth: int) -> Node:
+    if isinstance(node.get("type"), list) and "null" in node["type"]:
+        types = [each for each in node["type"] if each != "null"]
+        node = {**node, "type": types[0] if len(types) == 1 else types, "nullable": True}
+    if isinstance(node_of(node.get("properties")).get("$ref"), str):
+        node = {**node, "properties": document.members(node, "properties")}
+    choices = [each for name in ("oneOf", "anyOf") for each in document.listed(node.get(name))]
+    valued = [each for each in choices if document.resolved(each).get("type") != "null"]
+    parts = [*document.listed(node.get("allOf")), *valued[:1]]
+    if not parts:
         return node
     inner = [flattened(document, each, depth + 1) for each in parts]
     properties: dict[str, Any] = {}
     for each in [*inner, node]:
         properties |= node_of(each.get("properties"))
     found = {name: member for each in inner for name, member in each.items()} | dict(node)
+    if len(valued) < len(choices):
+        found["nullable"] = True
     return {**found, "properties": properties} if properties else found
 
 
@@ -228,8 +248,7 @@ def fields_of(document: Document, record: Node) -> dict[str, str]:
 def _field_type(document: Document, schema: Node) -> str:
     named = schema.get("type")
     types = [named] if isinstance(named, str) else [each for each in named or () if isinstance(each, str)]
-    is_nullable = schema.get("nullable") is True or "null" in types
-    types = [each for each in types if each != "null"]
+    is_nullable = schema.get("nullable") is True
     if len(types) != 1 or types[0] not in ("string", "integer", "number", "boolean", "object", "array"):
         text = "object" if "properties" in schema else "any"
     elif types[0] == "array":

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema_rs
 
 from gateway.spec_import.model import Node
-from gateway.spec_import.references import Document, node_of
+from gateway.spec_import.references import Document
 from gateway.spec_import.words import phrase, plain
 
 Schema = dict[str, Any]
@@ -105,7 +105,7 @@ class Schemas:
         if depth <= 0:
             return {}
         properties: dict[str, Schema] = {}
-        for name, value in node_of(node.get("properties")).items():
+        for name, value in self._document.members(node, "properties").items():
             if self._document.resolved(value).get("readOnly") is not True:
                 properties[str(name)] = described(self._converted(value, depth - 1), str(name))
         found: Schema = {"properties": properties} if properties else {}

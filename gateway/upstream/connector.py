@@ -119,10 +119,12 @@ class UpstreamConnector:
         return await self.session.upload(call, file)
 
     async def check(self) -> None:
-        """Call the kind's health check; raises what is wrong."""
+        """Call the kind's health check, if it has one; raises what is wrong."""
         operation = self.kind.health_check
+        if operation is None:
+            return
         smallest = {"limit": 1} if operation.paging and operation.paging.size else {}
-        await self.run_to_end(prepare(operation, smallest))
+        await self.run_to_end(prepare(operation, {**smallest, **self.kind.spec.health_check_params}))
 
     def dry_run(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """The exact request or requests that would be sent, the secret headers' values as `***`."""

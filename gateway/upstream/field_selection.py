@@ -6,12 +6,15 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict, replace
 
+from gateway import payloads
 from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.responses import OperationResult
 
 #: characters of a text that are kept when a caller asks for truncation
 _MAX_CHARACTERS = 1000
+#: levels of a record below which texts are not truncated
+_DEPTH = 100
 _TRUNCATED = "… [truncated]"
 
 
@@ -57,7 +60,7 @@ def selected(answer: OperationResult, selection: FieldSelection) -> OperationRes
     """The result with the selection applied; unchanged if it selects everything."""
     if selection == EVERYTHING:
         return answer
-    document = answer.decoded()
+    document = payloads.editable(answer.result)
     if isinstance(document, list):
         document = [_record(record, selection) for record in document[: selection.limit]]
     else:
@@ -69,7 +72,7 @@ def selected_records(records: Sequence[msgspec.Raw], selection: FieldSelection) 
     """The records of a search with the selection applied; unchanged if it selects everything."""
     if selection == EVERYTHING:
         return records
-    return [_record(msgspec.json.decode(record), selection) for record in records]
+    return [_record(payloads.editable(record), selection) for record in records]
 
 
 def _record(record: Any, selection: FieldSelection) -> Any:
@@ -106,11 +109,11 @@ def _without(record: Any, path: Sequence[str]) -> Any:
     return {name: _without(value, path[1:]) if name == path[0] else value for name, value in record.items()}
 
 
-def _truncated(value: Any) -> Any:
+def _truncated(value: Any, depth: int = _DEPTH) -> Any:
     if isinstance(value, str):
         return value if len(value) <= _MAX_CHARACTERS else value[:_MAX_CHARACTERS] + _TRUNCATED
-    if isinstance(value, list):
-        return [_truncated(item) for item in value]
-    if isinstance(value, Mapping):
-        return {name: _truncated(member) for name, member in value.items()}
+    if isinstance(value, list) and depth:
+        return [_truncated(item, depth - 1) for item in value]
+    if isinstance(value, Mapping) and depth:
+        return {name: _truncated(member, depth - 1) for name, member in value.items()}
     return value

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-import msgspec
 from msgspec.structs import replace
 
+from gateway import payloads
 from gateway.contract.kinds import PagingStyle
 from gateway.kinds.catalog import Operation
 from gateway.kinds.paging import Paging
@@ -109,7 +109,7 @@ def _counted(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any],
         return _after_nothing(paging, meta, asked, says_more=says_more)
     match paging.style:
         case PagingStyle.LAST_ID:
-            value = value_at(msgspec.json.decode(answer.records[-1]), paging.id_field) if answer.records else None
+            value = value_at(payloads.value(answer.records[-1]), paging.id_field) if answer.records else None
             if isinstance(value, bool) or not isinstance(value, int | str):
                 place = ".".join(paging.id_field)
                 return _Next(None, f"the last record has no {place}, from which the list continues; {_ASK_FOR_LESS}")

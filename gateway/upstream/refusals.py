@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from gateway import payloads
 from gateway.aio.clock import CLOCK
 from gateway.kinds.failures import Failure
 from gateway.kinds.members import JsonPath
 
 #: characters of an application's message that an error repeats
 _CHARACTERS: Final = 2_000
+#: levels of an error's details that are read
+_DEPTH: Final = 20
 #: seconds until a retry after a daily quota is used up: applications do not say when the day ends
 _DAY: Final = 3600
 #: a larger number in a header is a Unix time, not a number of seconds
@@ -81,14 +84,14 @@ def _texts_at(document: Any, path: JsonPath) -> Iterator[str]:
         yield from _texts_at(document[int(member)], rest)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Any, depth: int = _DEPTH) -> Iterator[str]:
     if isinstance(value, str | int) and not isinstance(value, bool):
-        text = str(value).strip()
+        text = payloads.storable(str(value).strip())
         if text:
             yield text
         return
-    for inner in _inner(value):
-        yield from _texts(inner)
+    for inner in _inner(value) if depth else ():
+        yield from _texts(inner, depth - 1)
 
 
 def _inner(value: Any) -> Sequence[Any]:

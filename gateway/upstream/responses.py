@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from gateway import payloads
 from gateway.aio.clock import CLOCK
 from gateway.contract.kinds import Effect
 from gateway.errors import (
@@ -38,18 +39,14 @@ from gateway.upstream.sent_requests import request_id_of
 #: a link of a Link header with its attributes, and one attribute (RFC 8288 §3)
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
 _LINK_ATTRIBUTE = re.compile(r';\s*([\w*-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]*))')
-#: the beginning of a JSON list (RFC 8259 §5)
-_LIST = re.compile(rb"[ \t\n\r]*\[")
-#: a list that may have null as an item: in an object a colon precedes it
-_NULL_ITEM = re.compile(rb"[\[,][ \t\n\r]*null[ \t\n\r]*[,\]]")
+#: the beginning of a JSON list (RFC 8259 §5), which may have a byte order mark
+_LIST = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\n\r]*\[")
 #: null items that a reason names
 _NAMED_ITEMS = 10
 #: the first byte of a JSON value
 _ARRAY_BEGIN, _OBJECT_BEGIN, _NULL_BEGIN = b"[{n"
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
-_VALUE = msgspec.json.Decoder()
-NULL = msgspec.Raw(b"null")
+_NULL = b"null"
+NULL = msgspec.Raw(_NULL)
 #: the place of the records of a result that is a list
 ROOT = "$"
 NO_HEADERS: Mapping[str, str] = {}
@@ -77,9 +74,9 @@ class UpstreamResponse(msgspec.Struct):
     @property
     def members(self) -> dict[str, msgspec.Raw]:
         """The members of the JSON object that the body is, unparsed: found in one pass, however often they are asked
-        for. Raises msgspec.MsgspecError and RecursionError."""
+        for. Raises UpstreamInvalidResponse."""
         if self._members is None:
-            self._members = _MEMBERS.decode(self.body)
+            self._members = payloads.members(self.body)
         return self._members
 
 
@@ -111,10 +108,10 @@ class OperationResult(msgspec.Struct, frozen=True):
     @property
     def records(self) -> list[msgspec.Raw]:
         """The records one by one, still unparsed."""
-        return _ITEMS.decode(self.result)
+        return payloads.items(self.result)
 
     def decoded(self) -> Any:
-        return _VALUE.decode(self.result)
+        return payloads.value(self.result)
 
 
 def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
@@ -123,8 +120,8 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     path = action.records if operation.is_list else action.record
     try:
         raw, meta = _record_and_meta(response, path or (), operation.paging)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as broken:
-        raise UpstreamInvalidResponse(f"{operation}: the application's answer is not valid JSON") from broken
+    except UpstreamInvalidResponse as broken:
+        raise UpstreamInvalidResponse(f"{operation}: {broken.detail}") from broken
     begin = None if raw is None else _first_byte(raw)
     is_query = action.graphql is not None and action.effect is Effect.READ
     # GraphQL answers null for a missing record, and null for what would be below it.
@@ -140,29 +137,34 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         return OperationResult(_NO_RECORDS, meta)
     elif raw is None or begin != _ARRAY_BEGIN:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer has no list of records")
-    if action.unwrap or _NULL_ITEM.search(raw):
+    if action.unwrap or _NULL in response.body:
         return _without_nulls(operation, raw, meta)
     return OperationResult(raw, meta)
 
 
 def _listed(raw: msgspec.Raw, key: str) -> msgspec.Raw:
     """The members of a map as a list, each with its key as a member; a value that is not an object is in `value`."""
-    entries = _VALUE.decode(raw).items()
-    records = [{key: name, **(value if isinstance(value, dict) else {"value": value})} for name, value in entries]
+    records = [
+        {key: name, **(payloads.members(value) if _first_byte(value) == _OBJECT_BEGIN else {"value": value})}
+        for name, value in payloads.members(raw).items()
+    ]
     return msgspec.Raw(msgspec.json.encode(records))
 
 
 def _without_nulls(operation: Operation, raw: msgspec.Raw, meta: dict[str, Any] | None) -> OperationResult:
     """The records within the items of a list, unparsed; items for which the application returned null are named."""
-    found = [raw_at(item, operation.action.unwrap) for item in _ITEMS.decode(raw)]
-    records = [each for each in found if each is not None and _first_byte(each) != _NULL_BEGIN]
-    if len(records) == len(found):
-        return OperationResult(msgspec.Raw(msgspec.json.encode(records)) if operation.action.unwrap else raw, meta)
+    path, items = operation.action.unwrap, payloads.items(raw)
+    found = [raw_at(item, path) for item in items] if path else items
     missing = [str(number) for number, each in enumerate(found, 1) if each is None or _first_byte(each) == _NULL_BEGIN]
+    if not missing and not path:
+        return OperationResult(raw, meta)
+    records = [each for each in found if each is not None and _first_byte(each) != _NULL_BEGIN]
+    rest = msgspec.Raw(msgspec.json.encode(records))
+    if not missing:
+        return OperationResult(rest, meta)
     named = ", ".join(missing[:_NAMED_ITEMS]) + (", …" if len(missing) > _NAMED_ITEMS else "")
     reason = f"the application returned null for {len(missing)} of {len(found)} records of the page (number {named})"
     advice = "they may be records that these credentials may not read"
-    rest = msgspec.Raw(msgspec.json.encode(records))
     return OperationResult(rest, meta, incomplete=f"{reason}; {advice}", nulls=len(missing))
 
 
@@ -174,12 +176,12 @@ def _record_and_meta(
     if not body or body.isspace():
         return None, None
     if not body.isascii():
-        body.decode()
+        body = payloads.utf8(body)
     if not path and paging is None:
-        return msgspec.json.decode(body, type=msgspec.Raw), None
+        return payloads.whole(body), None
     if (not path or path[0].isdigit()) and _is_list(body):
         meta = None if paging is None else _meta(paging, {}, response.headers) or None
-        return raw_at(msgspec.json.decode(body, type=msgspec.Raw), path), meta
+        return raw_at(payloads.whole(body), path), meta
     members = response.members
     meta = None if paging is None else _meta(paging, members, response.headers) or None
     if not path:
@@ -207,13 +209,13 @@ def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[s
 def _meta_value(path: MetaPath, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> Any:
     raw = members.get(path[0])
     if len(path) == 1:
-        return None if raw is None else _VALUE.decode(raw)
+        return None if raw is None else payloads.value(raw)
     if path[0] == HEADER_PATH:
         # Some applications write the cursor after the last page as JSON does.
         return None if (value := headers.get(path[1])) == "null" else value
     if path[0] == LINK_PATH:
         return linked(headers.get("link", ""), path[1]).get(path[2] if len(path) > 2 else "")
-    return None if raw is None else value_at(_VALUE.decode(raw), path[1:])
+    return None if raw is None else value_at(payloads.value(raw), path[1:])
 
 
 def linked(header: str, relation: str) -> dict[str, str]:
@@ -231,9 +233,9 @@ def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
     for member in path:
         begin = None if raw is None else _first_byte(raw)
         if raw is not None and begin == _OBJECT_BEGIN:
-            raw = _MEMBERS.decode(raw).get(member)
+            raw = payloads.members(raw).get(member)
         elif raw is not None and begin == _ARRAY_BEGIN and member.isdigit():
-            raw = next(iter(_ITEMS.decode(raw)[int(member) :]), None)
+            raw = next(iter(payloads.items(raw)[int(member) :]), None)
         else:
             return None
     return raw
@@ -287,7 +289,7 @@ def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
         return False
     try:
         members = response.members
-    except (msgspec.MsgspecError, RecursionError):
+    except UpstreamInvalidResponse:
         return False
     return any(_has_something(members[place[0]], place[1:]) for place in places if place[0] in members)
 
@@ -295,14 +297,14 @@ def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
 def _has_something(raw: msgspec.Raw, place: JsonPath) -> bool:
     if not place:
         return bytes(memoryview(raw)) not in _NOTHING
-    return refusals.has_text(_VALUE.decode(raw), place)
+    return refusals.has_text(payloads.value(raw), place)
 
 
 def _is_true(response: UpstreamResponse, member: str) -> bool:
     """Whether a member of a successful answer is true; the answer may be of any size."""
     try:
         raw = response.members.get(member)
-    except (msgspec.MsgspecError, RecursionError):
+    except UpstreamInvalidResponse:
         return False
     return raw is not None and bytes(memoryview(raw)) == b"true"
 
@@ -324,8 +326,8 @@ def foreign_failure(status: int, headers: Mapping[str, str]) -> GatewayError:
 def _masked(document: Any, secrets: Secrets) -> Any:
     """The document with the secrets masked in every member."""
     try:
-        return _VALUE.decode(secrets.masked(msgspec.json.encode(document).decode()))
-    except (msgspec.MsgspecError, RecursionError):
+        return payloads.value(secrets.masked(msgspec.json.encode(document).decode()).encode())
+    except (UpstreamInvalidResponse, RecursionError):
         return None
 
 
@@ -400,9 +402,9 @@ def _lenient(response: UpstreamResponse) -> Any:
     """
     try:
         if len(response.body) <= _MAX_PARSED_BODY:
-            return _VALUE.decode(response.body)
-        return {name: _VALUE.decode(raw) for name, raw in response.members.items() if len(raw) <= _MAX_PARSED_MEMBER}
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            return payloads.value(response.body)
+        return {name: payloads.value(raw) for name, raw in response.members.items() if len(raw) <= _MAX_PARSED_MEMBER}
+    except UpstreamInvalidResponse:
         return None
 
 
@@ -410,5 +412,5 @@ def _first_text(document: Any, paths: tuple[JsonPath, ...]) -> str | None:
     for path in paths:
         value = value_at(document, path)
         if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-            return str(value)[:_MESSAGE_CHARACTERS]
+            return payloads.storable(str(value)[:_MESSAGE_CHARACTERS])
     return None

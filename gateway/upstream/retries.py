@@ -45,8 +45,13 @@ def delay(effect: Effect, attempt: Attempt, timeout: float) -> float | None:
     """
     if attempt.number >= TRIES or not _may_repeat(effect, attempt):
         return None
-    wait = float(attempt.error.retry_after or 0) or _BACK_OFF * 2 ** (attempt.number - 1) * _RANDOM.uniform(0.5, 1.5)
+    wait = float(attempt.error.retry_after or 0) or back_off(attempt.number)
     return wait if wait <= timeout else None
+
+
+def back_off(attempt: int) -> float:
+    """Seconds to wait after the try of this number, from 1, if the application names none."""
+    return _BACK_OFF * 2 ** (attempt - 1) * _RANDOM.uniform(0.5, 1.5)
 
 
 def _may_repeat(effect: Effect, attempt: Attempt) -> bool:

@@ -33,7 +33,7 @@ from gateway.upstream.auth import QUERY_PREFIX, Authorizer
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.redaction import Secrets
-from gateway.upstream.requests import UpstreamRequest, base_address, with_query_credentials
+from gateway.upstream.requests import UpstreamRequest, base_address, with_query_credentials, with_variables
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.run_context import RunContext
 from gateway.upstream.sent_requests import request_id_of
@@ -100,7 +100,9 @@ class UpstreamSession:
 
     def request(self, call: PreparedCall) -> UpstreamRequest:
         """The exact request of a call, credentials not yet on it."""
-        return call.request(self.address_of(call))
+        request = call.request(self.address_of(call))
+        headers, query = call.variant.variable_headers, call.variant.variable_query
+        return with_variables(request, headers, query, self.environment) if headers or query else request
 
     def address_of(self, call: PreparedCall) -> str:
         """The URL that the call's request begins with."""

@@ -5,6 +5,8 @@ from aiohttp.test_utils import unused_port
 
 from gateway import errors
 from gateway.client import Gateway, RetryPolicy
+from gateway.client.session import ApiResponse
+from gateway.contract.answers import Answer
 from tests.client.stub import CONNECTOR_ID, JOB_ID, TICKETS, problem
 
 
@@ -13,6 +15,15 @@ async def test_an_operation_is_called_with_the_kind_of_its_connector(gateway):
 
     assert answer.result == TICKETS[:2]
     assert answer.meta["count"] == 5
+
+
+def test_a_relayed_answer_of_any_json_is_understood():
+    body = (
+        rb'{"status": "success", "result": {"name": "cut \ud83d", "size": 1e400}, "connector_metadata": null, '
+        rb'"execution_metadata": {"connector_instance_id": null, "execution_time_ms": 1, "request_id": "r"}}'
+    )
+
+    assert ApiResponse(200, {}, body).into(Answer).result == {"name": "cut \ufffd", "size": None}
 
 
 @pytest.mark.parametrize("name", ["support-desk", "Support_Desk", "Help", CONNECTOR_ID])

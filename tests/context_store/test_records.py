@@ -193,6 +193,7 @@ ODD = [
     (b'{"id":"a","name":"\xff!"}', "\ufffd!"),
     (b'{"id":"a","name":"huge","rank":1e999999}', "huge"),
     (b'{"id":"a","name":"long","rank":1' + b"0" * 400 + b"}", "long"),
+    (b'{"id":"a","name":"deep","rank":1e999999,"below":' + b"[" * 900 + b"]" * 900 + b"}", "deep"),
     (b'{"id":"a","name":"tiny","rank":1e-400}', "tiny"),
     (b'{"id":"a","name":"large","rank":-123456789012345678901234567890}', "large"),
 ]

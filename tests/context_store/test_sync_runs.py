@@ -957,3 +957,24 @@ async def test_a_search_that_says_it_is_incomplete_buries_nothing(application, r
 
     assert (list(await stored("pages")), report.deleted) == (["p1", "p2"], 0)
     assert [path for path, _ in application.asked] == [SEARCHED]
+
+
+async def test_records_that_strict_parsers_and_postgresql_refuse_are_copied(application, run, stored):
+    application.answers[GROUPS] = lambda _: {
+        "groups": [
+            {"id": 1, "name": "cut \ud83d"},
+            {"id": 2, "name": "nul \0"},
+            {"id": 3, "name": "long", "description": int("9" * 4000)},
+            {"id": "nul \0 and half \ud83d", "name": "id"},
+        ]
+    }
+
+    report = await run("support-desk", "groups")
+
+    assert report.read == 4
+    assert {id_: group["name"] for id_, group in (await stored("groups")).items()} == {
+        "1": "cut \ufffd",
+        "2": "nul \ufffd",
+        "3": "long",
+        "nul \ufffd and half \ufffd": "id",
+    }

@@ -193,7 +193,7 @@ def test_members_are_known_at_every_place():
 MISTAKES = [
     # what cannot be loaded
     (CONNECTOR, "kind: parcel-tracking", "kind: [", 3, "not YAML"),
-    (CONNECTOR, "health_check: shipments.list\n", "", 1, "health_check: is missing; add it"),
+    (CONNECTOR, "title: Parcel tracking\n", "", 1, "title: is missing; add it"),
     (CONNECTOR, "scheme: bearer", "scheme: token", 12, "'bearer', 'basic' or 'api_key'"),
     (CONNECTOR, "server: https", "sever: https", 5, "sever: is not a known member; did you mean server?"),
     (SHIPMENTS, "    effect: write\n", "", 28, "is missing; say what running it twice would do"),
@@ -261,8 +261,19 @@ MISTAKES = [
         "'Post' appears twice",
     ),
     (CONNECTOR, "health_check: shipments.list", "health_check: shipment.list", 29, "did you mean shipments.list?"),
-    (CONNECTOR, "health_check: shipments.list", "health_check: shipments.get", 29, "without required params"),
+    (CONNECTOR, "health_check: shipments.list", "health_check: shipments.get", 29, "requires shipment_id"),
+    (CONNECTOR, "health_check: shipments.list", "health_check: shipments.create", 29, "must be a read"),
+    (CONNECTOR, "health_check: shipments.list", "health_check_params: {limit: 1}", 29, "without `health_check`"),
+    (
+        CONNECTOR,
+        "health_check: shipments.list",
+        "health_check: shipments.list\nhealth_check_params: {limit: 0}",
+        30,
+        "would be refused",
+    ),
     (CONNECTOR, "    token: api_key", "    token: key", 10, "uses key, which is not among its credentials"),
+    (CONNECTOR, "    token: api_key\n", "", 10, "is missing; name the credential that is sent"),
+    (CONNECTOR, '"2026-01"', '"{versoin}"', 16, "needs {versoin}, which is not in the environment"),
     (CONNECTOR, ", secret: true", "", 14, "mark each secret field with `secret: true`"),
     (CONNECTOR, "https://{account}", "https://{acount}", 5, "did you mean account?"),
     (CONNECTOR, '"*.parcels.example.com"', "api.example.com", 5, "add it to `hosts`"),
@@ -456,7 +467,12 @@ ALL_AT_ONCE = [
     (CONNECTOR, "required: true", "required: perhaps", "required: is 'perhaps'; write true or false"),
     (CONNECTOR, "    size: limit\n", "    size: [limit]\n", "size: is ['limit']; write text; put it between quotes"),
     (CONNECTOR, "requests: 600", "requests: many", "requests: is 'many'; write a whole number, such as 10"),
-    (CONNECTOR, "health_check: shipments.list\n", "", "health_check: is missing; add it"),
+    (
+        CONNECTOR,
+        "description: Read shipments of a parcel service and announce new ones.\n",
+        "",
+        "description: is missing; add it",
+    ),
     (
         SHIPMENTS,
         "    effect: read\n",

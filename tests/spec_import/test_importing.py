@@ -193,13 +193,46 @@ async def test_references_in_extensions_are_not_followed(tmp_path):
 
 
 @pytest.mark.parametrize("reference", ["../outside.yaml", "/etc/hostname", "https://elsewhere.example.com/a.yaml"])
-async def test_references_that_leave_the_folder_are_refused(reference, tmp_path):
+async def test_a_reference_that_leaves_the_folder_costs_the_operations_that_need_it(reference, tmp_path):
     (tmp_path / "outside.yaml").write_text("{}")
     (tmp_path / "inside").mkdir()
-    (tmp_path / "inside/openapi.json").write_text(json.dumps(document({"/a": {"$ref": reference}})))
+    things = {"get": {"parameters": [{"$ref": reference}], "responses": listed()}}
+    (tmp_path / "inside/openapi.json").write_text(json.dumps(document({"/a": {"$ref": reference}, "/b": things})))
 
-    with pytest.raises(ImportFailed, match="leads outside the folder"):
-        await load(str(tmp_path / "inside/openapi.json"))
+    made = import_document(await load(str(tmp_path / "inside/openapi.json")), Options())
+
+    assert set(made.names) == {"GET /status"}
+    assert any("leads outside the folder" in finding.detail for finding in made.findings)
+    assert "a reference cannot be read" in {finding.reason for finding in made.findings if "/b" in finding.place}
+
+
+async def test_what_only_looks_like_a_reference_is_not_read(tmp_path):
+    thing = {"$ref": "#/components/schemas/thing"}
+    nowhere = {"$ref": "nowhere.yaml"}
+    schema = {"type": "object", "properties": {"example": thing, "id": {"type": "string"}}, "example": nowhere}
+    things = {
+        "get": {"responses": answer({"type": "object", "properties": {"$ref": "#/components/maps/beside"}})},
+        "post": {
+            "requestBody": {"content": {"$ref": "#/components/mediaTypes/of_thing"}},
+            "responses": {"200": {"description": "", "content": {"$ref": "#/components/mediaTypes/of_thing"}}},
+        },
+    }
+    components = {
+        "schemas": {"thing": schema},
+        "maps": {"beside": {"name": {"type": "string"}}},
+        "mediaTypes": {"of_thing": {"application/json": {"schema": thing, "examples": {"a": nowhere}}}},
+    }
+    tags = [{"name": "things", "description": nowhere}]
+    source = document({"/things": things}, components=components, tags=tags, **{"x-other": nowhere})
+    (tmp_path / "openapi.json").write_text(json.dumps(source))
+
+    made = import_document(await load(str(tmp_path / "openapi.json")), Options())
+
+    actions = made.entities["things"]["actions"]
+    assert set(actions["create"]["params"]) == {"example", "id"}
+    assert set(actions["create"]["fields"]) == {"example", "id"}
+    assert set(made.entities["things"]["fields"]) == {"name"}
+    assert not [finding for finding in made.findings if "reference" in finding.reason or "read" in finding.reason]
 
 
 async def test_a_document_at_a_url_may_refer_only_to_its_host():
@@ -211,10 +244,11 @@ async def test_a_document_at_a_url_may_refer_only_to_its_host():
         web.get(
             "https://example.com/b.json", body=json.dumps(document({"/a": {"$ref": "https://other.example.com/a"}}))
         )
-        with pytest.raises(ImportFailed, match=r"only https URLs of example.com are allowed"):
-            await load("https://example.com/b.json")
+        refused = import_document(await load("https://example.com/b.json"), Options())
 
     assert import_document(found, Options()).names["GET /a"] == "a.get"
+    assert "GET /a" not in refused.names
+    assert any("only https URLs of example.com are allowed" in finding.detail for finding in refused.findings)
 
 
 @pytest.mark.parametrize("url", ["http://example.com/a.json", "https://127.0.0.1/a.json", "https://localhost/a.json"])

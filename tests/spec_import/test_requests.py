@@ -49,6 +49,16 @@ def test_the_members_of_an_object_in_the_query_become_params():
     assert set(action("get", "/things", parameters=[parameter])["params"]) == {"since", "until"}
 
 
+def test_a_part_of_an_object_does_not_clash_with_a_parameter_of_its_name():
+    deep = {**query("created", **members(after={"type": "string"})), "style": "deepObject"}
+    sort = query("sort", **members(created={"type": "string"}, name={"type": "string"}))
+    params = action("get", "/things", parameters=[sort, deep, query("created[after]")])["params"]
+
+    assert {name: schema.get("style") for name, schema in params.items()} == {
+        "name": None, "created": "deepObject", "created_after": None,
+    }  # fmt: skip
+
+
 def test_a_default_is_described_and_not_sent_unless_it_is_the_page_size():
     parameters = [query("sort", type="string", default="name"), query("page", type="integer", default=1)]
     listing = action(

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import msgspec
 
+from gateway import payloads
 from gateway.agents.tools.addresses import resource_uri
 from gateway.agents.tools.backend import AgentCall, ConnectorInfo, Part
 from gateway.agents.tools.ranges import part_of_file, part_of_records, part_of_text
@@ -83,7 +84,7 @@ class LocalBackend:
                 len(content), media_type, offset, limit, lambda part: _each(content[part.start : part.end + 1])
             )
         if content.startswith(b"["):
-            records = msgspec.json.decode(content, type=list[msgspec.Raw])
+            records = payloads.items(content)
             return await part_of_records(_each("".join(map(line_of, records))), offset, limit)
         return await part_of_text(_each(content), offset, limit)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from gateway import payloads
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.results import Result, structured
 from gateway.agents.tools import answers
@@ -78,7 +79,7 @@ def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict
     lines = [msgspec.Raw(line.encode()) for line in lines_of(part.data)]
     records = selected_records(lines, FieldSelection(select_fields=fields))
     if fields and records and not any(records):
-        names = islice(msgspec.json.decode(lines[0]), _COMPARED)
+        names = islice(payloads.value(lines[0]), _COMPARED)
         raise InvalidParams(f"no record has {', '.join(fields)}; {did_you_mean(fields[0], names)}")
     fitting: list[Any] = []
     used = 0
@@ -90,7 +91,7 @@ def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict
     if used <= max_bytes or len(fitting) > 1 or fields:
         return {"result": fitting}, len(fitting)
     advice = f"the record was shortened from {used} bytes; name fields to read members in full"
-    return {"result": answers.preview([msgspec.json.decode(fitting[0])]), "shortened": advice}, 1
+    return {"result": answers.preview([payloads.value(fitting[0])]), "shortened": advice}, 1
 
 
 def _content(part: Part) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from gateway import payloads
 from gateway.agents.tools.answers import shortened
 from gateway.contract.kinds import Effect
 from gateway.operation_search.entries import OperationEntry
@@ -47,7 +48,7 @@ class RequestedWrite:
         """
         if self.entry.effect is Effect.READ or self.entry.action is None or self.entry.action.runs != "inline":
             return answer
-        record = answer.decoded()
+        record = payloads.editable(answer.result)
         if not isinstance(record, Mapping):
             return answer
         search = self.entry.entity.search
@@ -59,7 +60,7 @@ def shown_of_batch(writes: Sequence[RequestedWrite], fields: Sequence[str] | Non
     """A function that reduces each result of a batch by `RequestedWrite.shown`, or to the requested fields."""
 
     def shown(answer: OperationResult) -> OperationResult:
-        document = answer.decoded()
+        document = payloads.editable(answer.result)
         for item in document["results"]:
             if "result" in item:
                 item["result"] = of_item(item["index"], item["result"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from gateway import payloads
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.times import moment_of, written
 from gateway.errors import GatewayError
@@ -19,7 +20,6 @@ from gateway.upstream.responses import OperationResult, value_at
 _DEEPEST = 10_000
 #: statuses with which applications refuse a position or a cursor that they no longer have
 _GONE = (400, 404, 410, 422)
-_RECORD = msgspec.json.Decoder(dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Listing:
         if order is None or not page.records:
             return None
         start = checkpoint.start or 0.0 if checkpoint.position is None else checkpoint.position
-        time = moment_of(value_at(_RECORD.decode(page.records[-1]), order.by_time))
+        time = moment_of(value_at(payloads.record(page.records[-1]), order.by_time))
         is_later = time is not None and time > start and written(time, order.format) != written(start, order.format)
         return time if is_later else None
 
@@ -193,14 +193,14 @@ class Listing:
 
     def _time(self, record: msgspec.Raw) -> float | None:
         checkpoint = self.since.field if self.since else None
-        return None if checkpoint is None else moment_of(value_at(_RECORD.decode(record), checkpoint))
+        return None if checkpoint is None else moment_of(value_at(payloads.record(record), checkpoint))
 
     def _below(self, page: OperationResult) -> list[str]:
         """The ids of records that others belong to."""
         within = self.parent.recurse_field if self.parent else None
         if self.parent is None or within is None:
             return []
-        records = [_RECORD.decode(record) for record in page.records]
+        records = [payloads.record(record) for record in page.records]
         apart = self.parent.recurse_except.items()
         return [
             str(record[self.operation.entity.search.primary_key if self.operation.entity.search else "id"])

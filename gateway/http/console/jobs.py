@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import msgspec
 from aiohttp import web
 
+from gateway import payloads
 from gateway.audit.log import EntryFilter
 from gateway.contract.connectors import Connector
 from gateway.contract.cursors import page_of, read_time_cursor
@@ -214,7 +215,7 @@ async def _first_records(job: JobSummary, result: JobResult | None) -> tuple[lis
         return await _not_succeeded(result)
     records: list[Any] = []
     async for line in results.records(result.head, result.lines):
-        records += [msgspec.json.decode(each) for each in line.splitlines() if each.strip()]
+        records += [payloads.value(each) for each in line.splitlines() if each.strip()]
         if len(records) > _RECORDS:
             break
     if len(records) == 1 and isinstance(records[0], dict) and isinstance(records[0].get("results"), list):

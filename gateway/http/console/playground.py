@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-import msgspec
 from aiohttp import web
 
+from gateway import payloads
 from gateway.contract.connectors import Connector
 from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
 from gateway.http.console.page import connectors_to_choose, console_page, see_other
@@ -99,7 +99,7 @@ async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> 
         if isinstance(done, Accepted):
             return see_other(f"/console/jobs/{done.job.id}")
         outcome = done
-    document = msgspec.json.decode(msgspec.json.encode(outcome.answer.result))
+    document = payloads.value(outcome.answer.result)
     records = document.get("data", document) if isinstance(document, dict) else document
     columns, rows = table_of(records if isinstance(records, list) else [records])
     return {

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-import msgspec
 from aiohttp import web
 from msgspec.structs import replace
 
+from gateway import payloads
 from gateway.audit.log import EntryFilter
 from gateway.contract.connectors import Connector
 from gateway.contract.members import moment
@@ -65,7 +65,7 @@ async def export_search(request: web.Request) -> web.Response:
         raise InvalidParams("choose a connector and an entity to search")
     call = replace(search.call, params={**search.call.params, "limit": _MAX_RECORDS})
     done = await request.app[SERVICES].copy_search.search(request[CALLER], call)
-    records = msgspec.json.decode(msgspec.json.encode(done.answer.result))["data"]
+    records = payloads.value(done.answer.result)["data"]
     columns, rows = table_of(records, max_columns=_MAX_COLUMNS)
     return csv_response(f"{search.entity}.csv", columns, rows)
 
@@ -126,7 +126,7 @@ async def _result(request: web.Request, call: OperationCall) -> dict[str, Any]:
         done = await request.app[SERVICES].copy_search.search(request[CALLER], call)
     except GatewayError as error:
         return {"columns": [], "rows": [], "documents": [], "meta": None, "error": error.detail}
-    document = msgspec.json.decode(msgspec.json.encode(done.answer.result))
+    document = payloads.value(done.answer.result)
     columns, rows = table_of(document["data"])
     documents = [json.dumps(record, indent=2, ensure_ascii=False) for record in document["data"]]
     return {"columns": columns, "rows": rows, "documents": documents, "meta": document["meta"], "error": None}

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gateway.contract.kinds import PagingStyle
-from gateway.errors import BY_CODE
+from gateway.errors import BY_CODE, InvalidParams
+from gateway.kinds import params as checks
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Kind
@@ -120,13 +121,27 @@ def _entities(kind: Kind) -> Iterator[PlacedError]:
 
 
 def _health_check(kind: Kind) -> Iterator[PlacedError]:
+    if kind.spec.health_check is None:
+        if kind.spec.health_check_params:
+            yield ("health_check_params",), "has no effect without `health_check`"
+        return
     entity_id, _, action_id = kind.spec.health_check.partition(".")
     operation = kind.operations.get((entity_id, action_id))
     if operation is None:
         names = [".".join(each) for each in kind.operations]
         yield ("health_check",), f"there is no {kind.spec.health_check}; {did_you_mean(kind.spec.health_check, names)}"
-    elif operation.action.effect != "read" or operation.action.required:
-        yield ("health_check",), f"{operation} must be a read without required params"
+    elif operation.action.effect != "read":
+        yield ("health_check",), f"{operation} must be a read"
+    else:
+        missing = [name for name in operation.action.required if name not in kind.spec.health_check_params]
+        if missing:
+            yield ("health_check",), f"{operation} requires {', '.join(missing)}; add `health_check_params`"
+        elif kind.spec.health_check_params:
+            try:
+                checks.validated(operation, kind.spec.health_check_params)
+            except InvalidParams as refused:
+                for fault in refused.faults:
+                    yield ("health_check_params",), f"would be refused: {fault.message}"
 
 
 def _authentication(kind: Kind) -> Iterator[PlacedError]:
@@ -161,7 +176,7 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
 def _credentials_used(method: AuthMethod) -> set[str]:
     issued = {"access_token"} if method.grant_type else set()
     if method.scheme == "bearer":
-        return set() if method.grant_type else {method.token or "token"}
+        return ({method.token} if method.token else set()) - issued
     return {name for text in _templates(method) for name in re.findall(r"{(\w+)}", text)} - issued
 
 
@@ -176,6 +191,8 @@ def _schemes(kind: Kind) -> Iterator[PlacedError]:
     """Each scheme has the members that it needs and none of another."""
     for name, method in kind.spec.authentication.items():
         place = ("authentication", name)
+        if method.scheme == "bearer" and not method.token:
+            yield (*place, "token"), "is missing; name the credential that is sent, such as `token: access_token`"
         if method.scheme != "bearer" and not any(re.search(r"{\w+}", text) for text in _templates(method)):
             needed = "`username` and `password`" if method.scheme == "basic" else "`headers` or `query`"
             yield (*place, "scheme"), f"{method.scheme} sends no credential: write {needed} with {{field}} in it"
@@ -202,6 +219,15 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
     for entity_id, entity in spec.entities.items():
         for member, read in (entity.search.reads if entity.search else {}).items():
             addresses["entities", entity_id, "search", "sync", *filter(None, [member]), "server"] = read.server
+    headers: dict[tuple[str, ...], str] = {("headers", name): text for name, text in spec.headers.items()}
+    for operation in kind.operations.values():
+        place = ("entities", operation.entity_id, "actions", operation.action_id, "headers")
+        headers |= {(*place, name): text for name, text in operation.action.headers.items()}
+    for place, text in headers.items():
+        for name in re.findall(r"{(\w+)}", text):
+            if name not in spec.environment:
+                hint = did_you_mean(name, spec.environment)
+                yield place, f"needs {{{name}}}, which is not in the environment; {hint}"
     for name in spec.server_with:
         if name not in spec.environment:
             yield ("server_with", name), f"is not in the environment; {did_you_mean(name, spec.environment)}"

@@ -22,7 +22,7 @@ Place = tuple[str, ...]
 
 #: maximum times that a spec is read again without the members that could not be read
 _ROUNDS = 20
-#: stand-ins for required members, so that the rest is checked; `health_check` is then not checked
+#: stand-ins for required members, so that the rest is checked
 _STAND_INS: dict[str, Any] = {
     "kind": "unnamed",
     "title": "untitled",
@@ -31,7 +31,6 @@ _STAND_INS: dict[str, Any] = {
     "hosts": ["example.com"],
     "authentication": {},
     "credentials": {},
-    "health_check": "missing.missing",
 }
 #: the members that a connector.yaml must have
 _OF_CONNECTOR = tuple(name for name in _STAND_INS if name != "credentials")

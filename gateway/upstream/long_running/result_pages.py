@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from gateway import payloads
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
 from gateway.kinds.catalog import Operation
 from gateway.kinds.long_running import ResultRequest
@@ -46,8 +47,8 @@ async def listed(operation: Operation, answer: OperationResult) -> AsyncIterator
     """The records of a response that holds the whole result, as one page."""
     records = raw_at(answer.result, operation.action.records or ())
     try:
-        yield msgspec.json.decode(records or b"", type=list[msgspec.Raw]), None
-    except msgspec.MsgspecError as error:
+        yield payloads.items(records or b""), None
+    except UpstreamInvalidResponse as error:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer has no list of records") from error
 
 
@@ -60,7 +61,7 @@ async def _page(run: OperationRun, request: ResultRequest, params: Params) -> tu
     following = pagination.next_params(operation, params, answer)
     if not request.add_fields:
         return answer.records, following
-    return [{**msgspec.json.decode(record), **request.add_fields} for record in answer.records], following
+    return [{**payloads.record(record), **request.add_fields} for record in answer.records], following
 
 
 async def _csv_answer(run: OperationRun, call: PreparedCall) -> OperationResult:

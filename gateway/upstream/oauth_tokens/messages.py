@@ -16,6 +16,7 @@ from authlib.oauth2.rfc7009.parameters import prepare_revoke_token_request
 from authlib.oauth2.rfc7636.challenge import create_s256_code_challenge
 from yarl import URL
 
+from gateway import payloads
 from gateway.contract.kinds import Effect
 from gateway.errors import (
     GatewayError,
@@ -203,8 +204,8 @@ def unanswered(error: GatewayError) -> TokenError:
 
 def _document(body: bytes) -> Any:
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return payloads.value(body)
+    except UpstreamInvalidResponse:
         return None
 
 
@@ -220,7 +221,7 @@ def _tokens(spec: ConnectorSpec, oauth: OAuthEndpoints, document: Any, now: date
 
 def _texts(oauth: OAuthEndpoints, document: Any, names: Iterable[str]) -> dict[str, str]:
     members = {name: _member(oauth, document, name) for name in names}
-    return {name: value for name, value in members.items() if isinstance(value, str) and value}
+    return {name: payloads.storable(value) for name, value in members.items() if isinstance(value, str) and value}
 
 
 def _member(oauth: OAuthEndpoints, document: Any, name: str) -> Any:
