@@ -158,7 +158,7 @@ class _Evaluation:
         wanted = {
             entity: operations
             for entity in sorted(near)
-            if (operations := [each for each in self._corpus.operations_of[entity] if is_wanted(each.entry)])
+            if (operations := [each for each in self._corpus.operations_of.get(entity, ()) if is_wanted(each.entry)])
         }
         strengths = []
         for entity in nlargest(_ENTITIES, wanted, key=self._promise):
