@@ -1,6 +1,8 @@
 """Kinds from folders of specs: the shipped ones, and those of the operator, which are checked first."""
 
+import logging
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -10,8 +12,10 @@ from pydantic import ValidationError
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.lint.kind import linted_kind
 from gateway.kinds.lint.reading import errors_of
-from gateway.kinds.sources import LintError, SpecError, entity_files, read_yaml
-from gateway.kinds.spec import ConnectorSpec, Entity
+from gateway.kinds.sources import LintError, SpecError, entity_files, lint_error, read_yaml
+from gateway.kinds.spec import KIND_NAME, ConnectorSpec, Entity
+
+log = logging.getLogger(__name__)
 
 
 def shipped_specs() -> Path:
@@ -49,7 +53,7 @@ def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
     refused: dict[str, SpecError] = {}
     shipped = shipped_specs()
     for folder in spec_folders(extra):
-        kind, errors = (_shipped_kind(folder), []) if folder.parent == shipped else linted_kind(folder)
+        kind, errors = (_shipped_kind(folder), []) if folder.parent == shipped else _checked_kind(folder, kinds)
         if kind is None or errors:
             name = kind_name_of(folder)
             kinds.pop(name, None)
@@ -60,12 +64,27 @@ def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
     return Catalog(kinds.values(), refused)
 
 
-def kind_name_of(folder: Path) -> str:
-    """The name of the kind in a folder, even a faulty one; the folder's name by default."""
+def _checked_kind(folder: Path, others: Mapping[str, Kind]) -> tuple[Kind | None, list[LintError]]:
+    """The kind in a folder with its errors; an error of the linter itself costs this kind only, too."""
     try:
-        return str(read_yaml(folder / "connector.yaml").get("kind", folder.name))
+        kind, errors = linted_kind(folder)
+    except Exception as error:
+        log.exception("the linter failed at %s", folder)
+        return None, [LintError(folder, 0, f"the linter failed: {type(error).__name__}; report this as a fault of it")]
+    for other in others.values():
+        if kind is not None and other.name != kind.name and other.spec.definition_id == kind.spec.definition_id:
+            message = f"is that of {other.name}; leave it out, or write another UUID"
+            errors.append(lint_error(folder, ("definition_id",), message))
+    return kind, errors
+
+
+def kind_name_of(folder: Path) -> str:
+    """The name of the kind in a folder, even a faulty one; the folder's name if the files have no valid one."""
+    try:
+        name = read_yaml(folder / "connector.yaml").get("kind")
     except SpecError:
         return folder.name
+    return name if isinstance(name, str) and re.fullmatch(KIND_NAME, name) else folder.name
 
 
 def load_kind(folder: Path) -> Kind:

@@ -113,7 +113,7 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
         catalog = load_catalog(settings.specs)
         yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
         for name, refused in catalog.refused.items():
-            yield failed("specs", f"{name} is not served, its spec has {refused.count}: {refused}")
+            yield failed("specs", f"{name} is not served, its spec has {refused.summary}")
     except SpecError as error:
         yield failed("specs", f"{error}; run `gateway specs lint` for all errors")
         return

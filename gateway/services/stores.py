@@ -64,7 +64,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     catalog = load_catalog(settings.specs)
     Intervals(settings.sync_every).require_known(catalog)
     for name, refused in catalog.refused.items():
-        log.error("%s is not served, its spec has errors: %s", name, refused)
+        log.error("%s is not served, its spec has %s", name, refused.summary)
     process = process_name()
     pool = Database.open(
         settings.database_url,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from reprlib import Repr
 from typing import Any
 
 from pydantic import ValidationError
@@ -38,6 +39,9 @@ _OF_CONNECTOR = tuple(name for name in _STAND_INS if name != "credentials")
 _EFFECT = "is missing; say what running it twice would do: read, idempotent or write"
 #: parts of messages about errors that a left-out member may cause
 _OF_ABSENCE = ("no request's path begins with", "connector.yaml defines no paging", "there is no #/$defs/")
+#: shows the beginning of a value, however deep or long it is
+_SHOWN = Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 100
 #: the correction, by the type of pydantic's error
 _EXPECTED = {
     "string": "text; put it between quotes",
@@ -126,21 +130,22 @@ def _place(details: ErrorDetails) -> Place:
 def message_of(details: ErrorDetails) -> str:
     """The fault of a member and its correction, in the linter's words."""
     place, type_, context = _place(details), details["type"], details.get("ctx", {})
+    shown = _SHOWN.repr(details["input"])
     match type_:
         case "missing":
             return _EFFECT if place[-1] == "effect" else "is missing; add it"
         case "extra_forbidden":
             return f"is not a known member; {did_you_mean(place[-1], members_at(place[:-1]))}"
         case "literal_error" | "enum":
-            return f"is {details['input']!r}; write {context['expected']}"
+            return f"is {shown}; write {context['expected']}"
         case "string_pattern_mismatch":
-            return f"{details['input']!r} is not a name; write lower-case letters, digits and `{_separator(place)}`"
+            return f"{shown} is not a name; write lower-case letters, digits and `{_separator(place)}`"
         case "string_too_short" | "string_too_long" | "greater_than_equal" | "less_than_equal" | "greater_than":
-            return f"is {details['input']!r}; {details['msg'].removeprefix('Input ').removeprefix('String ')}"
+            return f"is {shown}; {details['msg'].removeprefix('Input ').removeprefix('String ')}"
         case "value_error":
             return details["msg"].removeprefix("Value error, ")
     expected = next((words for name, words in _EXPECTED.items() if type_.startswith(name)), None)
-    return f"is {details['input']!r:.60}; write {expected}" if expected else details["msg"]
+    return f"is {shown:.60}; write {expected}" if expected else details["msg"]
 
 
 def _separator(place: Sequence[str]) -> str:
