@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.kinds.loading import load_catalog
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.loading import load_catalog, load_kind
 from gateway.operation_search.entries import entries_of
-from gateway.operation_search.index import OperationIndex
+from gateway.operation_search.index import OperationIndex, index_of
 from tests.harness.hostile_kinds import MANY, write_kind, write_large_kind, write_wordy_kind
 
 
@@ -38,6 +39,20 @@ def test_a_kind_of_one_word_is_found_by_its_name(index, kind):
 @pytest.mark.parametrize("text", ["list Zendesk tickets", "list tickets in the help desk"])
 def test_other_kinds_are_found_as_before(index, text):
     assert index.search(text).data[0].entry.name == "support-desk.tickets.list"
+
+
+def test_a_kind_that_cannot_be_read_is_left_out_and_the_others_are_found(tmp_path, caplog):
+    class Unreadable(dict):
+        def __getitem__(self, entity_id):
+            raise OSError("the file is gone")
+
+    [sound, gone] = [load_kind(write_kind(tmp_path, name)) for name in ("fleet", "gone")]
+    unreadable = Kind(gone.spec.model_copy(update={"entities": Unreadable(gone.spec.entities)}))
+
+    index = index_of(Catalog([unreadable, sound]))
+
+    assert index.search("list items").data[0].entry.name == "fleet.items.list"
+    assert [record.kind for record in caplog.records] == ["gone"]
 
 
 def test_a_search_leaves_the_index_as_it_was(index):

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Mapping
+from textwrap import shorten
 from typing import Any
 
 from yarl import URL
@@ -15,6 +16,8 @@ from gateway.agents.tools.backend import Backend, Part
 from gateway.errors import InvalidParams, NotFound
 from gateway.kinds.agent_docs import skill_docs
 
+#: maximum characters of a text of a kind in the list of all kinds, which every agent reads
+_MAX_TEXT = 500
 #: milliseconds for which clients may cache a part; stored results do not change
 _TTL = 3_600_000
 
@@ -31,8 +34,8 @@ class ResultResources:
             {
                 "uri": f"gateway://kinds/{kind.name}",
                 "name": kind.name,
-                "title": kind.spec.title,
-                "description": kind.spec.description,
+                "title": shorten(kind.spec.title, _MAX_TEXT),
+                "description": shorten(kind.spec.description, _MAX_TEXT),
                 "mimeType": "text/markdown",
             }
             for kind in self._backend.catalog
