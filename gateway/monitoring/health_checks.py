@@ -4,6 +4,7 @@ import os
 import resource
 import shutil
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -206,7 +207,7 @@ _SERVER = """
 
 
 async def of_contents(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
-    """Workers, the queue, failed synchronizations, sunsets, and the keys of stored credentials."""
+    """Workers, the queue, failed synchronizations, unserved connectors, sunsets, and the keys of stored credentials."""
     statistics = await read_statistics(database)
     alive = [worker for worker in statistics.workers if worker.is_alive]
     if alive:
@@ -221,7 +222,7 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
             yield warning(
                 "context store", f"{entity.failed} of {entity.copies} copies of {entity.kind} {entity.entity} failed"
             )
-    async for result in of_sunsets(database, settings):
+    async for result in of_connectors(database, settings):
         yield result
     try:
         keys = dict(read_keys(settings.encryption_keys, settings.encryption_keys_file))
@@ -244,14 +245,20 @@ _METHODS_IN_USE = """
 """
 
 
-async def of_sunsets(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
-    """Connectors that rely on a part of their application that will be switched off."""
+async def of_connectors(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
+    """Connectors whose kind is not served, or that rely on a part of their application that will be switched off."""
     try:
         catalog = load_catalog(settings.specs)
     except SpecError:
         return
     async with database.system() as connection:
         rows = await connection.fetch(_METHODS_IN_USE)
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row["kind"]] += row["connectors"]
+    for kind, count in counts.items():
+        if (reason := catalog.unserved_reason(kind)) is not None:
+            yield failed("connectors", f"{count} cannot be used: {reason}")
     for row in rows:
         spec = catalog.kinds[row["kind"]].spec if row["kind"] in catalog.kinds else None
         for method, sunset in all_sunsets(spec) if spec else ():

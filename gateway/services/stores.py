@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import asyncpg
+
 from gateway.aio.loops import every, running
 from gateway.audit.log import Audit
 from gateway.connectors.access import ConnectorAccess
@@ -80,6 +82,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
         RequestLog(database).writing() as request_log,
     ):
         identity, connector_store = IdentityStore(database), ConnectorStore(database, vault)
+        await _log_unserved(connector_store, catalog)
         yield Stores(
             settings=settings,
             process=process,
@@ -93,10 +96,18 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
             request_log=request_log,
             identity=identity,
             connector_store=connector_store,
-            connectors=ConnectorAccess(connector_store, identity),
+            connectors=ConnectorAccess(connector_store, identity, catalog),
             job_store=JobStore(database, settings.job_retention, sealing),
             files=StoredFiles(open_blobs(settings), database, settings.max_file_bytes),
         )
+
+
+async def _log_unserved(connectors: ConnectorStore, catalog: Catalog) -> None:
+    """Log the kinds that connectors need and that are not served; skipped without PostgreSQL or its tables."""
+    with contextlib.suppress(Unavailable, asyncpg.PostgresError):
+        for kind, count in (await connectors.count_by_kind()).items():
+            if (reason := catalog.unserved_reason(kind)) is not None:
+                log.error("connectors are unserved: %s", reason, extra={"kind": kind, "connectors": count})
 
 
 def watch_restarts(services: Stores, on_restart: Callable[[], None]) -> None:

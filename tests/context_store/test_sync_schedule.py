@@ -36,7 +36,8 @@ def due_runs_of(database, tenant):
 
     async def called():
         async with database.system() as connection:
-            return [run for run in await schedule.claim_due(connection) if run.connector_id == tenant.connector_id]
+            due = await schedule.claim_due(connection, shipped_catalog().kinds)
+            return [run for run in due if run.connector_id == tenant.connector_id]
 
     return called
 

@@ -88,7 +88,7 @@ async def _search_of(request: web.Request) -> _Search:
     query = request.query
     records = await connectors_to_choose(request, id_of(query.get("connector")))
     record = next((each for each in records if each.id == query.get("connector")), next(iter(records), None))
-    kind = None if record is None else request.app[SERVICES].catalog.kind(record.kind)
+    kind = None if record is None else request.app[SERVICES].catalog.kinds.get(record.kind)
     searched = {
         name: sorted(entity.search.fields)
         for name, entity in (kind.spec.entities.items() if kind else ())
