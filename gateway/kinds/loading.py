@@ -24,6 +24,11 @@ def shipped_specs() -> Path:
     return inside if inside.is_dir() else Path(__file__).parents[2] / "specs"
 
 
+def own_folders() -> list[Path]:
+    """The folders in `GATEWAY_SPECS`, for programs without other settings of the gateway."""
+    return [Path(folder) for folder in os.environ.get("GATEWAY_SPECS", "").split(os.pathsep) if folder]
+
+
 def spec_folders(extra: Iterable[str | os.PathLike[str]] = ()) -> list[Path]:
     """Every kind's folder, the shipped ones first; a later folder replaces an earlier kind of its name."""
     roots = [shipped_specs(), *(Path(folder) for folder in extra)]
