@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -337,8 +337,15 @@ class Kind:
 class Catalog:
     """All kinds, by name; those that are not served because their specs have errors, with these."""
 
-    def __init__(self, kinds: Iterable[Kind], refused: Mapping[str, SpecError] | None = None) -> None:
+    def __init__(
+        self,
+        kinds: Iterable[Kind],
+        refused: Mapping[str, SpecError] | None = None,
+        missing: Sequence[SpecError] = (),
+    ) -> None:
         self.refused: Mapping[str, SpecError] = refused or {}
+        #: the errors of folders that could not be read
+        self.missing = missing
         self.kinds: dict[str, Kind] = {kind.name: kind for kind in kinds}
         #: names that are understood: of applications, where one kind alone has them, and of kinds
         self._by_name = {canonical(name): kind for name, kind in self._applications()} | {
@@ -385,7 +392,8 @@ class Catalog:
         if name in self.refused:
             count = self.refused[name].count
             return f"the kind {name} is not served: its spec has {count}, which the operator sees in `gateway doctor`"
-        return f"the kind {name} is not served: no folder has it; the operator can add its folder to GATEWAY_SPECS"
+        found = "a folder of GATEWAY_SPECS cannot be read" if self.missing else "no folder of GATEWAY_SPECS has it"
+        return f"the kind {name} is not served: {found}, which the operator can correct"
 
     def application_of(self, name: str) -> str:
         """The application's name of a kind by its exact name; that name for a kind that is not served."""

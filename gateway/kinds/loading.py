@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -47,7 +47,20 @@ def kind_folders(root: Path) -> list[Path]:
         raise SpecError([LintError(root, 0, message)]) from error
 
 
-def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
+def serving_catalog(extra: Iterable[str | os.PathLike[str]]) -> Catalog:
+    """`load_catalog` for processes that serve: a folder that is missing costs its kinds only, and is in `missing`."""
+    present, missing = [], []
+    for root in map(Path, extra):
+        try:
+            spec_folders([root])
+        except SpecError as error:
+            missing.append(error)
+        else:
+            present.append(root)
+    return load_catalog(present, missing)
+
+
+def load_catalog(extra: Iterable[str | os.PathLike[str]] = (), missing: Sequence[SpecError] = ()) -> Catalog:
     """All shipped kinds and those in the extra folders (`GATEWAY_SPECS`); raises SpecError for a missing folder.
 
     A kind of an extra folder whose spec has errors is not served: it is among the catalog's `refused`. Shipped kinds
@@ -66,7 +79,7 @@ def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
         else:
             kinds[kind.name] = kind
             refused.pop(kind.name, None)
-    return Catalog(kinds.values(), refused)
+    return Catalog(kinds.values(), refused, missing)
 
 
 def _checked_kind(folder: Path, others: Mapping[str, Kind]) -> tuple[Kind | None, list[LintError]]:

@@ -20,8 +20,7 @@ from gateway.db.migrate import pending
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.key_rotation.rotation import Rotation
-from gateway.kinds.loading import load_catalog
-from gateway.kinds.sources import SpecError
+from gateway.kinds.loading import serving_catalog
 from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
 from gateway.monitoring.statistics import read_statistics
@@ -110,14 +109,12 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
         yield passed("encryption keys", f"the key {keys[0][0]} encrypts; keys that decrypt: {len(keys)}")
     except KeyListError as error:
         yield failed("encryption keys", str(error))
-    try:
-        catalog = load_catalog(settings.specs)
-        yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
-        for name, refused in catalog.refused.items():
-            yield failed("specs", f"{name} is not served, its spec has {refused.summary}")
-    except SpecError as error:
-        yield failed("specs", f"{error}; run `gateway specs lint` for all errors")
-        return
+    catalog = serving_catalog(settings.specs)
+    yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
+    for missing in catalog.missing:
+        yield failed("specs", str(missing))
+    for name, refused in catalog.refused.items():
+        yield failed("specs", f"{name} is not served, its spec has {refused.summary}")
     try:
         Intervals(settings.sync_every).require_known(catalog)
     except SettingsError as error:
@@ -247,10 +244,7 @@ _METHODS_IN_USE = """
 
 async def of_connectors(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
     """Connectors whose kind is not served, or that rely on a part of their application that will be switched off."""
-    try:
-        catalog = load_catalog(settings.specs)
-    except SpecError:
-        return
+    catalog = serving_catalog(settings.specs)
     async with database.system() as connection:
         rows = await connection.fetch(_METHODS_IN_USE)
     counts: Counter[str] = Counter()

@@ -24,7 +24,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.blobs import Blobs, FolderBlobs
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.loading import load_catalog
+from gateway.kinds.loading import serving_catalog
 from gateway.request_log.log import RequestLog
 from gateway.settings import Settings
 from gateway.vault.vault import Vault, read_keys
@@ -63,8 +63,10 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     key_list = read_keys(settings.encryption_keys, settings.encryption_keys_file)
     vault = Vault(key_list)
     sealing = JobSealing(vault, is_on=settings.seal_jobs)
-    catalog = load_catalog(settings.specs)
+    catalog = serving_catalog(settings.specs)
     Intervals(settings.sync_every).require_known(catalog)
+    for missing in catalog.missing:
+        log.error("kinds of a folder are not served: %s", missing)
     for name, refused in catalog.refused.items():
         log.error("%s is not served, its spec has %s", name, refused.summary)
     process = process_name()

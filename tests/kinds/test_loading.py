@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.kinds.loading import kind_name_of, load_catalog
+from gateway.errors import ConnectorNotReady
+from gateway.kinds.loading import kind_name_of, load_catalog, serving_catalog
 from gateway.kinds.sources import LintError, SpecError
 from tests.harness.hostile_kinds import change_file, write_kind
 
@@ -48,6 +49,29 @@ def test_a_broken_file_costs_its_kind_only(tmp_path, break_it, message):
     assert catalog.refused.keys() == {"fleet"}
     assert message in str(catalog.refused["fleet"])
     assert {"sound", "support-desk"} <= catalog.kinds.keys()
+
+
+def test_a_folder_that_is_missing_costs_its_kinds_only(tmp_path):
+    write_kind(tmp_path / "one", "fleet")
+
+    catalog = serving_catalog([tmp_path / "two", tmp_path / "one"])
+
+    assert [str(each) for each in catalog.missing] == [
+        f"{tmp_path}/two: the folder does not exist; correct GATEWAY_SPECS"
+    ]
+    assert {"fleet", "support-desk"} <= catalog.kinds.keys()
+    assert "cannot be read" in (catalog.unserved_reason("parcels") or "")
+    assert catalog.unserved_reason("fleet") is None
+
+
+def test_a_record_is_never_served_by_another_kind_whose_application_has_its_kinds_name(tmp_path):
+    write_kind(tmp_path, "vehicles", application="fleet")
+
+    catalog = load_catalog([tmp_path])
+
+    assert catalog.kind("fleet").name == "vehicles"
+    with pytest.raises(ConnectorNotReady, match="the kind fleet is not served: no folder of GATEWAY_SPECS has it"):
+        catalog.served("fleet")
 
 
 def test_the_id_of_another_kind_is_refused(tmp_path):

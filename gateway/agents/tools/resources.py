@@ -1,5 +1,6 @@
 """Resources: stored answers and files, read in parts; and a document for each kind."""
 
+import asyncio
 import base64
 from collections.abc import Mapping
 from textwrap import shorten
@@ -55,15 +56,16 @@ class ResultResources:
         try:
             url = URL(uri)
             if (url.scheme, url.host) == ("gateway", "kinds"):
-                return self._kind(uri, url.path.strip("/"))
+                return await self._kind(uri, url.path.strip("/"))
             at = ResultAddress.of(uri)
             part = await self._backend.part(context.caller, at.id, at.offset, at.limit)
         except (NotFound, InvalidParams, ValueError) as error:
             raise _missing(uri, str(error)) from error
         return _contents(uri, at.id, part)
 
-    def _kind(self, uri: str, name: str) -> Result:
-        document = skill_docs(self._backend.catalog.kind(name))
+    async def _kind(self, uri: str, name: str) -> Result:
+        # In a thread, because a kind may have thousands of operations.
+        document = await asyncio.to_thread(skill_docs, self._backend.catalog.kind(name))
         text = "\n\n".join(_markdown(block) for block in document["content"])
         content = {"uri": uri, "mimeType": "text/markdown", "text": text}
         return page("contents", [content], ttl_ms=_TTL, scope="public")

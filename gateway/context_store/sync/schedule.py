@@ -13,7 +13,7 @@ from gateway.context_store.sync.sources import synchronized
 from gateway.db.pool import Connection
 from gateway.errors import GatewayError
 from gateway.kinds.catalog import Catalog, Kind
-from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.suggestions import did_you_mean, misspelt
 from gateway.kinds.sync import Sync
 from gateway.settings import SettingsError
 
@@ -87,7 +87,7 @@ class Intervals:
         return float(sync.interval) if named is None else named
 
     def require_known(self, catalog: Catalog) -> None:
-        """Raise SettingsError for a name that the catalog lacks; kinds whose specs have errors are not checked."""
+        """Raise SettingsError for a misspelt name; a kind that is not served is not checked."""
         if faults := [fault for name in self.overrides if (fault := _fault(name, catalog))]:
             raise SettingsError(f"GATEWAY_SYNC_EVERY: {'; '.join(faults)}")
 
@@ -99,7 +99,8 @@ def _fault(name: str, catalog: Catalog) -> str | None:
         return None
     kind = catalog.kinds.get(kind_name)
     if kind is None:
-        return f"there is no kind {kind_name!r}; {did_you_mean(kind_name, catalog.kinds)}"
+        meant = misspelt(kind_name, catalog.kinds)
+        return None if meant is None else f"there is no kind {kind_name!r}; did you mean {meant}?"
     entities = synchronized(kind)
     if dot and entity not in entities:
         return f"{kind_name} has no synchronized entity {entity!r}; {did_you_mean(entity, entities)}"
