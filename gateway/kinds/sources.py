@@ -165,19 +165,26 @@ def line_of(path: Path, place: Sequence[str]) -> int:
 
 def repeated_members(path: Path) -> Iterator[LintError]:
     """An error for each member that a mapping has twice; YAML would silently use the last one."""
-    pending = [composed(path)]
-    visited = set()
-    while pending:
-        node = pending.pop()
-        if id(node) in visited:  # an alias, perhaps of a node around itself
+    #: for each collection around the event: the names of a mapping, None for a list; and whether a name is next
+    around: list[tuple[set[str] | None, bool]] = []
+    event: Any
+    for event in yaml.parse(path.read_text("utf-8"), Loader=_LOADER):
+        if isinstance(event, yaml.CollectionEndEvent):
+            around.pop()
             continue
-        visited.add(id(node))
-        seen: set[str] = set()
-        for name, key, value in _members(node):
-            if isinstance(key, yaml.ScalarNode) and name in seen:
-                yield LintError(path, key.start_mark.line + 1, f"{name} appears twice; remove one of them")
-            seen.add(name)
-            pending.append(value)
+        if not isinstance(event, yaml.NodeEvent):
+            continue
+        names, is_name = around[-1] if around else (None, False)
+        if names is not None:
+            around[-1] = names, not is_name
+            if is_name and isinstance(event, yaml.ScalarEvent):
+                if event.value in names:
+                    yield LintError(path, event.start_mark.line + 1, f"{event.value} appears twice; remove one of them")
+                names.add(event.value)
+        if isinstance(event, yaml.MappingStartEvent):
+            around.append((set(), True))
+        elif isinstance(event, yaml.SequenceStartEvent):
+            around.append((None, False))
 
 
 def _members(node: Any) -> Iterator[tuple[str, Any, Any]]:
