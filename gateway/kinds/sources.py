@@ -167,7 +167,6 @@ def repeated_members(path: Path) -> Iterator[LintError]:
     """An error for each member that a mapping has twice; YAML would silently use the last one."""
     #: for each collection around the event: the names of a mapping, None for a list; and whether a name is next
     around: list[tuple[set[str] | None, bool]] = []
-    event: Any
     for event in yaml.parse(path.read_text("utf-8"), Loader=_LOADER):
         if isinstance(event, yaml.CollectionEndEvent):
             around.pop()
@@ -179,7 +178,8 @@ def repeated_members(path: Path) -> Iterator[LintError]:
             around[-1] = names, not is_name
             if is_name and isinstance(event, yaml.ScalarEvent):
                 if event.value in names:
-                    yield LintError(path, event.start_mark.line + 1, f"{event.value} appears twice; remove one of them")
+                    mark: Any = event.start_mark
+                    yield LintError(path, mark.line + 1, f"{event.value} appears twice; remove one of them")
                 names.add(event.value)
         if isinstance(event, yaml.MappingStartEvent):
             around.append((set(), True))

@@ -10,6 +10,7 @@ from uuid import UUID
 import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from yarl import URL
 
 from gateway.client import Gateway
 from gateway.contract.events import EventType
@@ -20,7 +21,6 @@ from gateway.monitoring.health_checks import CheckStatus, of_connectors
 from gateway.settings import Settings
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Api, ConnectorApi
-from tests.harness.clients import caller_of
 from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.hostile_kinds import change_file, write_kind
 from tests.harness.in_process import FrontEnd, front_end
@@ -68,9 +68,10 @@ class World:
     support_desk: ConnectorApi
     schedule_id: str
     organization_id: UUID
-    caller: Any
     #: a connector of a kind whose authentication method was renamed
     without_method: ConnectorApi
+    #: the path of a connect link for `fleet` and two other kinds
+    link: str
 
 
 @pytest.fixture(scope="module", params=[removed, moved, broken, renamed])
@@ -90,6 +91,8 @@ async def world(request, tmp_path_factory, database_url: str, redis_url: str) ->
             definition = {"name": "s", "connector_id": fleet.record["id"], "entity": "items", "action": "list"}
             schedule = (await api.post("/api/v1/schedules", {**definition, "cron": "@daily"})).document(201)
             await fleet.submit("items", "list")
+            wanted = {"workspace_name": "w", "connector_types": ["fleet", "support-desk", "team-chat"]}
+            link = URL((await api.post("/api/v1/connect/sessions", wanted)).document(201)["url"]).path
     methods = (parcels / "connector.yaml").read_text().replace("\n  api_key:\n    title", "\n  key:\n    title")
     (parcels / "connector.yaml").write_text(methods)
     specs = (*break_it(root), other)
@@ -100,7 +103,7 @@ async def world(request, tmp_path_factory, database_url: str, redis_url: str) ->
         assert "parcels" in front.services.catalog.kinds
         yield World(
             front, api, fleet.through(api), support_desk.through(api), schedule["id"], organization_id,
-            caller_of(organization_id), of_parcels.through(api),
+            of_parcels.through(api), link,
         )  # fmt: skip
 
 
@@ -202,6 +205,16 @@ async def test_a_connect_link_for_it_is_refused(world: World):
     answer = await world.api.post("/api/v1/connect/sessions", session)
 
     assert answer.document(409)["code"] == "connector_not_ready"
+
+
+async def test_a_connect_link_offers_the_kinds_that_are_served(world: World):
+    page = await world.api.get(world.link)
+    of_unserved = await world.api.get(f"{world.link}?kind=fleet")
+
+    assert page.status == 200
+    assert b"Zendesk" in page.body
+    assert b"fleet" not in page.body
+    assert of_unserved.status == 409
 
 
 async def test_a_connector_whose_authentication_method_is_gone_says_so(world: World):

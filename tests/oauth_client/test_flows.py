@@ -235,6 +235,19 @@ async def test_an_answer_that_was_cut_off_ends_as_failed(world: World) -> None:
     assert (state.status, state.error) == (FlowStatus.FAILED, "server_error")
 
 
+async def test_a_consent_for_a_kind_that_is_not_served_any_more_ends_with_the_reason(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    async with world.database.system() as connection:
+        await connection.execute("UPDATE oauth_flows SET kind = 'gone' WHERE id = $1", started.flow_id)
+
+    redirected = await world.came_back(started.consent_url)
+
+    assert redirected is not None
+    answer = _query(redirected.url)
+    assert answer["error"] == "server_error"
+    assert answer["error_description"].startswith("the kind gone is not served")
+
+
 async def test_a_state_of_a_disabled_client_is_refused(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
     await world.identity.disable_client(world.caller.client_id)
