@@ -46,7 +46,7 @@ async def work(settings: Settings) -> None:
         loop.add_signal_handler(name, stopping.set)
     if settings.tracing:
         configure_tracing("gateway-worker")
-    async with open_worker(settings) as services, exposed(settings.metrics_bind, services.database):
+    async with open_worker(settings) as services, exposed(settings.metrics_bind, services.database, services.catalog):
         await Worker(services).until(stopping)
 
 

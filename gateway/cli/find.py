@@ -10,7 +10,7 @@ from rich.text import Text
 from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, output_option, write
-from gateway.cli.shell_completion import complete_kind, own_folders
+from gateway.cli.shell_completion import complete_kind
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable
 
@@ -83,7 +83,7 @@ async def _request(
 
 
 def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Found:
-    from gateway.kinds.loading import load_catalog
+    from gateway.kinds.loading import load_catalog, own_folders
     from gateway.operation_search.descriptions import summary
     from gateway.operation_search.index import OperationIndex
 

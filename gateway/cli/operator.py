@@ -15,7 +15,7 @@ import click
 from gateway.cli.local_settings import local_settings
 from gateway.db.urls import ignored_parameters
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.loading import load_catalog
+from gateway.kinds.loading import serving_catalog
 from gateway.settings import Settings, require_port, settings_of, upstream_overrides
 from gateway.telemetry.logs import configure_logs, log_format_of
 
@@ -89,7 +89,7 @@ def up(
     from gateway.embedded.up import up as start
 
     settings = _settings(bind=bind, data_dir=data_dir)
-    catalog = load_catalog(settings.specs)
+    catalog = serving_catalog(settings.specs)
     _raise_file_limit()
     given = settings.model_fields_set
     options = UpOptions(
@@ -130,7 +130,9 @@ def _require_usable(settings: Settings, catalog: Catalog, *, has_external_keys: 
 
 
 def _served_kinds(catalog: Catalog) -> tuple[str, ...]:
-    """The names of the kinds that are served; prints every spec error of the other kinds."""
+    """The names of the kinds that are served; prints every spec error of the other kinds, and missing folders."""
+    for missing in catalog.missing:
+        click.echo(str(missing), err=True)
     for name, refused in catalog.refused.items():
         click.echo(f"{name} is not served, its spec has {refused.count}:\n{refused}", err=True)
     return tuple(catalog.kinds)
@@ -192,7 +194,7 @@ def sandbox(bind: str) -> None:
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--bind") from error
     settings = _settings()
-    run(lambda: _serve_sandbox(create_sandbox(load_catalog(settings.specs)), bind))
+    run(lambda: _serve_sandbox(create_sandbox(serving_catalog(settings.specs)), bind))
 
 
 async def _serve_sandbox(app: Any, bind: str) -> None:

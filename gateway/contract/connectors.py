@@ -29,6 +29,8 @@ class ConnectorStatus(StrEnum):
     NEEDS_REAUTH = "needs_reauth"
     #: disabled by its owner
     DISABLED = "disabled"
+    #: no process serves its kind; never stored, because it depends on the specs of the process
+    UNSERVED = "unserved"
 
 
 class CopyStatus(StrEnum):
@@ -113,6 +115,8 @@ class ConnectorSelection(Struct, frozen=True):
     ids: Collection[UUID] | None = None
     #: names of the workspaces whose connectors are included; None for all
     workspaces: Collection[str] | None = None
+    #: names of the kinds that are served, for `status`; None if every kind is
+    served: Collection[str] | None = None
 
 
 class UnhealthyView(Struct, frozen=True):

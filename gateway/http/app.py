@@ -67,7 +67,7 @@ def create_app(settings: Settings) -> web.Application:
             configure_tracing("gateway")
         async with (
             open_services(settings) as opened,
-            exposed(settings.metrics_bind, opened.database),
+            exposed(settings.metrics_bind, opened.database, opened.catalog),
         ):
             transport = opened.upstreams.transport
             with limits.watching(
@@ -79,7 +79,7 @@ def create_app(settings: Settings) -> web.Application:
                 watch_restarts(opened, limits.load.expect_restart)
                 set_up_mcp(app, opened)
                 app[READINESS] = readiness(opened)
-                app[EXPORTER] = PrometheusExporter(opened.database)
+                app[EXPORTER] = PrometheusExporter(opened.database, opened.catalog)
                 app[OPENAPI] = Remembered(partial(asyncio.to_thread, _openapi, opened), inf)
                 app[DOCS_SITE] = Remembered(partial(_docs_site, app), inf)
                 yield

@@ -24,7 +24,7 @@ ADVICE: Mapping[str, str] = {
     "conflict": "The request contradicts the current state, which `detail` describes. For a second connector of one "
     "name with `if_exists: fail`, `connector_id` is the first.",
     "idempotency_in_flight": "The first request with this `Idempotency-Key` has not been answered yet.",
-    "connector_not_ready": "The connector is pending or disabled; `detail` names the next step.",
+    "connector_not_ready": "The connector is pending, disabled or unserved; `detail` names the next step.",
     "job_not_cancelable": "The job has ended, or it is a deletion.",
     "job_canceled": "The job was canceled; `result` has what was done before.",
     "outcome_unknown": (

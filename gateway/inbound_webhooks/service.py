@@ -10,7 +10,7 @@ from gateway.audit.log import Audit
 from gateway.connectors.access import ConnectorAccess
 from gateway.context_store.sync.service import Synchronization
 from gateway.contract.hooks import HookView
-from gateway.errors import FieldError, Forbidden, InvalidParams, UnknownConnectorType
+from gateway.errors import FieldError, Forbidden, InvalidParams
 from gateway.identity.model import Caller
 from gateway.inbound_webhooks.model import Hook
 from gateway.inbound_webhooks.notice import Notice, changes_of
@@ -68,13 +68,13 @@ class InboundWebhooks:
 
         Handshakes may add secrets for an hour, and no longer after the first signed notice of a change.
 
-        `secret` is added to the secrets that may sign notices. Raises NotFound, and InvalidParams for a kind without
-        webhooks and for a secret in a wrong format.
+        `secret` is added to the secrets that may sign notices. Raises NotFound, ConnectorNotReady for
+        a kind that is not served, and InvalidParams for a kind without webhooks and for a secret in a wrong format.
         """
         with self._audit.record("hook.create", caller, connector_id=connector_id) as entry:
             record = await self._connectors.get(caller, connector_id)
             entry.kind = record.kind
-            spec = self._spec(record.kind)
+            spec = self._catalog.served(record.kind).spec.webhooks
             if spec is None:
                 raise InvalidParams(
                     f"the gateway accepts no webhooks of {record.kind}; its copies are synchronized by schedule"
@@ -141,6 +141,8 @@ class InboundWebhooks:
         notice = Notice(method, self._url_of(hook) + (f"?{query}" if query else ""), headers, body)
         spec = self._spec(hook.kind)
         if spec is None:
+            reason = self._catalog.unserved_reason(hook.kind) or "its kind has no webhooks any more"
+            log.warning("a notice was refused: %s", reason, extra={"connector_id": str(hook.connector_id)})
             raise _refused(hook.kind)
         if _has_secret_handshake(spec) and spec.signature.header not in notice.headers:
             return await self._handshake(spec, hook, notice)
@@ -185,10 +187,8 @@ class InboundWebhooks:
 
     def _spec(self, kind: str) -> NoticeSpec | None:
         """The webhooks of the kind's spec; None for a kind without webhooks, and for one that is not served."""
-        try:
-            return self._catalog.kind(kind).spec.webhooks
-        except UnknownConnectorType:
-            return None
+        served = self._catalog.kinds.get(kind)
+        return None if served is None else served.spec.webhooks
 
 
 def _has_secret_handshake(spec: NoticeSpec) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 
 from gateway.contract.kinds import Effect
-from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
+from gateway.errors import ConnectorNotReady, UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.bulk import ITEMS
 from gateway.kinds.long_running import FollowUp, ResultRequest
@@ -361,8 +361,15 @@ class Kind:
 class Catalog:
     """All kinds, by name; those that are not served because their specs have errors, with these."""
 
-    def __init__(self, kinds: Iterable[Kind], refused: Mapping[str, SpecError] | None = None) -> None:
+    def __init__(
+        self,
+        kinds: Iterable[Kind],
+        refused: Mapping[str, SpecError] | None = None,
+        missing: Sequence[SpecError] = (),
+    ) -> None:
         self.refused: Mapping[str, SpecError] = refused or {}
+        #: the errors of folders that could not be read
+        self.missing = missing
         self.kinds: dict[str, Kind] = {kind.name: kind for kind in kinds}
         #: names that are understood: of applications, where one kind alone has them, and of kinds
         self._by_name = {canonical(name): kind for name, kind in self._applications()} | {
@@ -388,6 +395,29 @@ class Catalog:
             hint = did_you_mean(name, {canonical(each): each for each in names}.values())
             raise UnknownConnectorType(f"there is no connector type {name!r}; {hint}")
         return kind
+
+    def served(self, name: str) -> Kind:
+        """The kind of a stored record, by its exact name; raises ConnectorNotReady if it is not served.
+
+        Another kind whose application has that name must not receive the record's credentials.
+        """
+        kind = self.kinds.get(name)
+        if kind is None:
+            reason = self.unserved_reason(name)
+            raise ConnectorNotReady(
+                f"the connector is unserved: {reason}", extra={"connector_status": "unserved", "next_step": reason}
+            )
+        return kind
+
+    def unserved_reason(self, name: str) -> str | None:
+        """Why a kind is not served and who can mend it, without the operator's paths; None for a kind that is."""
+        if name in self.kinds:
+            return None
+        if name in self.refused:
+            count = self.refused[name].count
+            return f"the kind {name} is not served: its spec has {count}, which the operator sees in `gateway doctor`"
+        found = "a folder of GATEWAY_SPECS cannot be read" if self.missing else "no folder of GATEWAY_SPECS has it"
+        return f"the kind {name} is not served: {found}, which the operator can correct"
 
     def application_of(self, name: str) -> str:
         """The application's name of a kind by its exact name; that name for a kind that is not served."""

@@ -28,6 +28,16 @@ _KINDS = UUID("5d8fbb6c-31f0-4b0e-9d0f-2a8f5a0e7c11")
 _LONGEST_DEFAULT_WAIT = 60
 
 
+def display_name_of(kind: str) -> str:
+    """The name of a kind as `connector_type` shows it: `support-desk` is `Support-Desk`."""
+    return "-".join(part.capitalize() for part in kind.split("-"))
+
+
+def definition_id_of(kind: str) -> str:
+    """The `definition_id` of a kind whose spec has none."""
+    return str(uuid5(_KINDS, kind))
+
+
 class Entity(Model):
     """A type of resource: its actions, the fields of its records and its search fields."""
 
@@ -98,8 +108,8 @@ class ConnectorSpec(Model):
 
     @property
     def display_name(self) -> str:
-        """The kind's name as `connector_type` shows it: `support-desk` is `Support-Desk`."""
-        return "-".join(part.capitalize() for part in self.kind.split("-"))
+        """The kind's name as `connector_type` shows it."""
+        return display_name_of(self.kind)
 
     def current_path(self, path: str) -> str:
         """The path of a request; a deprecation with `switched` replaces the beginning of the path."""
@@ -130,7 +140,7 @@ class ConnectorSpec(Model):
         if not self.application:
             object.__setattr__(self, "application", self.title)
         if not self.definition_id:
-            object.__setattr__(self, "definition_id", str(uuid5(_KINDS, self.kind)))
+            object.__setattr__(self, "definition_id", definition_id_of(self.kind))
         if self.failure.default_retry_after is None:
             wait = min(self.rate_limit.seconds, _LONGEST_DEFAULT_WAIT)
             object.__setattr__(self, "failure", self.failure.model_copy(update={"default_retry_after": wait}))

@@ -4,6 +4,7 @@ import os
 import resource
 import shutil
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,8 +22,7 @@ from gateway.db.migrate import SchemaError, pending
 from gateway.db.pool import Database
 from gateway.errors import GatewayError
 from gateway.key_rotation.rotation import Rotation
-from gateway.kinds.loading import load_catalog
-from gateway.kinds.sources import SpecError
+from gateway.kinds.loading import serving_catalog
 from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
 from gateway.monitoring.statistics import read_statistics
@@ -119,14 +119,12 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
         yield passed("encryption keys", f"the key {keys[0][0]} encrypts; keys that decrypt: {len(keys)}")
     except KeyListError as error:
         yield failed("encryption keys", str(error))
-    try:
-        catalog = load_catalog(settings.specs)
-        yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
-        for name, refused in catalog.refused.items():
-            yield failed("specs", f"{name} is not served, its spec has {refused.count}: {refused}")
-    except SpecError as error:
-        yield failed("specs", f"{error}; run `gateway specs lint` for all errors")
-        return
+    catalog = serving_catalog(settings.specs)
+    yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
+    for missing in catalog.missing:
+        yield failed("specs", str(missing))
+    for name, refused in catalog.refused.items():
+        yield failed("specs", f"{name} is not served, its spec has {refused.summary}")
     try:
         Intervals(settings.sync_every).require_known(catalog)
     except SettingsError as error:
@@ -219,7 +217,7 @@ _SERVER = """
 
 
 async def of_contents(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
-    """Workers, the queue, failed synchronizations, sunsets, and the keys of stored credentials."""
+    """Workers, the queue, failed synchronizations, unserved connectors, sunsets, and the keys of stored credentials."""
     statistics = await read_statistics(database)
     alive = [worker for worker in statistics.workers if worker.is_alive]
     if alive:
@@ -238,7 +236,7 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
         if entity.held_deletions:
             held = f"{entity.held_deletions} deletions wait until the next synchronization confirms them"
             yield warning("context store", f"{entity.kind} {entity.entity}: {held}")
-    async for result in of_sunsets(database, settings):
+    async for result in of_connectors(database, settings):
         yield result
     try:
         keys = dict(read_keys(settings.encryption_keys, settings.encryption_keys_file))
@@ -261,14 +259,17 @@ _METHODS_IN_USE = """
 """
 
 
-async def of_sunsets(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
-    """Connectors that rely on a part of their application that will be switched off."""
-    try:
-        catalog = load_catalog(settings.specs)
-    except SpecError:
-        return
+async def of_connectors(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
+    """Connectors whose kind is not served, or that rely on a part of their application that will be switched off."""
+    catalog = serving_catalog(settings.specs)
     async with database.system() as connection:
         rows = await connection.fetch(_METHODS_IN_USE)
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row["kind"]] += row["connectors"]
+    for kind, count in counts.items():
+        if (reason := catalog.unserved_reason(kind)) is not None:
+            yield failed("connectors", f"{count} cannot be used: {reason}")
     for row in rows:
         spec = catalog.kinds[row["kind"]].spec if row["kind"] in catalog.kinds else None
         for method, sunset in all_sunsets(spec) if spec else ():

@@ -1,10 +1,12 @@
 """Statistics from PostgreSQL, for `gateway status`, `/metrics` and the health checks."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from gateway.contract.connectors import ConnectorStatus
 from gateway.db.pool import Database
 
 # Each state has a partial index, so that the many finished jobs are not read.
@@ -100,9 +102,17 @@ class Statistics:
 
     jobs: Mapping[str, JobStatistics]
     workers: Sequence[WorkerStatistics]
-    #: by kind and status
+    #: by kind and stored status
     connectors: Mapping[tuple[str, str], int]
     synchronization: Sequence[SyncStatistics]
+
+    def connectors_by_status(self, served: Collection[str]) -> Mapping[tuple[str, str], int]:
+        """The connectors by kind and status, `unserved` if their kind is not in `served`, as callers see them."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for (kind, status), count in self.connectors.items():
+            is_unserved = kind not in served and status != ConnectorStatus.DISABLED
+            counts[kind, ConnectorStatus.UNSERVED.value if is_unserved else status] += count
+        return counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ class DueRuns:
         if reason is not None:
             return SlotOutcome(due, next_run_at, reason), None
         try:
-            new = runs.job_of(schedule, self.catalog.kind(schedule.kind), schedule.job_id_of(due.slot), due.slot)
+            new = runs.job_of(schedule, self.catalog.served(schedule.kind), schedule.job_id_of(due.slot), due.slot)
         except GatewayError as error:  # a later version of the kind may refuse params that an earlier one accepted
             return SlotOutcome(due, next_run_at, error.detail), None
         return SlotOutcome(due, next_run_at, None), new
@@ -98,7 +98,7 @@ class DueRuns:
             entry.kind = new.kind
             entry.accept(new.id, is_new=True)
             if new.effect is not Effect.READ:
-                operation = self.catalog.kind(schedule.kind).operation(
+                operation = self.catalog.served(schedule.kind).operation(
                     schedule.definition.entity, schedule.definition.action
                 )
                 entry.target = target_of(operation, new.params)

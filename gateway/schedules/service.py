@@ -108,7 +108,7 @@ class ScheduleService:
                     raise ConnectorNotReady(f"the schedule is paused: {schedule.paused_reason}")
                 new = runs.job_of(
                     schedule,
-                    self.catalog.kind(schedule.kind),
+                    self.catalog.served(schedule.kind),
                     uuid4(),
                     client_id=caller.client_id,
                     request_id=request_id,
@@ -123,7 +123,7 @@ class ScheduleService:
         """The schedule with a checked definition; raises InvalidParams, UnknownEntity and UnknownAction."""
         caller.require(Scope.WRITE)
         cron = checked_timing(definition)
-        new = runs.new_job(replace(schedule, definition=definition), self.catalog.kind(schedule.kind))
+        new = runs.new_job(replace(schedule, definition=definition), self.catalog.served(schedule.kind))
         if new.effect is Effect.READ:
             caller.require(Scope.READ)
         definition = replace(definition, entity=new.entity, action=new.action, cron=cron.expression)

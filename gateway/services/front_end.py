@@ -152,9 +152,9 @@ async def open_api(jobs: WorkerServices) -> AsyncIterator[Services]:
 
 
 def _index_of(catalog: Catalog) -> "OperationIndex":
-    from gateway.operation_search.index import OperationIndex  # takes 0.2 s, in a thread
+    from gateway.operation_search.index import index_of  # takes 0.2 s, in a thread
 
-    return OperationIndex(catalog)
+    return index_of(catalog)
 
 
 def _provider_sign_in(

@@ -28,7 +28,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.blobs import Blobs, FolderBlobs
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.loading import load_catalog
+from gateway.kinds.loading import serving_catalog
 from gateway.request_log.log import RequestLog
 from gateway.settings import Settings
 from gateway.vault.vault import Vault, read_keys
@@ -69,10 +69,12 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     key_list = read_keys(settings.encryption_keys, settings.encryption_keys_file)
     vault = Vault(key_list)
     sealing = JobSealing(vault, is_on=settings.seal_jobs)
-    catalog = load_catalog(settings.specs)
+    catalog = serving_catalog(settings.specs)
     Intervals(settings.sync_every).require_known(catalog)
+    for missing in catalog.missing:
+        log.error("kinds of a folder are not served: %s", missing)
     for name, refused in catalog.refused.items():
-        log.error("%s is not served, its spec has errors: %s", name, refused)
+        log.error("%s is not served, its spec has %s", name, refused.summary)
     process = process_name()
     pool = Database.open(
         settings.database_url,
@@ -89,6 +91,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
         RequestLog(database).writing() as request_log,
     ):
         identity, connector_store = IdentityStore(database), ConnectorStore(database, vault)
+        await _log_unserved(connector_store, catalog)
         yield Stores(
             settings=settings,
             process=process,
@@ -102,7 +105,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
             request_log=request_log,
             identity=identity,
             connector_store=connector_store,
-            connectors=ConnectorAccess(connector_store, identity),
+            connectors=ConnectorAccess(connector_store, identity, catalog),
             job_store=JobStore(database, settings.job_retention, sealing),
             files=StoredFiles(open_blobs(settings), database, settings.max_file_bytes),
         )
@@ -139,6 +142,14 @@ async def _check_schema_later(database: Database) -> None:
             log.critical("the process stops: %s", error)
             os.kill(os.getpid(), signal.SIGTERM)
         return
+
+
+async def _log_unserved(connectors: ConnectorStore, catalog: Catalog) -> None:
+    """Log the kinds that connectors need and that are not served; skipped without PostgreSQL or its tables."""
+    with contextlib.suppress(Unavailable, asyncpg.PostgresError):
+        for kind, count in (await connectors.count_by_kind()).items():
+            if (reason := catalog.unserved_reason(kind)) is not None:
+                log.error("connectors are unserved: %s", reason, extra={"kind": kind, "connectors": count})
 
 
 def watch_restarts(services: Stores, on_restart: Callable[[], None]) -> None:

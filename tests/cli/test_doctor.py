@@ -19,13 +19,13 @@ from gateway.identity.store import IdentityStore
 from gateway.kinds.starter import starter_files
 from gateway.monitoring.health_checks import (
     CheckStatus,
+    of_connectors,
     of_environment,
     of_front_end,
     of_machine,
     of_postgres,
     of_redis,
     of_settings,
-    of_sunsets,
 )
 from gateway.settings import Settings
 from gateway.vault.vault import Vault, new_key, read_keys
@@ -188,7 +188,7 @@ async def test_connectors_that_rely_on_a_feature_with_an_end_date_are_reported(d
     store = ConnectorStore(database, vault)
     connector_id = (await store.create(organization.id, new)).id
 
-    found = [each.message async for each in of_sunsets(database, settings)]
+    found = [each.message async for each in of_connectors(database, settings)]
     await store.delete(organization.id, connector_id)
 
     assert any(

@@ -11,6 +11,7 @@ from gateway.db.pool import Database
 from gateway.monitoring.prometheus import PrometheusExporter
 from gateway.telemetry import metrics
 from gateway.telemetry.metrics import Counter, Histogram
+from tests.harness.catalog import shipped_catalog
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ALERTS = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text("utf-8"))["groups"][0]["rules"]
@@ -64,7 +65,7 @@ def test_an_expression_is_balanced(expression: str):
 
 
 async def test_the_shared_figures_are_reported_by_their_names(database: Database):
-    told = (await PrometheusExporter(database).text()).decode()
+    told = (await PrometheusExporter(database, shipped_catalog()).text()).decode()
 
     assert {name for name in SHARED if f"# TYPE {name} gauge" in told} == SHARED
 

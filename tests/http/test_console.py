@@ -371,7 +371,7 @@ async def test_health_shows_only_the_organizations_own_work(browser: ConsoleBrow
     page = await browser.get("/console/health")
 
     told = {each["what"]: (each["status"], each["message"]) for each in checks}
-    assert set(told) == {"PostgreSQL", "Redis", "workers", "jobs", "copies"}
+    assert set(told) == {"PostgreSQL", "Redis", "workers", "connectors", "jobs", "copies"}
     assert told["PostgreSQL"] == ("passed", "answers")
     assert told["workers"][0] == "failed"  # none runs in this test
     assert told["jobs"] == ("passed", "1 queued, 0 running, 0 waiting")

@@ -238,3 +238,16 @@ async def test_another_organization_s_connector_has_no_hook(front, chat):
     async with front.api() as stranger:
         assert (await stranger.post(f"{chat.path}/hook", {})).status == 404
         assert (await stranger.get(f"{chat.path}/hook")).status == 404
+
+
+async def test_a_notice_of_a_kind_that_is_not_served_any_more_is_refused_and_the_log_says_why(chat, api, rows, caplog):
+    hook = await hook_of(chat, secret=SECRET)
+    await rows("UPDATE connectors SET kind = 'gone' WHERE id::text = $1 RETURNING kind", chat.record["id"])
+
+    refused = await notify(api, hook, MESSAGE)
+    shown = await api.get(f"{chat.path}/hook")
+    again = await api.post(f"{chat.path}/hook", {})
+
+    assert (refused[0], shown.status) == (403, 200)
+    assert again.document(409)["code"] == "connector_not_ready"
+    assert "a notice was refused: the kind gone is not served" in caplog.text

@@ -24,6 +24,7 @@ from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.rules import RULES
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
+from tests.harness.hostile_kinds import write_kind
 
 PAGE = (shipped_specs() / "README.md").read_text("utf-8")
 EXAMPLE = dict(re.findall(r"```yaml\n(?:# yaml-language-server.*\n)?# ([\w/.-]+\.yaml) .*\n((?:.*\n)*?)```", PAGE))
@@ -535,6 +536,25 @@ def test_a_file_that_refers_to_itself_is_refused(example, text):
     (example / "loops.yaml").write_text(text, "utf-8")
 
     assert any(each.startswith("loops.yaml:") for each in errors(example))
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("address: https://api.parcels.example.com", None),  # `headers` is the nearest name, and holds no text
+        ("header: {X-Version: one}", "headers"),
+        ("sinonyms: [parcels]", "synonyms"),
+        ("sinonyms: {a: b}", None),
+    ],
+)
+def test_an_unknown_member_is_one_error_whose_guess_fits_its_value(tmp_path, written, meant):
+    connector = write_kind(tmp_path, "parcels") / "connector.yaml"
+    connector.write_text(re.sub(r"synonyms:\n- .*", written, connector.read_text("utf-8")), "utf-8")
+    expected = f"did you mean {meant}?" if meant else "known: application, authentication, "
+
+    [found] = errors(connector.parent)
+
+    assert f"{written.partition(':')[0]}: is not a known member; {expected}" in found
 
 
 def test_a_kind_with_errors_is_not_served_and_the_others_are(example):

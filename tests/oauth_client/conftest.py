@@ -141,7 +141,7 @@ def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -
                 vault,
                 identity,
                 connectors,
-                ConnectorAccess(connectors, identity),
+                ConnectorAccess(connectors, identity, catalog),
                 upstreams,
                 platform,
                 base_url=BASE_URL,

@@ -39,7 +39,7 @@ async def main(database_url: str, origin: str, organization_id: str, connector_i
             vault,
             identity,
             connectors,
-            ConnectorAccess(connectors, identity),
+            ConnectorAccess(connectors, identity, catalog),
             Upstreams(transport, overrides),
             platform,
             base_url="https://gateway.example",

@@ -255,6 +255,19 @@ async def test_a_consent_whose_process_died_ends_as_failed_before_it_expires_and
     assert (after.status, await _connectors(world)) == (FlowStatus.FAILED, 0)
 
 
+async def test_a_consent_for_a_kind_that_is_not_served_any_more_ends_with_the_reason(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    async with world.database.system() as connection:
+        await connection.execute("UPDATE oauth_flows SET kind = 'gone' WHERE id = $1", started.flow_id)
+
+    redirected = await world.came_back(started.consent_url)
+
+    assert redirected is not None
+    answer = _query(redirected.url)
+    assert answer["error"] == "server_error"
+    assert answer["error_description"].startswith("the kind gone is not served")
+
+
 async def test_a_state_of_a_disabled_client_is_refused(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
     await world.identity.disable_client(world.caller.client_id)

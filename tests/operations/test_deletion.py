@@ -126,7 +126,7 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
             Audit(database),
             database,
             world.connectors,
-            ConnectorAccess(world.connectors, world.identity),
+            ConnectorAccess(world.connectors, world.identity, world.catalog),
             world.identity,
             jobs,
             JobRemoval(database, RETENTION, UNSEALED),

@@ -60,13 +60,15 @@ class HostedCaller:
 class HostedBackend:
     """Runs operations with the gateway's use cases."""
 
-    def __init__(self, services: Services, index: OperationIndex) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
-        self.index = index
 
     @property
     def catalog(self) -> Catalog:
         return self._services.catalog
+
+    async def index(self) -> OperationIndex:
+        return await self._services.operations()
 
     async def connectors(self, caller: HostedCaller) -> Sequence[ConnectorInfo]:
         caller.caller.require(Scope.READ)

@@ -32,8 +32,11 @@ class LocalBackend:
     def __init__(self, connector: LocalConnector) -> None:
         self._connector = connector
         self.catalog = Catalog([connector.kind])
-        self.index = OperationIndex(self.catalog)
+        self._index = OperationIndex(self.catalog)
         self._results: OrderedDict[str, tuple[bytes, str]] = OrderedDict()
+
+    async def index(self) -> OperationIndex:
+        return self._index
 
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
         kind = self._connector.kind

@@ -22,11 +22,12 @@ from gateway.contract.connectors import (
 )
 from gateway.contract.cursors import page_of, read_cursor
 from gateway.contract.jobs import DeletionView
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, UnknownConnectorType
 from gateway.http.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
 from gateway.http.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Catalog
+from gateway.kinds.suggestions import canonical
 from gateway.kinds.sunsets import call_sunsets, explain_refusal, sunset_headers
 
 _CREDENTIALS = {"subdomain": "acme", "email": "agent@acme.com", "api_token": "…"}
@@ -99,7 +100,8 @@ class WorkspaceQuery(QueryString):
 
 
 def _sunset_headers(connector: Connector, catalog: Catalog) -> dict[str, str]:
-    return sunset_headers(call_sunsets(catalog.kind(connector.kind).spec, connector.auth_method))
+    kind = catalog.kinds.get(connector.kind)
+    return {} if kind is None else sunset_headers(call_sunsets(kind.spec, connector.auth_method))
 
 
 async def create_connector(request: web.Request) -> web.Response:
@@ -129,12 +131,23 @@ async def list_connectors(request: web.Request) -> ConnectorPage:
     """All matching connectors; with `limit` in pages."""
     query, caller, services = read_query(request, ConnectorQuery), request[CALLER], request.app[SERVICES]
     kinds = {kind.spec.definition_id: kind.name for kind in services.catalog}
-    kind = services.catalog.kind(query.connector_type).name if query.connector_type else None
+    kind = await _kind_named(request, query.connector_type) if query.connector_type else None
     if query.definition_id is not None:
         named = kinds.get(query.definition_id, "")
         kind = named if kind in (None, named) else ""
     selection = ConnectorSelection(query.workspace_name, kind=kind, status=query.status)
     return await services.connector_service.find(caller, selection, query.cursor, query.limit)
+
+
+async def _kind_named(request: web.Request, name: str) -> str:
+    """The name of a kind, or of one that is not served but has connectors; raises UnknownConnectorType."""
+    services = request.app[SERVICES]
+    try:
+        return services.catalog.kind(name).name
+    except UnknownConnectorType:
+        if not await services.connectors.find(request[CALLER], ConnectorSelection(kind=canonical(name)), limit=1):
+            raise
+        return canonical(name)
 
 
 async def get_connector(request: web.Request) -> web.Response:
@@ -185,7 +198,7 @@ async def inspect_connector(request: web.Request) -> InspectionView:
     caller, services = request[CALLER], request.app[SERVICES]
     connector_id = path_id(request, "connector_id")
     connector = await services.connector_service.get(caller, connector_id)
-    kind = services.catalog.kind(connector.kind)
+    kind = services.catalog.served(connector.kind)
     operations = [
         UsableEntityView(entity, kind.actions_of(entity), spec.description)
         for entity, spec in kind.spec.entities.items()

@@ -26,6 +26,7 @@ async def context_store_status(request: web.Request) -> ContextStoreView:
     """The state of each entity's copy: number of records, last and next synchronization, last error."""
     caller, services = request[CALLER], request.app[SERVICES]
     record = await services.connectors.get(caller, path_id(request, "connector_id"))
+    services.catalog.served(record.kind)
     copies = await services.synchronization.freshness(caller.organization_id, record.id, record.kind)
     return ContextStoreView(copies)
 

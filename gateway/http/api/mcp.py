@@ -53,7 +53,7 @@ def set_up_mcp(app: web.Application, services: Services) -> None:
 
 async def _endpoint(services: Services) -> "McpEndpoint":
     endpoint = await asyncio.to_thread(_loaded)
-    return endpoint(services, await services.operations())
+    return endpoint(services)
 
 
 def _loaded() -> "type[McpEndpoint]":

@@ -9,7 +9,6 @@ from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedEvent
 from gateway.agents.tools.server import Servers
 from gateway.http.bodies import read_bytes, require_few_containers
 from gateway.http.keys import AUDIT, CALLER, LIMITS, LINK_BASE, REQUEST_ID
-from gateway.operation_search.index import OperationIndex
 from gateway.services.front_end import Services
 from gateway.telemetry import tracing
 
@@ -17,11 +16,9 @@ from gateway.telemetry import tracing
 class McpEndpoint:
     """The MCP servers with the tools of this process."""
 
-    def __init__(self, services: Services, operations: OperationIndex) -> None:
+    def __init__(self, services: Services) -> None:
         states = RequestStates(services.request_seals)
-        self._servers = Servers(
-            HostedBackend(services, operations), HostedJobs(services), states, HostedEvents(services)
-        )
+        self._servers = Servers(HostedBackend(services), HostedJobs(services), states, HostedEvents(services))
 
     async def answer(self, request: web.Request, patterns: tuple[str, ...] | None) -> web.StreamResponse:
         """The response to one POST: with the six tools, or with a tool for each operation that matches a pattern."""

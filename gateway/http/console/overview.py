@@ -128,7 +128,7 @@ async def health(request: web.Request) -> web.Response:
         request,
         "health.html",
         active="health",
-        checks=organization_checks(readiness.checks, in_progress),
+        checks=organization_checks(readiness.checks, in_progress, await services.connectors.count(request[CALLER])),
         in_progress=in_progress,
         copies=[
             (copy, CLOCK.now() - timedelta(seconds=copy.lag))

@@ -92,7 +92,7 @@ async def _search_of(request: web.Request) -> _Search:
         record = next((each for each in records if each.id == str(chosen_id)), None)
         if record is None:
             raise NotFound("there is no such connector")
-    kind = None if record is None else request.app[SERVICES].catalog.kind(record.kind)
+    kind = None if record is None else request.app[SERVICES].catalog.kinds.get(record.kind)
     searched = {
         name: sorted(entity.search.fields)
         for name, entity in (kind.spec.entities.items() if kind else ())

@@ -185,6 +185,7 @@ ROUTES: tuple[Route, ...] = (
         "Context store",
         response=ContextStoreView,
         answers={200: "The state of each entity's copy"},
+        errors=(409,),
         scope=READ,
         python='print(await gateway.connectors.copies("support-desk"))',
     ),
