@@ -133,11 +133,11 @@ class Entry(msgspec.Struct, omit_defaults=True):
         self.end(outcome, self.request_id, round((time.monotonic() - self.started) * 1000))
         self.at, self.is_stored = CLOCK.unix_time(), True
 
-    def accept(self, job_id: UUID, *, is_new: bool) -> None:
-        """Record that a job was accepted, whose end adds the settlement."""
+    def accept(self, call_id: UUID | None) -> None:
+        """Record that a job was accepted; `call_id` is that of the settlement at its end, None if there is none."""
         self.outcome = "accepted"
-        if is_new:
-            self.entry_kind, self.call_id = "intent", job_id
+        if call_id is not None:
+            self.entry_kind, self.call_id = "intent", call_id
 
 
 class _Call(msgspec.Struct):
