@@ -140,7 +140,7 @@ class Entry(msgspec.Struct, omit_defaults=True):
             self.entry_kind, self.call_id = "intent", call_id
 
 
-class _Call(msgspec.Struct):
+class _CountedCall(msgspec.Struct):
     """A call for the counts of usage."""
 
     organization_id: UUID
@@ -289,7 +289,7 @@ class Audit:
     def count(self, entry: Entry) -> None:
         """Count the call of an entry that another statement stores."""
         if entry.organization_id is not None:
-            self._calls.add(_Call(entry.organization_id, CLOCK.unix_time(), entry.outcome, entry.took_ms))
+            self._calls.add(_CountedCall(entry.organization_id, CLOCK.unix_time(), entry.outcome, entry.took_ms))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator["Audit"]:
