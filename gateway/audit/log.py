@@ -133,14 +133,14 @@ class Entry(msgspec.Struct, omit_defaults=True):
         self.end(outcome, self.request_id, round((time.monotonic() - self.started) * 1000))
         self.at, self.is_stored = CLOCK.unix_time(), True
 
-    def accept(self, job_id: UUID, *, is_new: bool) -> None:
-        """Record that a job was accepted, whose end adds the settlement."""
+    def accept(self, call_id: UUID | None) -> None:
+        """Record that a job was accepted; `call_id` is that of the settlement at its end, None if there is none."""
         self.outcome = "accepted"
-        if is_new:
-            self.entry_kind, self.call_id = "intent", job_id
+        if call_id is not None:
+            self.entry_kind, self.call_id = "intent", call_id
 
 
-class _Call(msgspec.Struct):
+class _CountedCall(msgspec.Struct):
     """A call for the counts of usage."""
 
     organization_id: UUID
@@ -289,7 +289,7 @@ class Audit:
     def count(self, entry: Entry) -> None:
         """Count the call of an entry that another statement stores."""
         if entry.organization_id is not None:
-            self._calls.add(_Call(entry.organization_id, CLOCK.unix_time(), entry.outcome, entry.took_ms))
+            self._calls.add(_CountedCall(entry.organization_id, CLOCK.unix_time(), entry.outcome, entry.took_ms))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator["Audit"]:

@@ -21,6 +21,7 @@ from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.sealing import JobKey, JobSealing
+from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.tasks import BATCH
 from gateway.operations.runs import OperationRuns
@@ -77,7 +78,7 @@ class Batches:
                 raise
             if not accepted.is_new:
                 await self._discard(key)
-            entry.accept(accepted.job.id, is_new=accepted.is_new)
+            entry.accept(call_id_of(accepted.job, is_new=accepted.is_new))
         return accepted
 
     async def _received(

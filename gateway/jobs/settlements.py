@@ -1,7 +1,10 @@
 """The audit entry at the end of a job: inserted by the statement that ends it."""
 
+from uuid import UUID
+
 from gateway.audit.log import ONCE
-from gateway.jobs.model import OPERATION_TASK
+from gateway.contract.kinds import Effect
+from gateway.jobs.model import OPERATION_TASK, JobSummary, NewJob
 
 #: what `settling` reads of a job
 SETTLED = """
@@ -17,6 +20,13 @@ _NAMES = {
     "delete_workspace": "workspace.delete",
 }
 _NAMED = " ".join(f"WHEN '{task}' THEN '{name}'" for task, name in _NAMES.items())
+
+
+def call_id_of(job: NewJob | JobSummary, *, is_new: bool = True) -> UUID | None:
+    """The `call_id` of the entry of a new job's acceptance; None if no entry follows at its end."""
+    return None if not is_new or (job.effect is Effect.READ and job.task == OPERATION_TASK) else job.id
+
+
 #: A call whose caller waits has the code of its error, and how long it took; the acceptance of a job was counted
 _CODE = "CASE WHEN is_inline AND status = 'failed' THEN COALESCE(error::json ->> 'code', status) ELSE status END"
 _TOOK = "CASE WHEN is_inline THEN (extract(epoch FROM now() - created_at) * 1000)::integer END"
@@ -28,12 +38,12 @@ def settling(jobs: str, *, outcome: str = _CODE) -> str:
     Operations that only read have no second entry.
     """
     return f"""
-        INSERT INTO audit (organization_id, at, actor, connector_id, kind, what, target, outcome, request_id, took_ms,
-                           entry_kind, call_id)
-        SELECT organization_id, now(), client_id, connector_id, kind,
-               CASE task {_NAMED} ELSE COALESCE(entity || '.' || action, task) END, target, {outcome}, request_id,
-               {_TOOK}, 'settlement', id
-        FROM {jobs}
+        INSERT INTO audit (organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent,
+                           request_id, took_ms, entry_kind, call_id)
+        SELECT ended.organization_id, now(), client_id, ended.connector_id, ended.kind,
+               CASE task {_NAMED} ELSE COALESCE(entity || '.' || action, task) END, ended.target, begun.changed,
+               {outcome}, begun.intent, ended.request_id, {_TOOK}, 'settlement', ended.id
+        FROM {jobs} AS ended LEFT JOIN audit AS begun ON begun.call_id = ended.id AND begun.entry_kind = 'intent'
         WHERE client_id IS NOT NULL AND finished_at IS NOT NULL AND (effect <> 'read' OR task <> '{OPERATION_TASK}')
         {ONCE}
     """

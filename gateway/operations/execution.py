@@ -27,6 +27,7 @@ from gateway.jobs import results
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.runner import Runner
+from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.operations.accounting import Accounted, describe, describe_created, recorded
@@ -120,7 +121,7 @@ class Execution:
             with Accounted(prepared.resolved, engine_call.operation) as accounted:
                 outcome = await self._executed(prepared)
                 if isinstance(outcome, Accepted):
-                    entry.accept(outcome.job.id, is_new=not outcome.is_replayed)
+                    entry.accept(call_id_of(outcome.job, is_new=not outcome.is_replayed))
                     accounted.outcome = "accepted"
             if isinstance(outcome, Done) and engine_call.effect is not Effect.READ:
                 describe_created(entry, outcome.answer.result)

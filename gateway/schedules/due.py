@@ -15,6 +15,7 @@ from gateway.db.pool import Connection, Database
 from gateway.errors import GatewayError
 from gateway.events.recording import add_event
 from gateway.jobs.model import NewJob
+from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog
@@ -96,7 +97,7 @@ class DueRuns:
         what, intent = f"{new.entity}.{new.action}", f"schedule {schedule.definition.name}"
         with self.audit.record(what, schedule, connector_id=new.connector_id, intent=intent) as entry:
             entry.kind = new.kind
-            entry.accept(new.id, is_new=True)
+            entry.accept(call_id_of(new))
             if new.effect is not Effect.READ:
                 operation = self.catalog.served(schedule.kind).operation(
                     schedule.definition.entity, schedule.definition.action

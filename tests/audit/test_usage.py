@@ -133,7 +133,7 @@ async def test_a_write_and_a_job_count_as_one_call(database: Database):
         write.settle("upstream_rejected")
         audit.note(write)
         audit.count(write)
-        job.accept(uuid4(), is_new=True)
+        job.accept(uuid4())
         job.end("accepted", "request-1", 3)
         audit.note(job)
         audit.note(end)
