@@ -36,6 +36,8 @@ async def try_action(
             else:
                 result = await connector.execute(entity, action, params)
                 shown["response"] = {"result": result.decoded(), "meta": result.meta, "next": result.next}
+                if result.incomplete is not None:
+                    shown["response"]["incomplete"] = result.incomplete
         except GatewayError as error:
             failure = error
             shown["error"] = {"code": error.code, "detail": error.detail}
