@@ -35,9 +35,8 @@ async def try_action(
                     shown["response"] = {"bytes": sum([len(chunk) async for chunk in file])}
             else:
                 result = await connector.execute(entity, action, params)
-                shown["response"] = {"result": result.decoded(), "meta": result.meta, "next": result.next}
-                if result.incomplete is not None:
-                    shown["response"]["incomplete"] = result.incomplete
+                page = {"next": result.next, "incomplete": result.incomplete}
+                shown["response"] = {"result": result.decoded(), "meta": result.meta, **page}
         except GatewayError as error:
             failure = error
             shown["error"] = {"code": error.code, "detail": error.detail}

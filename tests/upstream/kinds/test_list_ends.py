@@ -33,18 +33,20 @@ def lists_of(kind: Kind) -> Iterator[Operation]:
 def answered(operation: Operation, items: list[Any], members: dict[str, Any], **params: Any) -> OperationResult:
     """The page of a response with these items and these members of Meta."""
     document, headers = nested(operation.action.records or (), items), {}
-    link = []
+    attributes, url = ['rel="next"'], ""
     for name, value in members.items():
         head, *rest = operation.paging.meta[name] if operation.paging else (name,)
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        if head == "$link":
-            link.append(f'{rest[1]}="{text}"' if len(rest) > 1 else f"x={text}")
+        if head == "$link" and len(rest) > 1:
+            attributes.append(f'{rest[1]}="{text}"')
+        elif head == "$link":
+            url = text
         elif head == "$header":
             headers[rest[0]] = text
         elif isinstance(document, dict):
             put(document, (head, *rest), value)
-    if link:
-        headers["link"] = "; ".join(['<https://application.example/next>; rel="next"', *link])
+    if url or len(attributes) > 1:
+        headers["link"] = "; ".join([f"<{url}>", *attributes])
     body = msgspec.json.encode(document)
     return PreparedCall.of(operation, params).answer(UpstreamResponse(200, headers, body))
 
@@ -111,3 +113,53 @@ def test_null_items_of_any_list_are_named_and_the_others_are_listed(subtests, ki
             assert len(page.records) == 1
             assert "null for 1 of 2 records" in (page.incomplete or "")
             assert not page.is_proved_end
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "params", "members", "items", "advice"),
+    [
+        ("freshdesk", ("tickets", "list"), {"page": 300}, {"next": "https://a/tickets?page=301"}, 1, "updated_since"),
+        ("freshdesk", ("tickets", "api_search"), {"page": 10}, {"total": 400}, 30, "narrow the query"),
+        (
+            "intercom",
+            ("companies", "list"),
+            {"page": 200},
+            {"next_page_url": "https://a/companies?page=201"},
+            50,
+            "tag",
+        ),
+        (
+            "crm-records",
+            ("deals", "api_search"),
+            {"after": "9800"},
+            {"next_cursor": "10000"},
+            1,
+            "filter from its last",
+        ),
+        (
+            "github",
+            ("issues", "api_search"),
+            {"after": "c"},
+            {"hasNextPage": False, "total": 1001},
+            1,
+            "narrow the query",
+        ),
+        ("jira", ("users", "api_search"), {"query": "a", "startAt": 950}, {}, 50, "list all users"),
+        (
+            "support-desk",
+            ("tickets", "list"),
+            {"page": 100},
+            {"next_page": "https://a/tickets.json?page=101"},
+            1,
+            "less",
+        ),
+    ],
+)
+def test_a_list_that_the_application_does_not_continue_says_what_to_do(kind, name, params, members, items, advice):
+    operation = KINDS[kind].operation(*name)
+
+    page = answered(operation, [item_of(operation)] * items, members, **params)
+
+    assert page.next is None
+    assert "at most, and there are more" in page.incomplete
+    assert advice in page.incomplete
