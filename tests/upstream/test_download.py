@@ -70,12 +70,13 @@ def connect(wire: Wire, transport) -> Connect:
         path: str = "/things/{id}",
         timeout: float = 60,
         transport: Transport = transport,
+        method: str = "GET",
         **spec: Any,
     ) -> UpstreamConnector:
         action = {
             "timeout": timeout,
-            "request": f"GET {path}",
-            "effect": "read",
+            "request": f"{method} {path}",
+            "effect": "read" if method == "GET" else "write",
             "description": "Downloads.",
             "download": download,
             "params": {"id": {"type": "integer"}, "range_header": {"type": "string", "in": "header", "as": "Range"}},
@@ -521,3 +522,14 @@ async def test_an_application_that_falls_silent_within_the_file_is_a_timeout(wir
     async with Transport(EgressPolicy.of([wire.origin]), idle=0.2) as impatient:
         with pytest.raises(UpstreamTimeout, match="fell silent"):
             await read(connect(transport=impatient))
+
+
+async def test_a_file_may_be_the_answer_to_a_post_and_its_redirect_is_a_get(wire, connect):
+    wire.says(redirect(f"{wire.origin}/made/1"), answer(BYTES))
+    connector = connect({}, "/things/export", method="POST")
+
+    async with connector.download("things", {"id": 7}) as file:
+        assert b"".join([chunk async for chunk in file]) == BYTES
+
+    assert [head.split(" ")[0] for head in wire.received] == ["POST", "GET"]
+    assert "Content-Length: 8" in wire.received[0]
