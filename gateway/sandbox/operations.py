@@ -114,7 +114,8 @@ class Operations(World):
             del asked[name]  # a position from another operation of the application, such as a start page token
         size = self.size_of(operation, asked, self.usual_count)
         counted = style.model_copy(update={"style": _counted_style(operation, style)})
-        page, follow = paging.page_in_style(counted, rows, asked.get(name), size, of=str(operation))
+        wanted = None if style.style is PagingStyle.UNKNOWN else asked.get(name)
+        page, follow = paging.page_in_style(counted, rows, wanted, size, of=str(operation))
         place = style.meta.get(style.next[0], ("",)) if style.next else ("",)
         if style.style is PagingStyle.LINK or (place[0] == LINK_PATH and len(place) == 2):
             follow = paging.address(call, **{style.url_param or name: follow})

@@ -33,7 +33,7 @@ _DOES_ONCE = re.compile(
     re.I,
 )
 #: first words of names whose last word is a noun
-_UPDATING = frozenset({"update", "set", "replace", "edit", "modify", "put", "upsert", "save", "change"})
+_UPDATING = frozenset({"update", "override", "set", "replace", "edit", "modify", "put", "upsert", "save", "change"})
 #: last segments of the paths of lookups
 _LOOKUP_SEGMENTS = frozenset({"search", "query", "_search", "_query", "lookup"})
 #: the media type of lists of changes, which are not idempotent (RFC 6902)

@@ -68,7 +68,7 @@ class Mapped:
 
     operation: SourceOperation
     spec: dict[str, Any]
-    fields: dict[str, str]
+    fields: dict[str, Any]
     entity: str = ""
     action: str = ""
     names: tuple[str, ...] = ()
@@ -212,7 +212,7 @@ def _action_of(
     return mapped, doubts
 
 
-def _fields(document: Document, shape: Shape) -> dict[str, str]:
+def _fields(document: Document, shape: Shape) -> dict[str, Any]:
     return fields_of(document, shape.record) if shape.member in ("records", "record") else {}
 
 

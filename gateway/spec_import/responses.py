@@ -21,6 +21,8 @@ _BESIDE = frozenset({
 #: names that a record may have too
 _BESIDE_DATA = frozenset({"type", "status", "message", "code", "object", "timestamp", "trace_id", "version"})
 _MAX_MERGED, _MAX_FIELDS = 8, 150
+#: characters of an example in `fields`
+_MAX_EXAMPLE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,12 +274,29 @@ def _is_data(name: str, properties: Node) -> bool:
     return name == "data" and rest <= _BESIDE | _BESIDE_DATA
 
 
-def fields_of(document: Document, record: Node) -> dict[str, str]:
-    """The members of a record and their types, as `fields` of a spec has them."""
-    found: dict[str, str] = {}
+def fields_of(document: Document, record: Node) -> dict[str, Any]:
+    """The members of a record and their types, as `fields` of a spec has them; texts keep format and example."""
+    found: dict[str, Any] = {}
     for name, member in list(node_of(record.get("properties")).items())[:_MAX_FIELDS]:
-        found[str(name)] = _field_type(document, flattened(document, member))
+        schema = flattened(document, member)
+        type_ = _field_type(document, schema)
+        shown = _shown(schema) if type_.startswith("string") and not is_id(str(name)) else {}
+        types = {"type": ["string", "null"] if type_.endswith("?") else "string"}
+        found[str(name)] = {**types, **shown} if shown else type_
     return found
+
+
+def is_id(name: str) -> bool:
+    """Whether a member is the id of a record, by its name."""
+    return identifier(name).rpartition("_")[2] in ("id", "uuid", "key", "sid")
+
+
+def _shown(schema: Node) -> dict[str, Any]:
+    """The format of a text, or its example, from which the sandbox makes values."""
+    example = schema.get("example")
+    if schema.get("format") in ("date-time", "date", "email", "uri", "uuid"):
+        return {"format": schema["format"]}
+    return {"examples": [example]} if isinstance(example, str) and 0 < len(example) <= _MAX_EXAMPLE else {}
 
 
 def _field_type(document: Document, schema: Node) -> str:

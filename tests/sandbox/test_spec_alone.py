@@ -1,5 +1,6 @@
 """A kind that the sandbox simulates from its spec alone: credentials, paging, writes and errors."""
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -391,3 +392,19 @@ def _listings(kind: Kind) -> list[Operation]:
     assert source is not None
     assert source.removed is not None
     return [source.everything.operation, source.removed.operation]
+
+
+async def test_texts_have_values_of_their_examples_and_formats():
+    entity = yaml.safe_load(GADGETS)
+    entity["fields"] = {
+        "id": "string",
+        "state": {"type": "string", "examples": ["open"]},
+        "contact": {"type": "string", "format": "email"},
+        "due": {"type": "string", "format": "date"},
+    }
+    async with playing(entities={"gadgets": entity}) as connector:
+        record = (await connector.execute("gadgets", "list")).decoded()[0]
+
+    assert record["state"] == "open"
+    assert "@" in record["contact"]
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", record["due"])

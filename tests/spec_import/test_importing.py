@@ -272,3 +272,16 @@ def test_an_invalid_document_is_an_error_without_a_traceback(content, tmp_path):
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: ")
     assert list(tmp_path.iterdir()) == [tmp_path / "broken.yaml"]
+
+
+def test_a_trial_shows_a_list_that_cannot_be_continued(tmp_path):
+    things = {"/things": {"get": {"parameters": [query("limit", type="integer")], "responses": listed()}}}
+    (tmp_path / "openapi.json").write_text(json.dumps(document(things, **SCHEMES)))
+    run("import", tmp_path / "openapi.json", "--into", tmp_path / "specs")
+
+    done = run("try", tmp_path / "specs/parcels", "things", "list", "limit=3")
+
+    assert done.exit_code == 0, done.output
+    response = json.loads(done.stdout)["response"]
+    assert len(response["result"]) == 3
+    assert "more may follow" in response["incomplete"]

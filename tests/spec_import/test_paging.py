@@ -214,3 +214,15 @@ def test_fields_of_records_have_their_types():
 
     expected = {"id": "integer", "name": "string?", "tags": "array<string>", "any": "any"}
     assert made.entities["things"]["fields"] == expected
+
+
+def test_fields_keep_formats_and_examples_of_texts_for_the_sandbox():
+    record = within(id={"type": "string", "example": "r-1"}, mail={"type": "string", "format": "email"},
+                    state={"type": "string", "nullable": True, "example": "open"})  # fmt: skip
+    made = imported({"/things/{id}": {"get": {"responses": answer(record)}}})
+
+    assert made.entities["things"]["fields"] == {
+        "id": "string",
+        "mail": {"type": "string", "format": "email"},
+        "state": {"type": ["string", "null"], "examples": ["open"]},
+    }

@@ -188,3 +188,19 @@ def test_a_query_in_the_path_is_constant_and_a_fragment_is_not_sent():
     made = action("get", "/things?view=all#all_things")
 
     assert (made["request"], made["constant_query"]) == ("GET /things", {"view": "all"})
+
+
+@pytest.mark.parametrize("schema", [{"type": "boolean"}, {"type": "integer"}])
+@pytest.mark.parametrize("content_type", ["application/json", "text/json", "application/vnd.parcels+json"])
+def test_a_body_may_be_a_json_boolean_or_number(schema, content_type):
+    made = action("put", "/things/{id}/state", requestBody=body(schema, content_type))
+
+    assert made["request_body"] == "body"
+    assert made["params"]["body"]["type"] == schema["type"]
+
+
+def test_a_required_param_with_a_default_is_sent_without_being_asked_for():
+    made = action("get", "/things", parameters=[{**query("version", type="string", default="2"), "required": True}])
+
+    assert "required" not in made
+    assert made["params"]["version"]["default"] == "2"

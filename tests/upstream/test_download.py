@@ -76,7 +76,7 @@ def connect(wire: Wire, transport) -> Connect:
         action = {
             "timeout": timeout,
             "request": f"{method} {path}",
-            "effect": "read",
+            "effect": "read" if method == "GET" else "write",
             "description": "Downloads.",
             "download": download,
             "params": {"id": {"type": "integer"}},
@@ -556,3 +556,14 @@ async def test_an_application_that_falls_silent_within_the_file_is_a_timeout(wir
     async with Transport(EgressPolicy.of([wire.origin]), idle=0.2) as impatient:
         with pytest.raises(UpstreamTimeout, match="fell silent"):
             await read(connect(transport=impatient))
+
+
+async def test_a_file_may_be_the_answer_to_a_post_and_its_redirect_is_a_get(wire, connect):
+    wire.says(redirect(f"{wire.origin}/made/1"), answer(BYTES))
+    connector = connect({}, "/things/export", method="POST")
+
+    async with connector.download("things", {"id": 7}) as file:
+        assert b"".join([chunk async for chunk in file]) == BYTES
+
+    assert [head.split(" ")[0] for head in wire.received] == ["POST", "GET"]
+    assert "Content-Length: 8" in wire.received[0]
