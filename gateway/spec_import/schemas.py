@@ -14,7 +14,7 @@ from gateway.spec_import.words import phrase, plain
 Schema = dict[str, Any]
 
 #: levels of members that are tried for a param, and the maximum number of schemas in it; deeper members accept any JSON
-_DEPTHS, _MAX_PARTS = (6, 5, 4, 3, 2, 1), 250
+_DEPTHS, _MAX_PARTS = (6, 5, 4, 3, 2, 1), 150
 #: maximum nesting of `allOf`, `oneOf` and `anyOf`
 _MAX_NESTED = 12
 #: formats with the same meaning in JSON Schema
