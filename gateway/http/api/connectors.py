@@ -49,9 +49,11 @@ class CreateConnector(Body):
     connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
     name: Name | None = Field(None, description="display name; the kind's title when left out")
     credentials: dict[str, Any] = Field(
-        description="the credential fields of the kind's authentication method; never returned"
+        max_length=100, description="the credential fields of the kind's authentication method; never returned"
     )
-    environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
+    environment: dict[str, Any] = Field(
+        default_factory=dict, max_length=100, description="the kind's variables, such as subdomain"
+    )
     validate_: bool = Field(True, alias="validate", description="check the credentials at the application first")
     if_exists: Literal["create", "fail", "update"] = Field(
         "create",
@@ -71,7 +73,7 @@ class ChangeConnector(Body):
 
     name: Name | None = Field(None, description="the new display name")
     credentials: dict[str, Any] | None = Field(
-        None, description="new credentials; the old ones stay until the application has accepted these"
+        None, max_length=100, description="new credentials; the old ones stay until the application has accepted these"
     )
     status: Literal["active", "disabled"] | None = Field(None, description="`disabled` stops all calls")
 
