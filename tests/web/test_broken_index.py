@@ -21,8 +21,7 @@ async def serve(front):
     async def fails():
         raise LookupError("the index is broken")
 
-    broken = replace(front.services, operations=Remembered(fails, inf))
-    server = Servers(HostedBackend(broken), HostedJobs(broken)).general
+    server = Servers(HostedBackend(front.services, Remembered(fails, inf)), HostedJobs(front.services)).general
     organization_id = await front.organization()
     async with front.api(organization_id) as api:
         await api.connector()
