@@ -1,7 +1,6 @@
 """An index of operations that cannot be built costs the search only: agents still connect, read and write."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 from math import inf
 
 import pytest
