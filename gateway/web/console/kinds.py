@@ -101,12 +101,15 @@ async def _listed(
     request: web.Request, *, problem: str | None = None, fields: dict[str, str] | None = None
 ) -> web.Response:
     services = request.app[SERVICES]
-    versions = await services.connectors.imports.all(request[CALLER])
+    imports = services.connectors.imports
+    may_import = imports.may(request[CALLER])
+    versions = await imports.all(request[CALLER]) if may_import else ()
     return console_page(
         request,
         "kinds.html",
         active="connectors",
         status=422 if problem else 200,
+        may_import=may_import,
         versions=versions,
         served=set(services.catalog.kinds),
         fields=fields or {},
