@@ -213,6 +213,20 @@ STORIES = [
         ("releases", "update", {**IN_ORGANIZATION, "version": "{id}", "ref": "a1b2"}, "ref", "a1b2"),
         place=IN_ORGANIZATION,
     ),
+    Story(
+        "gong",
+        {"access_key": "key", "access_key_secret": "secret"},
+        ("users", {}, "cursor", "cursor"),
+        ("id", "id"),
+        ("calls", "get", {"id": "1"}, "upstream_not_found"),
+        (
+            "flow_prospects",
+            "create",
+            {"crmProspectsIds": ["003"], "flowId": "8", "flowInstanceOwnerEmail": "ada@example.com"},
+            "flowId",
+            "8",
+        ),
+    ),
 ]
 
 
