@@ -214,6 +214,14 @@ STORIES = [
         place=IN_ORGANIZATION,
     ),
     Story(
+        "outreach",
+        {"access_token": "token", "refresh_token": "refresh", "client_id": "app", "client_secret": "secret"},
+        ("accounts", {"page[size]": 2}, "page[after]", "next_link"),
+        ("id", "id"),
+        ("accounts", "get", {"id": 10**12}, "upstream_not_found"),
+        ("accounts", "update", {"id": "{id}", "attributes": {"name": "Acme"}}, "attributes.name", "Acme"),
+    ),
+    Story(
         "gong",
         {"access_key": "key", "access_key_secret": "secret"},
         ("users", {}, "cursor", "cursor"),

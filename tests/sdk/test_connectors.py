@@ -32,6 +32,7 @@ READS = [
     ("shopify", "products", {"limit": 2}, "product_id", "id"),
     ("sentry", "releases", {"organization_slug": "acme", "per_page": 2}, "version", "version"),
     ("gong", "users", {}, "id", "id"),
+    ("outreach", "accounts", {"page_size": 2}, "id", "id"),
 ]
 #: kinds whose check in the SDK leaves out a param that the application requires
 UNCHECKED = {"github", "sentry"}

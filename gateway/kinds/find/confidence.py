@@ -32,7 +32,7 @@ _SPECIAL_VERB, _UNKNOWN_VERB, _OTHER_THING, _UNKNOWN_WORDS, _NO_READ = 3.4, 1.4,
 #: weights of the reasons for an answer
 _NAMED, _FIT, _STRENGTH = 1.35, 0.9, 0.45
 #: no operation is returned if the reasons against exceed the reasons for an answer by this
-_THRESHOLD = 0.7
+_THRESHOLD = 0.8
 #: the strength is divided by this power of the share of the question that asks, so that circumstances do not reduce it
 _SHARE_POWER = 1.1
 
