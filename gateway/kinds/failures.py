@@ -34,6 +34,8 @@ class Failure(Model):
     #: statuses from 500 on, and codes, of responses by which the application states that it did nothing; after any
     #: other such response it is unknown whether a write was done
     nothing_done: tuple[str, ...] = ()
+    #: messages of a 404 that mean a list without records; `*` at the end stands for any rest
+    no_records: tuple[str, ...] = ()
     #: seconds to wait after a rate-limit error that names no time; by default the window of the rate limit, at most 60
     default_retry_after: int | None = None
     #: headers beside Retry-After that name the wait: seconds or a Unix time

@@ -102,7 +102,15 @@ class Sync(SyncRead):
     unlisted_when: dict[str, Any] = Field(default_factory=dict)
     #: a Python function of `gateway.context_store.sync.transforms` that makes search documents from records
     transform: (
-        Literal["associated_ids", "changed_threads", "comment_events", "message_time", "numeric_ids", "property_list"]
+        Literal[
+            "associated_ids",
+            "changed_threads",
+            "comment_events",
+            "json_api",
+            "message_time",
+            "numeric_ids",
+            "property_list",
+        ]
         | None
     ) = None
     #: seconds between two synchronizations

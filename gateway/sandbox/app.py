@@ -35,7 +35,8 @@ def create_sandbox(
 ) -> web.Application:
     """A stand-in for every kind of the catalog, with `scale` times the usual records; a long job takes `job_seconds`.
 
-    A kind is served below `/_kinds/KIND`, and at the root unless an earlier kind has the same path.
+    A kind is served below `/_kinds/KIND`, and at the root unless an earlier kind has the same path; there kinds with
+    behaviour of their own come first.
     """
     applications = [
         APPLICATIONS.get(kind.name, SpecApplication)(kind, seed=seed, scale=scale, job_seconds=job_seconds)
@@ -45,7 +46,8 @@ def create_sandbox(
     app = web.Application(client_max_size=_MAX_BODY_BYTES)
     app.cleanup_ctx.append(notices.running)
     app.add_routes(control.routes(applications, faults, journal, notices))
-    routes = [(application, route) for application in applications for route in application.routes()]
+    in_order = sorted(applications, key=lambda each: each.kind.name not in APPLICATIONS)
+    routes = [(application, route) for application in in_order for route in application.routes()]
     taken: set[tuple[str, str]] = set()
     for application, route in sorted(routes, key=lambda each: _specificity(each[1])):
         handler = _handler(application, route, faults, journal, notices)

@@ -112,7 +112,8 @@ class Operations(World):
         name = wire_name(operation, style.param)
         if style.param in operation.action.required and not paging.is_cursor(asked.get(name, "")):
             del asked[name]  # a position from another operation of the application, such as a start page token
-        size = self.size_of(operation, asked, self.usual_count)
+        # Callers cannot ask for smaller pages where there is no param for it.
+        size = self.size_of(operation, asked, self.usual_count if style.size else self.usual_count // 2)
         counted = style.model_copy(update={"style": _counted_style(operation, style)})
         wanted = None if style.style is PagingStyle.UNKNOWN else asked.get(name)
         page, follow = paging.page_in_style(counted, rows, wanted, size, of=str(operation))

@@ -11,6 +11,7 @@ from multidict import MultiDict
 
 from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.members import JsonPath
 from gateway.kinds.requests import Action, RequestSpec
 from gateway.kinds.sync import SyncRead
 from gateway.sandbox import files, filters, records
@@ -106,7 +107,10 @@ class SpecApplication(Application):
         paging_params = operation.paging.request_params if operation.paging else ()
         ignored = {wire_name(operation, name) for name in paging_params}
         query = MultiDict((name, value) for name, value in call.query.items() if value.lower() not in _UNFILTERING)
-        return self.listed(operation, filters.matching(self.related(operation, call), query, ignored), call)
+        rows = filters.matching(self.related(operation, call), query, ignored)
+        if not rows and (words := self.kind.spec.failure.no_records):
+            raise Refusal(404, message=words[0].rstrip("*"))
+        return self.listed(operation, rows, call)
 
     def related(self, operation: Operation, call: Call) -> Iterable[Row]:
         return [row for row in self.store.table(self.table_of(operation)) if _lies_below(row, call)]
@@ -257,7 +261,7 @@ class SpecApplication(Application):
 
     def answer(self, route: Route, call: Call) -> Reply | FileReply:
         """As in the base class; if several operations share a route, the call's document or constants choose one."""
-        operation = chosen(route.operations, call)
+        operation = chosen([each for each in route.operations if self._takes(each, call)] or route.operations, call)
         if operation is None or route.is_open:
             reply = super().answer(route, call)
         else:
@@ -273,6 +277,11 @@ class SpecApplication(Application):
         if isinstance(reply, FileReply):
             return reply
         return replace(reply, headers={**self._window.headers(call.now), **reply.headers})
+
+    def _takes(self, operation: Operation, call: Call) -> bool:
+        """Whether the body of a call is valid for an operation."""
+        is_checked = call.is_json and operation.has_body and operation.action.graphql is None
+        return not is_checked or not self._faults(operation, call.body)
 
     def check(self, route: Route, call: Call) -> None:
         """Refuse an invalid body, and a query that lacks required members or has values outside `enum`."""
@@ -299,13 +308,25 @@ class SpecApplication(Application):
         return super()._usual(method, operation)
 
     def _downloaded(self, operation: Operation, call: Call) -> Reply | FileReply:
-        """The file, or the record with its URL."""
+        """The file, or the record with the URLs of all files that are read with this request."""
         how = operation.action.download
         assert how is not None
         name = last_param(operation, call) or "file"
         if how.url is None:
             return _file(name)
-        return Reply(nested(how.url, f"{call.origin}/_sandbox/of/{self.kind.name}/{name}"))
+        record: dict[str, Any] = {}
+        for place in self._file_places[operation.action.request]:
+            put(record, place, f"{call.origin}/_sandbox/of/{self.kind.name}/{name}")
+        return Reply(record)
+
+    @cached_property
+    def _file_places(self) -> dict[str, list[JsonPath]]:
+        """The places of the URLs of files, by request line."""
+        found: dict[str, list[JsonPath]] = {}
+        for operation in self.kind.operations.values():
+            if (how := operation.action.download) is not None and how.url is not None:
+                found.setdefault(operation.action.request, []).append(how.url)
+        return found
 
     def token_style(self) -> TokenStyle:
         """How the kind's authorization server expects token requests, and the `outputs` of its responses."""

@@ -99,10 +99,16 @@ def body_of(operation: Operation, params: Mapping[str, Any]) -> tuple[bytes, str
 
 def _constants(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """The constant members of a body; `{name}` becomes the value of that param, and is left out without it."""
+    return _filled(operation, operation.action.constant_body, params)
+
+
+def _filled(operation: Operation, members: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     constant = {}
-    for member, value in operation.action.constant_body.items():
+    for member, value in members.items():
         name = operation.action.param_in(value)
-        if name is None or name in params:
+        if isinstance(value, dict):
+            constant[member] = _filled(operation, value, params)
+        elif name is None or name in params:
             constant[member] = value if name is None else params[name]
     return constant
 

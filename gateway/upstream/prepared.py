@@ -52,8 +52,10 @@ class PreparedCall(msgspec.Struct, frozen=True, kw_only=True):
         answer = responses.read(self.variant, response)
         if self.rule is not NO_RULE:
             answer = self.rule.answer(self.variant, answer)
-        if not self.variant.is_list and self.variant.action_id != "api_search":
-            return answer
+        return self.page(answer) if self.variant.is_list or self.variant.action_id == "api_search" else answer
+
+    def page(self, answer: OperationResult) -> OperationResult:
+        """The answer as a page of a list, with the params of the next page."""
         return pagination.page_of(self.variant, self.params, answer, self.operation.defaults)
 
 

@@ -81,9 +81,18 @@ def wait_of(spec: Failure, document: Any, code: str | None, status: int) -> Stat
     limits = [text for path in spec.limit_name for text in _texts_at(document, path)]
     for name in (*limits, code or "", str(status)):
         for pattern, wait in spec.retry_after.items():
-            if name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1])):
+            if _matches(name, pattern):
                 return StatedWait(_DAY if wait == "day" else wait, wait == "day", name in limits)
     return StatedWait()
+
+
+def says_no_records(spec: Failure, message: str | None) -> bool:
+    """Whether the message of a 404 means that a list has no records."""
+    return message is not None and any(_matches(message, pattern) for pattern in spec.no_records)
+
+
+def _matches(text: str, pattern: str) -> bool:
+    return text == pattern or (pattern.endswith("*") and text.startswith(pattern[:-1]))
 
 
 def reset_in(headers: Mapping[str, str], names: Sequence[str]) -> int | None:

@@ -148,6 +148,12 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     return OperationResult(result=raw, meta=meta)
 
 
+def no_records(operation: Operation) -> OperationResult:
+    """The answer of a list without records, where no response has one."""
+    meta = None if operation.paging is None else dict.fromkeys(operation.paging.meta)
+    return OperationResult(result=_NO_RECORDS, meta=meta)
+
+
 def _listed(raw: msgspec.Raw, key: str) -> msgspec.Raw:
     """The members of a map as a list, each with its key as a member; a value that is not an object is in `value`."""
     records = [

@@ -23,12 +23,13 @@ from gateway.errors import (
     UpstreamError,
     UpstreamFault,
     UpstreamInvalidResponse,
+    UpstreamNotFound,
     UpstreamRateLimited,
     UpstreamTimeout,
 )
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
-from gateway.upstream import responses, retries
+from gateway.upstream import refusals, responses, retries
 from gateway.upstream.auth import QUERY_PREFIX, Authorizer
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rate_limits import RateScope
@@ -114,9 +115,9 @@ class UpstreamSession:
         request, timeout = self.request(call), call.operation.action.timeout
         exchange = await self.exchange(request, timeout=timeout, run_context=run_context)
         if exchange.error is not None:
-            partial = _partial(call, exchange)
-            if partial is not None:
-                return partial
+            page = _without_records(call, exchange.error) or _partial(call, exchange)
+            if page is not None:
+                return page
             if isinstance(exchange.error, InvalidParams):
                 exchange.error.extra.setdefault("example", call.operation.example)
             raise exchange.error
@@ -309,6 +310,14 @@ def _answered(call: PreparedCall, request: UpstreamRequest, response: UpstreamRe
     except UpstreamInvalidResponse as error:
         error.upstream = UpstreamFault(status=response.status, request_id=request_id_of(response.headers))
         raise retries.answer_lost(request.effect, error) from error
+
+
+def _without_records(call: PreparedCall, error: GatewayError) -> OperationResult | None:
+    """The page of a list that the application refuses with the words that it has no records; else None."""
+    words = error.upstream.message if isinstance(error, UpstreamNotFound) and error.upstream else None
+    if not call.variant.is_list or not refusals.says_no_records(call.variant.spec.failure, words):
+        return None
+    return call.page(responses.no_records(call.variant))
 
 
 def _partial(call: PreparedCall, exchange: Exchange) -> OperationResult | None:

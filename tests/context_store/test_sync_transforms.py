@@ -32,6 +32,22 @@ def test_what_the_parent_gives_is_part_of_the_record_and_its_id_of_theirs():
     assert found.live == [("C1/1.2", {"ts": "1.2", "channel_id": "C1"})]
 
 
+def test_a_record_of_json_api_has_its_attributes_and_relationships_beside_its_id():
+    found = transformed(
+        search(["id", "name", "owner", "tasks"], transform="json_api"),
+        {
+            "type": "account",
+            "id": 7,
+            "attributes": {"name": "Acme", "id": "no"},
+            "relationships": {"owner": {"data": {"type": "user", "id": 1}}, "tasks": {"links": {}}},
+        },
+        {"type": "account", "id": 8, "attributes": None},
+    )
+
+    owned = {"id": 7, "name": "Acme", "owner": {"type": "user", "id": 1}}
+    assert found.live == [("7", owned), ("8", {"id": 8})]
+
+
 def test_an_entry_of_a_mailbox_history_is_about_the_threads_of_its_messages():
     threads = search(["id", "historyId"], transform="changed_threads")
     messages = [{"id": "m1", "threadId": "t1"}, {"id": "m2", "threadId": "t2"}, {"id": "m3", "threadId": "t1"}]

@@ -42,6 +42,7 @@ UNSEEN = {
     *("stripe.payment_links.create", "linear.issue_relations.create", "linear.project_updates.create"),
     *("google-drive.comments.update", "google-drive.comments.delete", "intercom.tickets.create"),
     *("github.review_comments.reply", "github.workflow_dispatches.create"),
+    "gong.flow_prospects.create",
     *("gitlab.merge_request_notes.create", "gitlab.merge_request_notes.update", "gitlab.merge_request_notes.delete"),
 }
 

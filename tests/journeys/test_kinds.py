@@ -213,6 +213,28 @@ STORIES = [
         ("releases", "update", {**IN_ORGANIZATION, "version": "{id}", "ref": "a1b2"}, "ref", "a1b2"),
         place=IN_ORGANIZATION,
     ),
+    Story(
+        "outreach",
+        {"access_token": "token", "refresh_token": "refresh", "client_id": "app", "client_secret": "secret"},
+        ("accounts", {"page[size]": 2}, "page[after]", "next_link"),
+        ("id", "id"),
+        ("accounts", "get", {"id": 10**12}, "upstream_not_found"),
+        ("accounts", "update", {"id": "{id}", "attributes": {"name": "Acme"}}, "attributes.name", "Acme"),
+    ),
+    Story(
+        "gong",
+        {"access_key": "key", "access_key_secret": "secret"},
+        ("users", {}, "cursor", "cursor"),
+        ("id", "id"),
+        ("calls", "get", {"id": "1"}, "upstream_not_found"),
+        (
+            "flow_prospects",
+            "create",
+            {"crmProspectsIds": ["003"], "flowId": "8", "flowInstanceOwnerEmail": "ada@example.com"},
+            "flowId",
+            "8",
+        ),
+    ),
 ]
 
 

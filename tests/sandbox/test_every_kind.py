@@ -120,3 +120,9 @@ async def test_an_unknown_kind_is_simulated_from_its_spec_alone(gadgets):
 
     assert [len(page) for page in pages] == [25, 15]
     assert known["name"] == "Lamp"
+
+
+async def test_a_list_without_records_is_empty_where_the_application_answers_404(connect):
+    page = await connect("gong").execute("calls", "list", {"workspaceId": "nothing"})
+
+    assert page.decoded() == []

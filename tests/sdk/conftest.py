@@ -48,6 +48,8 @@ KINDS = (
     Kind("stripe", "stripe", {"api_key": "t"}),
     Kind("intercom", "intercom", {"access_token": "t"}),
     Kind("freshdesk", "freshdesk", {"api_key": "t"}, {"subdomain": "acme"}),
+    Kind("outreach", "outreach", OAUTH),
+    Kind("gong", "gong", {"access_key": "t", "access_key_secret": "s"}),
 )
 SLUGS = {kind.name: kind.slug for kind in KINDS}
 

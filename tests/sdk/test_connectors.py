@@ -31,6 +31,8 @@ READS = [
     ("linear", "issues", {"first": 2}, "id", "id"),
     ("shopify", "products", {"limit": 2}, "product_id", "id"),
     ("sentry", "releases", {"organization_slug": "acme", "per_page": 2}, "version", "version"),
+    ("gong", "users", {}, "id", "id"),
+    ("outreach", "accounts", {"page_size": 2}, "id", "id"),
 ]
 #: kinds whose check in the SDK leaves out a param that the application requires
 UNCHECKED = {"github", "sentry"}
@@ -65,7 +67,8 @@ async def test_records_are_read_with_typed_list_and_get(typed, kind, entity, par
     identifier = _member(listed.data[0], member)
     record = await operations.get(**shared, **{named: str(identifier)})
 
-    assert 1 <= len(listed.data) <= 2
+    assert listed.data
+    assert len(listed.data) <= 2 or not params  # an application whose pages have a size of their own
     assert str(_member(record, member)) == str(identifier)
 
 

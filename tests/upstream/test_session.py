@@ -106,6 +106,33 @@ async def test_every_page_is_requested_until_the_last(web, upstreams):
     assert pages == [[1], [2]]
 
 
+WITHOUT_RECORDS = {"message": ["error"], "no_records": ["No things found*"]}
+
+
+@pytest.mark.parametrize("words", ["No things found", "No things found for this filter"])
+async def test_a_404_that_says_that_a_list_has_no_records_is_an_empty_page_and_its_end(web, upstreams, words):
+    web.get(URL, status=404, payload={"error": words})
+
+    page = await connector(upstreams, LISTED, failure=WITHOUT_RECORDS).execute("things", "act")
+
+    assert (page.decoded(), page.is_proved_end) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("action", "status", "words", "error"),
+    [
+        (LISTED, 404, "There is no such project", UpstreamNotFound),
+        (LISTED, 400, "No things found for this filter", UpstreamRejected),
+        ({"record": "thing"}, 404, "No things found for this filter", UpstreamNotFound),
+    ],
+)
+async def test_other_refusals_are_no_empty_list(web, upstreams, action, status, words, error):
+    web.get(URL, status=status, payload={"error": words})
+
+    with pytest.raises(error):
+        await connector(upstreams, action, failure=WITHOUT_RECORDS).execute("things", "act")
+
+
 @pytest.mark.usefixtures("skipped_pauses")
 async def test_refused_credentials_are_renewed_without_an_error_for_the_caller(web, upstreams):
     web.get(URL, status=401)

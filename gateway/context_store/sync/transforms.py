@@ -161,10 +161,18 @@ def _property_list(record: Record) -> list[Record]:
     return [{**record, "properties": named}]
 
 
+def _json_api(record: Record) -> list[Record]:
+    """The members of `attributes`, and those of `relationships` with their `data` (JSON:API), beside id and type."""
+    links = {name: link for name, link in (record.get("relationships") or {}).items() if isinstance(link, dict)}
+    related = {name: link["data"] for name, link in links.items() if link.get("data") is not None}
+    return [{**related, **(record.get("attributes") or {}), "id": record.get("id"), "type": record.get("type")}]
+
+
 TRANSFORMS: Mapping[str, Callable[[Record], list[Record]]] = {
     "associated_ids": _associated_ids,
     "changed_threads": _changed_threads,
     "comment_events": _comment_events,
+    "json_api": _json_api,
     "message_time": _message_time,
     "numeric_ids": _numeric_ids,
     "property_list": _property_list,

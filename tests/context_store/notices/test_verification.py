@@ -248,6 +248,7 @@ ABOUT = {
     "intercom": ("intercom", '{"topic":"company.created","data":{"item":{"id":"5"}}}', [("companies", "")]),
     "airtable": ("airtable", AIRTABLE_BODY, [("records", ""), ("tables", "")]),
     "sentry": ("sentry", '{"action":"created","data":{"issue":{"id":"1"}}}', [("issues", "")]),
+    "outreach": ("outreach", '{"data":{"type":"task","id":9},"meta":{"eventName":"task.updated"}}', [("tasks", "9")]),
     "no object": ("work-management", '{"events":[1,null,"x"]}', []),
     "deep": ("work-management", "[" * 100_000, []),
 }  # fmt: skip

@@ -113,6 +113,8 @@ async def sent_by_sdk(cases: Cases, call: Call) -> Any:
     entity, action = call.action.split(".")
     try:
         executor = LocalExecutor(model=model_of(cases.kind), client=recorder, **options)
+        # Where its credentials have no access token, the SDK would fetch one first.
+        executor.http_client.secrets.setdefault("access_token", credentials.get("access_token"))
         result = await executor.execute(
             entity, SDK_ACTIONS.get(action, action), params=params_for_sdk(cases.kind, call)
         )
