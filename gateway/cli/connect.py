@@ -3,7 +3,7 @@
 import os
 import sys
 from contextlib import AsyncExitStack
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import click
 import msgspec
@@ -16,6 +16,7 @@ from gateway.cli.output import format_of, output_option, write
 from gateway.cli.shell_completion import complete_connector, complete_kind
 from gateway.client import Connector, Gateway
 from gateway.client.connectors import IfExists
+from gateway.contract.connectors import ConnectorSettings
 from gateway.errors import Conflict
 from gateway.kinds.suggestions import did_you_mean
 
@@ -60,14 +61,16 @@ def connect(**options: Any) -> None:
     gateway connect team-chat
     gateway connect support-desk --env subdomain=acme --credential email=me@acme.example --credential api_token=@token
     """
-    run(_connect(**options))
+    given = {name: options.pop(name) for name in get_type_hints(ConnectorSettings)}
+    settings = {name: value for name, value in given.items() if value is not None}
+    run(_connect(msgspec.convert(settings, ConnectorSettings), **options))
 
 
 async def _connect(
+    settings: ConnectorSettings,
     kind: str,
     credentials: tuple[str, ...],
     environment: tuple[str, ...],
-    name: str | None,
     if_exists: IfExists,
     renew: str | None,
     method: str | None,
@@ -77,7 +80,7 @@ async def _connect(
     output_format: str | None,
     **where: str | None,
 ) -> None:
-    given = read_pairs(credentials, "--credential")
+    given, name = read_pairs(credentials, "--credential"), settings.get("name")
     async with open_gateway(**where) as gateway:
         facts = await gateway.type(kind)
         renewed = None if renew is None else await find(gateway, facts["kind"], renew)
@@ -100,15 +103,15 @@ async def _connect(
             fields = _method(facts, method, given)["fields"]
             given = _completed(given, _needed(fields), "--credential", facts)
             if renewed is not None:
-                connector = await gateway.connectors.update(renewed.id, credentials=given, name=name)
+                connector = await gateway.connectors.update(renewed.id, credentials=given, **settings)
             else:
                 connector = await gateway.connectors.create(
                     kind,
                     given,
-                    name=name,
                     environment=variables,
                     validate=not no_check,
                     if_exists=if_exists,
+                    **settings,
                 )
         write(msgspec.to_builtins(connector), format_of(output_format))
 

@@ -6,11 +6,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller
 from gateway.access.identity.store import IdentityStore
 from gateway.connectors.access import ConnectorAccess
-from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector, name_taken
+from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector, changed_columns, name_taken
 from gateway.connectors.store import ConnectorStore
 from gateway.connectors.views import connector_view
 from gateway.contract.connectors import (
@@ -18,6 +20,7 @@ from gateway.contract.connectors import (
     ConnectorPage,
     ConnectorRequest,
     ConnectorSelection,
+    ConnectorSettings,
     ConnectorStatus,
     IfExists,
 )
@@ -57,12 +60,12 @@ class VerifiedCredentials:
     def authentication(self) -> AuthMethod:
         return self.kind.spec.authentication[self.method]
 
-    def new_connector(self, workspace_id: UUID, name: str) -> NewConnector:
-        """A new connector with these credentials."""
+    def new_connector(self, workspace_id: UUID, settings: ConnectorSettings) -> NewConnector:
+        """A new connector with these credentials; its name is the kind's title unless given."""
         return NewConnector(
             workspace_id=workspace_id,
             kind=self.kind.name,
-            name=name,
+            settings={**settings, "name": settings.get("name") or self.kind.spec.title},
             auth_method=self.method,
             environment=self.environment,
             credentials=self.credentials,
@@ -198,7 +201,13 @@ class ConnectorService:
 
         Raises NotFound if the workspace is deleted meanwhile, and Conflict if the name is taken, as `if_exists` says.
         """
-        changed = {"workspace_name", "connector_type", "name", *_members("credentials", request.credentials)}
+        changed = {
+            "workspace_name",
+            "connector_type",
+            "name",
+            *request.settings,
+            *_members("credentials", request.credentials),
+        }
         changed |= _members("environment", request.environment)
         with self._audit.record("connector.create", caller, changed=changed) as entry:
             caller.require_own_workspace(request.workspace_name)
@@ -210,7 +219,7 @@ class ConnectorService:
 
     async def _created(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
         kind = self._catalog.kind(request.connector_type)
-        name = request.name or kind.spec.title
+        name = request.settings.get("name") or kind.spec.title
         existing = await self._existing(organization_id, request, name, kind)
         if existing is not None:
             verified = await self.verify_change(existing, request.credentials, request.environment)
@@ -220,9 +229,9 @@ class ConnectorService:
             organization_id, kind.name, request.credentials, request.environment, validate=request.validate
         )
         workspace_id = await self._identity.workspace_named(organization_id, request.workspace_name)
-        new = verified.new_connector(workspace_id, name)
-        is_name_unique = request.if_exists is not IfExists.CREATE
-        return await self._store.create(organization_id, new, is_name_unique=is_name_unique), True
+        new = verified.new_connector(workspace_id, request.settings)
+        unique_name = None if request.if_exists is IfExists.CREATE else name
+        return await self._store.create(organization_id, new, unique_name=unique_name), True
 
     async def _existing(
         self, organization_id: UUID, request: ConnectorRequest, name: str, kind: Kind
@@ -243,15 +252,15 @@ class ConnectorService:
         self,
         caller: Caller,
         connector_id: UUID,
+        settings: ConnectorSettings,
         *,
-        name: str | None,
-        credentials: Mapping[str, Any] | None,
-        status: ConnectorStatus | None,
+        credentials: Mapping[str, Any] | None = None,
+        status: ConnectorStatus | None = None,
     ) -> Connector:
         """Change the connector; new credentials replace the old ones only after the application has accepted them."""
         record = await self._access.get(caller, connector_id)
-        change = ConnectorChange(name=name, status=status)
-        changed = {member for member, value in (("name", name), ("status", status)) if value is not None}
+        change = msgspec.convert({**settings, "status": status}, ConnectorChange)
+        changed = {*changed_columns(settings), *(("status",) if status else ())}
         changed |= _members("credentials", credentials or {})
         with self._audit.record("connector.update", caller, connector_id=record.id, changed=changed) as entry:
             entry.kind, entry.target = record.kind, str(record.id)

@@ -255,11 +255,10 @@ class Flows:
             raise InvalidCredentials(f"the application's token response has no {missing[0]}")
         method = spec.oauth_method or ""
         credentials = credentials_of(app, tokens)
-        name = flow.name or spec.title
         new = NewConnector(
             workspace_id=flow.workspace_id,
             kind=spec.kind,
-            name=name,
+            settings={"name": flow.name or spec.title},
             auth_method=method,
             environment=environment,
             credentials=credentials,
