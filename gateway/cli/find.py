@@ -9,7 +9,7 @@ from rich.text import Text
 
 from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.output import is_table, output_option, write
 from gateway.cli.shell_completion import complete_kind
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable
@@ -43,8 +43,6 @@ def find(
     connector: str | None,
     limit: int,
     offline: bool,
-    output_format: str | None,
-    **where: Any,
 ) -> None:
     """Find the operations for TASK, best first, each with its params.
 
@@ -55,23 +53,17 @@ def find(
     gateway find who is on call --effect read
     """
     text = " ".join(task)
-    if offline:
-        found = _shipped(text, kind, effect, limit)
-    else:
-        found = run(_request(text, kind, effect, connector, limit, **where))
-    form = format_of(output_format)
-    if form is Format.TABLE:
+    found = _shipped(text, kind, effect, limit) if offline else run(_request(text, kind, effect, connector, limit))
+    if is_table():
         _print(found)
     else:
-        write(found, form)
+        write(found)
 
 
-async def _request(
-    text: str, kind: str | None, effect: str | None, connector: str | None, limit: int, **where: Any
-) -> Found:
+async def _request(text: str, kind: str | None, effect: str | None, connector: str | None, limit: int) -> Found:
     """Matches from the gateway; from the shipped specs if the gateway cannot be reached."""
     try:
-        async with open_gateway(**where) as gateway:
+        async with open_gateway() as gateway:
             found = await gateway.find_operations(text, kind=kind, effect=effect, connector=connector, limit=limit)
             builtins: Found = msgspec.to_builtins(found)
             return builtins

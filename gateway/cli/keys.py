@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
-from gateway.cli.output import format_of, output_option, write
+from gateway.cli.output import output_option, write
 from gateway.connectors.key_rotation.rotation import Rotation
 from gateway.embedded.directory import write_private
 from gateway.foundation.db.pool import Database
@@ -46,7 +46,7 @@ def new() -> None:
 
 @keys.command("list")
 @output_option
-def list_keys(output_format: str | None) -> None:
+def list_keys() -> None:
     """List key ids with the number of secrets that each key wraps."""
     settings = local_settings()
     current_keys, rows = _current_keys(settings), run(lambda: _census(settings))
@@ -55,7 +55,7 @@ def list_keys(output_format: str | None) -> None:
         for number, (key_id, _) in enumerate(current_keys)
     ]
     shown += [{"id": key_id, "use": "missing", "credentials": count} for key_id, count in sorted(rows.items())]
-    write(shown, format_of(output_format), ("id", "use", "credentials"))
+    write(shown, ("id", "use", "credentials"))
     sys.exit(1 if any(each["use"] == "missing" for each in shown) else 0)
 
 

@@ -14,7 +14,7 @@ from gateway.cli.callback_page import callback_page
 from gateway.cli.client_session import run
 from gateway.cli.connect import has_browser
 from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.output import format_of, output_option, write
+from gateway.cli.output import output_option, write
 from gateway.client.browser_sign_in import SignInRequest, with_tokens
 from gateway.client.profiles import Profile, Profiles
 from gateway.client.retries import RetryPolicy
@@ -158,7 +158,7 @@ async def _revoked(profile: Profile) -> bool:
 @click.group(invoke_without_command=True, epilog=EXIT_CODES)
 @output_option
 @click.pass_context
-def profiles(ctx: click.Context, output_format: str | None) -> None:
+def profiles(ctx: click.Context) -> None:
     """List the profiles. Commands use the current profile unless an option or the environment names another."""
     if ctx.invoked_subcommand is not None:
         return
@@ -176,7 +176,7 @@ def profiles(ctx: click.Context, output_format: str | None) -> None:
     ]
     if not rows:
         note("there are no profiles; `gateway login URL` creates one")
-    write(rows, format_of(output_format), _COLUMNS)
+    write(rows, _COLUMNS)
 
 
 @profiles.command()

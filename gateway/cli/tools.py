@@ -3,10 +3,10 @@
 from typing import Any
 
 import click
+import msgspec
 
 from gateway.cli.client_session import connector_option, gateway_options, names, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.output import Format, write
 from gateway.cli.shell_completion import complete_kind
 from gateway.errors import Unauthorized, Unavailable
 from gateway.kinds.find.formats import FORMATS
@@ -36,7 +36,6 @@ def tools(
     connector: str | None,
     operations: tuple[str, ...],
     offline: bool,
-    **where: Any,
 ) -> None:
     """Print tool definitions as a JSON array for a model's API.
 
@@ -47,16 +46,16 @@ def tools(
     if offline:
         definitions = _shipped(form, kind, effect, named)
     else:
-        definitions = run(_request(form, kind, effect, connector, named, **where))
-    write(definitions, Format.JSON)
+        definitions = run(_request(form, kind, effect, connector, named))
+    click.echo(msgspec.json.format(msgspec.json.encode(definitions), indent=2))
 
 
 async def _request(
-    form: str, kind: str | None, effect: str | None, connector: str | None, named: list[str] | None, **where: Any
+    form: str, kind: str | None, effect: str | None, connector: str | None, named: list[str] | None
 ) -> Definitions:
     """Tool definitions from the gateway; from the shipped specs if the gateway cannot be reached."""
     try:
-        async with open_gateway(**where) as gateway:
+        async with open_gateway() as gateway:
             tools = await gateway.tools(kind=kind, effect=effect, connector=connector, operations=named)
             return [tool.definition(form) for tool in tools]
     except (Unauthorized, Unavailable) as error:
