@@ -215,7 +215,8 @@ class Settings(BaseSettings):
     cache_bytes: int = Field(
         64 << 20,
         ge=0,
-        description="Memory in bytes for cached responses per process (Cache-Control: max-age).",
+        description="Memory in bytes for cached responses per process (Cache-Control: max-age). With 0 nothing is "
+        "cached, and writes send no notifications; set it to 0 for all processes or for none.",
     )
     metrics_bind: str | None = Field(
         None,
