@@ -3,8 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 import click
 from rich.console import Console
@@ -13,13 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
 from gateway.cli.output import output_option, write
-from gateway.connectors.key_rotation.rotation import Rotation
 from gateway.embedded.directory import write_private
-from gateway.foundation.db.pool import Database
 from gateway.foundation.vault import key_list
 from gateway.foundation.vault.key_list import Keys
-from gateway.foundation.vault.vault import KeyListError, Vault, new_key, parse_keys, read_keys
-from gateway.run.sealed_tables import SEALED_TABLES
+from gateway.foundation.vault.vault import KeyListError, new_key, parse_keys, read_keys
+from gateway.run.sealed_tables import open_rotation
 from gateway.settings import Settings
 
 _RESTART = "Restart the front ends and workers, one after another, to load the new key list."
@@ -97,7 +94,7 @@ def rotate() -> None:
 
 
 async def _rotated(settings: Settings) -> list[str]:
-    async with _rotation(settings) as rotation:
+    async with open_rotation(settings, _current_keys(settings)) as rotation:
         census = await rotation.census()
         total = census.total() - census[rotation.vault.newest]
         with _bar() as bar:
@@ -114,16 +111,8 @@ def _bar() -> Progress:
 
 
 async def _census(settings: Settings) -> Counter[str]:
-    async with _rotation(settings) as rotation:
+    async with open_rotation(settings, _current_keys(settings)) as rotation:
         return await rotation.census()
-
-
-@asynccontextmanager
-async def _rotation(settings: Settings) -> AsyncIterator[Rotation]:
-    async with Database.open(
-        settings.database_url, size=2, command_timeout=30, has_pooler=settings.has_pooler
-    ) as database:
-        yield Rotation(database, Vault(_current_keys(settings)), SEALED_TABLES)
 
 
 def _current_keys(settings: Settings) -> Keys:

@@ -27,7 +27,7 @@ from yarl import URL
 
 from gateway.errors import GatewayError, UpstreamInvalidResponse
 from gateway.foundation.aio.bodies import read_body
-from gateway.kinds.hosts import host_matches
+from gateway.foundation.hosts import host_matches
 from gateway.upstream.response_heads import BoundedResponses
 
 # `is_global` of Python 3.11 lets through 6to4, NAT64, mapped and site-local forms: these lists follow the IANA

@@ -17,7 +17,7 @@ from gateway.errors import (
     FieldError,
     InvalidCredentials,
 )
-from gateway.kinds.hosts import host_matches
+from gateway.foundation.hosts import host_matches
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.auth import QUERY_PREFIX

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from gateway.kinds.hosts import is_forbidden_host
+from gateway.foundation.hosts import is_forbidden_host
 from gateway.kinds.importing.model import Confidence, Finding, ImportFailed, Node, NotMapped
 from gateway.kinds.importing.references import node_of
 from gateway.kinds.importing.words import identifier, phrase, plain, words
