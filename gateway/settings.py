@@ -16,7 +16,7 @@ from gateway.foundation.db.urls import ignored_parameters, normalized, postgres_
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.egress import parse_override
 
-#: bind addresses that stand for all addresses of the machine; clients cannot connect to them
+#: bind addresses that mean all addresses of the machine; clients cannot connect to them
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with only
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 MAX_PORT = 65_535

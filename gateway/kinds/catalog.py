@@ -87,7 +87,7 @@ class Operation:
 
     @cached_property
     def has_body(self) -> bool:
-        """Whether its requests have a body: always but with GET, and with DELETE where something is placed in it."""
+        """Whether its requests have a body: always but with GET, and with DELETE if something is placed in it."""
         action = self.action
         if self.method == "DELETE":
             is_placed = any(placement.where == "body" for placement in self.placements)
@@ -156,7 +156,7 @@ class Operation:
 
     @property
     def fields(self) -> dict[str, str | dict[str, Any]]:
-        """The fields of its records as far as they are declared; none where an account has fields of its own."""
+        """The fields of its records as far as they are declared; none if accounts add fields."""
         return {} if self.entity.additional_fields else self.action.fields or self.entity.fields
 
     @cached_property
@@ -284,7 +284,7 @@ class Kind:
         return {}
 
     def actions_of(self, entity_id: str) -> list[str]:
-        """The action ids of an entity, `context_store_search` among them where it is offered."""
+        """The action ids of an entity, `context_store_search` among them if it is offered."""
         entity = self.entity(entity_id)
         return [*entity.actions, *([SEARCH_ACTION] if entity.search else [])]
 
@@ -333,7 +333,7 @@ class Catalog:
         #: the errors of folders that could not be read
         self.missing = missing
         self.kinds: dict[str, Kind] = {kind.name: kind for kind in kinds}
-        #: names that are understood: of applications, where one kind alone has them, and of kinds
+        #: names that are understood: of applications, if one kind alone has them, and of kinds
         self._by_name = {canonical(name): kind for name, kind in self._applications()} | {
             canonical(name): kind for name, kind in self.kinds.items()
         }

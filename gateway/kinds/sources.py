@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-#: maximum bytes of a file, and of its values after each alias is replaced by what it stands for
+#: maximum bytes of a file, and of its values after each alias is replaced by its value
 _MAX_BYTES, _MAX_VALUES = 32 << 20, 1_000_000
 #: maximum depth of nested lists and mappings: the YAML library's C code crashes the process at many thousands
 _MAX_DEPTH = 100

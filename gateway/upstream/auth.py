@@ -138,7 +138,7 @@ def _all_methods(spec: ConnectorSpec) -> str:
 
 
 def _is_header_text(value: Any) -> bool:
-    """Whether a value is printable text of at most 8192 characters, so that it cannot add a header of its own."""
+    """Whether a value is printable text of at most 8192 characters, so that it cannot add another header."""
     return isinstance(value, str) and value.isprintable() and len(value) <= 8192
 
 

@@ -125,7 +125,7 @@ def checked_url(
 
 
 def parse_override(text: str) -> URL:
-    """The operator's URL that stands for a kind's own hosts; raises ValueError that says how to write it.
+    """The operator's URL that replaces a kind's hosts; raises ValueError that says how to write it.
 
     It may have a path, which then comes before the path of each request.
     """

@@ -86,7 +86,7 @@ class OperationResult(msgspec.Struct, frozen=True, kw_only=True):
 
     result: msgspec.Raw
     meta: dict[str, Any] | None = None
-    #: the member of the result whose records the run context holds; `ROOT` where the result is the list of them
+    #: the member of the result whose records the run context holds; `ROOT` if the result is the list of them
     collected: str | None = None
     #: whether it is a page of a list, and the params of the call that gives the next one; None at the end
     is_page: bool = False
@@ -234,7 +234,7 @@ def linked(header: str, relation: str) -> dict[str, str]:
 
 
 def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
-    """The unparsed member at a place of a JSON document; None where there is none."""
+    """The unparsed member at a place of a JSON document; None if there is none."""
     raw: msgspec.Raw | None = document
     for member in path:
         begin = None if raw is None else _first_byte(raw)
@@ -252,7 +252,7 @@ def _first_byte(raw: msgspec.Raw) -> int:
 
 
 def value_at(document: Any, path: JsonPath) -> Any:
-    """The value at a place of a parsed document; list positions are written as numbers; None where there is none."""
+    """The value at a place of a parsed document; list positions are written as numbers; None if there is none."""
     for member in path:
         if isinstance(document, list):
             document = document[int(member)] if member.isdigit() and int(member) < len(document) else None

@@ -76,7 +76,7 @@ class UpstreamSession:
     transport: Transport
     #: the operator's replacement of scheme, host and port of every URL of the kind
     override: URL | None = None
-    #: how to recognize an error response, where it differs from the rest of the kind
+    #: how to recognize an error response, if it differs from the rest of the kind
     failure: Failure | None = None
 
     def in_background(self) -> "UpstreamSession":

@@ -74,9 +74,9 @@ class SessionUpload:
         return how
 
     async def state(self) -> int | OperationResult:
-        """The number of bytes that the application has stored, or its answer where it has the whole file.
+        """The number of bytes that the application has stored, or its answer if it has the whole file.
 
-        Raises UploadExpired where the session has ended.
+        Raises UploadExpired if the session has ended.
         """
         return await self._put(None, f"bytes */{self.size}", Effect.READ)
 
@@ -85,7 +85,7 @@ class SessionUpload:
     ) -> int | OperationResult:
         """Send a part of the file that begins at `offset`; the bytes that are stored then, or the answer at the end.
 
-        `before_piece` is awaited before each piece. Raises what reading the part raises, and UpstreamError where the
+        `before_piece` is awaited before each piece. Raises what reading the part raises, and UpstreamError if the
         application cannot be reached: the bytes that it has stored remain.
         """
         multiple = self.how.multiple

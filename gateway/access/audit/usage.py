@@ -30,7 +30,7 @@ USAGE = f"""
     LEFT JOIN found ON found.at = point
     ORDER BY point
 """
-#: counts the calls of a JSON array, beside those that PostgreSQL counts as their entries are inserted
+#: counts the calls of a JSON array, in addition to those that PostgreSQL counts as their entries are inserted
 COUNT = """
     SELECT gateway_count_calls(array_agg(organization_id), array_agg(to_timestamp(at)), array_agg(outcome),
                                array_agg(took_ms))

@@ -1,4 +1,4 @@
-"""Asynchronous objects for programs without an event loop, which runs in a thread of its own."""
+"""Asynchronous objects for programs without an event loop, which runs in another thread."""
 
 import asyncio
 import threading

@@ -129,8 +129,8 @@ class Uploads:
     ) -> UploadState:
         """Send a part of the file that begins at `offset` to the application.
 
-        Raises UploadOffsetMismatch if the upload is at another offset, MalformedRequest where the part does not fit,
-        and Conflict where a later request continues the upload.
+        Raises UploadOffsetMismatch if the upload is at another offset, MalformedRequest if the part does not fit,
+        and Conflict if a later request continues the upload.
         """
         with self.audit.record(_OPERATION, caller, connector_id=connector_id) as entry:
             resumed = await self._resumed(caller, connector_id, upload_id)

@@ -34,7 +34,7 @@ from gateway.settings import Settings, SettingsError, ignored_variables
 OLDEST_POSTGRES = 150000
 #: seconds; leases and tokens use the database's clock, logs the machine's
 _CLOCK_SKEW = 5.0
-#: file descriptors that a front end needs beside its connections
+#: file descriptors that a front end needs in addition to its connections
 _OTHER_FILES = 100
 #: free bytes in the data directory below which the check warns
 _MIN_FREE_BYTES = 1 << 30
