@@ -36,8 +36,10 @@ log = logging.getLogger(__name__)
 
 #: seconds after the claim from which a turn starts no further attempt
 _TURN = 5.0
-#: seconds that leases last without a renewal, and between renewals
-_LEASE, RENEWAL = 8.0, 2.5
+#: seconds that leases last without a renewal
+_LEASE = 8.0
+#: seconds between renewals
+RENEWAL = 2.5
 #: maximum events that a turn reads from the feed
 _WINDOW = 64
 #: concurrent requests of a turn

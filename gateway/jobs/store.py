@@ -136,8 +136,10 @@ _LOCK_CONNECTOR = """
 
 #: parts of a result fetched at first
 _FIRST_PARTS = 4
-#: while a fetch returns fewer bytes than this, the next one is for twice as many parts, up to a maximum
-_FEW_BYTES, _MAX_PARTS = 256 << 10, 1000
+#: while a fetch returns fewer bytes than this, the next one is for twice as many parts
+_FEW_BYTES = 256 << 10
+#: maximum parts of one fetch
+_MAX_PARTS = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,14 @@ QUEUE = "gateway:jobs"
 CHANNEL = "gateway:jobs_ready"
 #: maximum jobs claimed after one wake-up
 BATCH = 20
-#: seconds until Redis counts as unavailable, and seconds during which nothing is then sent to it
-_TIMEOUT, _BACKOFF = 1.0, 1.0
-#: seconds between polls of the queue when no notification is received, and after Redis failed
-_POLL, _PAUSE = 0.5, 0.5
+#: seconds until Redis counts as unavailable
+_TIMEOUT = 1.0
+#: seconds during which nothing is then sent to it
+_BACKOFF = 1.0
+#: seconds between polls of the queue when no notification is received
+_POLL = 0.5
+#: seconds between tries after Redis failed
+_PAUSE = 0.5
 #: seconds that a wake-up may take, which is one claim
 _WAKEUP_TIMEOUT = 10
 #: concurrent wake-ups

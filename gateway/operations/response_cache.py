@@ -30,11 +30,15 @@ WRITING = "writing"
 _LONGEST_WRITE = 120.0
 #: seconds for announcing the last writes before the process ends
 _CLOSING = 1.0
-#: bytes of an entry without its answer, and the maximum share of the memory for one answer, as a divisor
-_OVERHEAD, _LARGEST_SHARE = 1024, 8
+#: bytes of an entry without its answer
+_OVERHEAD = 1024
+#: the maximum share of the memory for one answer, as a divisor
+_LARGEST_SHARE = 8
 _DIRECTIVE = re.compile(r"([a-z-]+)(?:=\"?([0-9]+)\"?)?", re.IGNORECASE)
-#: the age in seconds for which a larger one counts (RFC 9111 §1.2.2), and one that no answer has
-_MAX_AGE, _NO_AGE = 2.0**31, -1.0
+#: the age in seconds for which a larger one counts (RFC 9111 §1.2.2)
+_MAX_AGE = 2.0**31
+#: an age that no answer has
+_NO_AGE = -1.0
 
 
 #: notifications, and the audit entries of the writes that they are about, in one transaction

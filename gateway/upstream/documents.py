@@ -14,8 +14,10 @@ from gateway.kinds.importing.model import ImportFailed
 from gateway.kinds.importing.sources import MAX_BYTES, Fetch
 from gateway.upstream.egress import EgressConnector, EgressPolicy, checked_url
 
-#: seconds for one document; maximum redirects
-_TIMEOUT, _MAX_REDIRECTS = 60, 5
+#: seconds for one document
+_TIMEOUT = 60
+#: maximum redirects
+_MAX_REDIRECTS = 5
 
 
 @asynccontextmanager

@@ -60,8 +60,10 @@ _NOTHING = frozenset({b"null", b"false", b"[]", b"{}", b'""'})
 DEFAULT_RETRY_AFTER = 30
 #: characters of an application's message that an error repeats
 _MESSAGE_CHARACTERS = 500
-#: bytes of a failure that is parsed completely, and of a member of a larger one
-_MAX_PARSED_BODY, _MAX_PARSED_MEMBER = 1 << 20, 64 << 10
+#: bytes of a failure that is parsed completely
+_MAX_PARSED_BODY = 1 << 20
+#: bytes of a parsed member of a larger failure
+_MAX_PARSED_MEMBER = 64 << 10
 
 
 class UpstreamResponse(msgspec.Struct):

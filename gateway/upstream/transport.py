@@ -36,8 +36,10 @@ from gateway.upstream.sent_requests import INTERRUPTED, Observe, Received, note
 
 #: maximum bytes of a decoded JSON response; a larger one is an error of the application or of the query
 ANSWER_CAP = 32 << 20
-#: seconds
-CONNECT_TIMEOUT, IDLE_TIMEOUT = 5.0, 30.0
+#: seconds until a connection must be established
+CONNECT_TIMEOUT = 5.0
+#: seconds without a byte after which a response has timed out
+IDLE_TIMEOUT = 30.0
 #: seconds for a whole file
 LONGEST_STREAM = 12 * 3600.0
 #: bytes; a slow reader holds about ten times this

@@ -32,8 +32,10 @@ from gateway.upstream.upload import SourceFile
 
 #: bytes of a piece, or the next smaller multiple of `UploadSession.multiple`
 PIECE = 2 << 20
-#: seconds for the request of a piece, and of the longest pause before it is sent again
-_TIMEOUT, _LONGEST_WAIT = 300.0, 10.0
+#: seconds for the request of a piece
+_TIMEOUT = 300.0
+#: seconds of the longest pause before a piece is sent again
+_LONGEST_WAIT = 10.0
 #: characters of the shortest value in the query of a session's URL that is a secret by itself
 _SHORTEST_SECRET = 12
 #: the status of a session that waits for further bytes

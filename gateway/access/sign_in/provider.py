@@ -19,8 +19,12 @@ from gateway.upstream.oauth_tokens.model import App
 Document = TypeVar("Document")
 
 _DISCOVERY = "/.well-known/openid-configuration"
-#: timeout of a request in seconds, maximum bytes of a response, and seconds for which metadata and keys are cached
-_TIMEOUT, _MAX_BYTES, _TRUST = 10.0, 256 << 10, 300.0
+#: timeout of a request in seconds
+_TIMEOUT = 10.0
+#: maximum bytes of a response
+_MAX_BYTES = 256 << 10
+#: seconds for which metadata and keys are cached
+_TRUST = 300.0
 #: minimum seconds between requests for new keys, so that forged key ids do not cause many
 _KEY_INTERVAL = 30.0
 #: maximum characters of the provider's message in an error

@@ -44,8 +44,10 @@ from gateway.upstream.upstreams import Upstreams
 
 log = logging.getLogger(__name__)
 
-#: seconds between polls of a renewal in another process, and seconds until the wait times out
-_POLL_INTERVAL, _TIMEOUT = 0.1, 30.0
+#: seconds between polls of a renewal in another process
+_POLL_INTERVAL = 0.1
+#: seconds until the wait for a renewal times out
+_TIMEOUT = 30.0
 #: seconds for which saving new tokens is retried while PostgreSQL is unavailable
 _SAVE_TIMEOUT = 30.0
 

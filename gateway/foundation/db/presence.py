@@ -6,8 +6,10 @@ import asyncpg
 
 from gateway.foundation.aio.single_flight import SingleFlight
 
-#: timeout of a response in seconds, and number of tries, because this process may be the slow one
-_TIMEOUT, _TRIES = 0.4, 2
+#: timeout of a response in seconds
+_TIMEOUT = 0.4
+#: number of tries, because this process may be the slow one
+_TRIES = 2
 
 _SLOW = """
     SELECT pid FROM pg_stat_activity

@@ -13,8 +13,10 @@ from yarl import URL
 from gateway.kinds.importing.model import UNREAD, ImportFailed
 from gateway.kinds.importing.references import references_in
 
-#: maximum bytes of one document, and of all together
-MAX_BYTES, _MAX_TOTAL = 64 << 20, 128 << 20
+#: maximum bytes of one document
+MAX_BYTES = 64 << 20
+#: maximum bytes of all documents together
+_MAX_TOTAL = 128 << 20
 #: maximum documents in one import
 _MAX_DOCUMENTS = 5_000
 #: the member of the bundle that holds the referenced documents

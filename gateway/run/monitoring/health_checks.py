@@ -47,8 +47,10 @@ OTHER_VARIABLES = frozenset(
         *("TEST_DATABASE_URL", "TEST_REDIS_URL"),
     }
 )
-#: variables that other programs obey: proxies, and the file and folder of trusted authorities, which OpenSSL reads
-_PROXIES, _AUTHORITIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), ("SSL_CERT_FILE", "SSL_CERT_DIR")
+#: variables with proxies, which other programs obey
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+#: variables with the file and the folder of trusted authorities, which OpenSSL reads
+_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class CheckStatus(StrEnum):
