@@ -85,7 +85,7 @@ async def _connect(
     if renewed is None:
         variables = _completed(variables, _needed(facts["environment"]), "--env", facts)
     if not given and _is_by_consent(facts, method):
-        return await _consented(
+        return await _ask_consent(
             gateway,
             kind,
             redirect_url=redirect_url,
@@ -117,7 +117,7 @@ async def _existing(gateway: Gateway, name: str, if_exists: IfExists) -> str | N
     return ids[0] if ids else None
 
 
-async def _consented(
+async def _ask_consent(
     gateway: Gateway,
     kind: str,
     redirect_url: str | None,

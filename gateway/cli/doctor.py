@@ -24,7 +24,7 @@ _MARKS = {CheckStatus.PASSED: ("✓", "green"), CheckStatus.WARNING: ("!", "yell
 def doctor() -> None:
     """Find configuration and runtime problems and say how to fix them; exit code 1 if there are any."""
     settings = local_settings()
-    results = run(lambda: _examined(settings, is_shown=is_table()))
+    results = run(lambda: _examine(settings, is_shown=is_table()))
     if not is_table():
         write(
             [{"status": each.status, "what": each.what, "message": each.message} for each in results],
@@ -32,7 +32,7 @@ def doctor() -> None:
     sys.exit(1 if any(each.status is CheckStatus.FAILED for each in results) else 0)
 
 
-async def _examined(settings: Settings, *, is_shown: bool) -> list[CheckResult]:
+async def _examine(settings: Settings, *, is_shown: bool) -> list[CheckResult]:
     console, results = Console(soft_wrap=True), []
     async for result in check_results(settings):
         results.append(result)

@@ -87,13 +87,13 @@ def remove(key_id: str) -> None:
 def rotate() -> None:
     """Wrap all data keys with the newest key while the gateway runs. It can be interrupted and repeated."""
     settings = local_settings()
-    failures = run(lambda: _rotated(settings))
+    failures = run(lambda: _rotate(settings))
     for failure in failures:
         click.echo(f"not rotated: {failure}", err=True)
     sys.exit(1 if failures else 0)
 
 
-async def _rotated(settings: Settings) -> list[str]:
+async def _rotate(settings: Settings) -> list[str]:
     async with open_rotation(settings, _current_keys(settings)) as rotation:
         census = await rotation.census()
         total = census.total() - census[rotation.vault.newest]

@@ -137,14 +137,14 @@ def logout(name: str | None) -> None:
             raise NotFound("there is no current profile; `gateway profiles` lists all")
         profile = profiles.get(chosen)
         profiles.remove(chosen)
-        if profile.refresh_token is not None and not await _revoked(profile):
+        if profile.refresh_token is not None and not await _revoke(profile):
             note(f"{profile.base_url} did not answer; the sign-in ends when its token expires")
         note(f"deleted the profile {chosen!r}")
 
     run(work())
 
 
-async def _revoked(profile: Profile) -> bool:
+async def _revoke(profile: Profile) -> bool:
     form = {"token": profile.refresh_token or "", "client_id": profile.client_id}
     settings = ClientSettings(base_url=URL(profile.base_url), client_id=profile.client_id, client_secret="")
     async with Session(settings, RetryPolicy()) as session:

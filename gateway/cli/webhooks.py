@@ -165,10 +165,10 @@ async def listen(
         note(f"forwarding events to {receiver}; Ctrl-C stops")
         async for event in gateway.events(begin, types=types or None, connector=connector):
             click.echo(f"{event.at:%H:%M:%S} {event.id:>6} {event.type}  {subject_of(event)}", nl=False)
-            click.echo(f"  {await _forwarded(session, receiver, event, signing_secret)}")
+            click.echo(f"  {await _forward(session, receiver, event, signing_secret)}")
 
 
-async def _forwarded(session: aiohttp.ClientSession, url: str, event: EventView, secret: str) -> str:
+async def _forward(session: aiohttp.ClientSession, url: str, event: EventView, secret: str) -> str:
     """The receiver's response, or the error of the request."""
     body = msgspec.json.encode(event)
     headers = signed_headers(f"msg_local_{event.id}", body.decode(), CLOCK.now(), [secret])

@@ -122,7 +122,7 @@ class ConnectorService:
         fields = {name: value for name, value in credentials.items() if name not in kind.spec.environment}
         method, checked, variables = self._checked(kind, fields, variables)
         verified = VerifiedCredentials(kind=kind, method=method, credentials=checked, environment=variables)
-        return await self._accepted(organization_id, verified) if validate else verified
+        return await self._verify_accepted(organization_id, verified) if validate else verified
 
     def _checked(
         self, kind: Kind, fields: Mapping[str, Any], variables: Mapping[str, Any]
@@ -144,17 +144,17 @@ class ConnectorService:
             raise InvalidCredentials(faults=faults)
         return method, credentials, environment
 
-    async def _accepted(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
+    async def _verify_accepted(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
         """The credentials after the check, which may have obtained an access token or a new refresh token."""
         try:
             if verified.authentication.oauth:
-                return await self._accepted_tokens(organization_id, verified)
+                return await self._verify_tokens(organization_id, verified)
             await self._check(verified, StaticAuthorizer(headers_for(verified.authentication, verified.credentials)))
         except (ReauthorizationRequired, UpstreamRejected, UpstreamNotFound) as refusal:
             raise _refused(verified.kind, verified.method, refusal) from refusal
         return verified
 
-    async def _accepted_tokens(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
+    async def _verify_tokens(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
         spec = verified.kind.spec
         try:
             app = await self._app_of(organization_id, spec.kind, verified.credentials)
@@ -211,13 +211,13 @@ class ConnectorService:
         changed |= _members("environment", request.environment)
         with self._audit.record("connector.create", caller, changed=changed) as entry:
             caller.require_own_workspace(request.workspace_name)
-            record, is_new = await self._created(caller.organization_id, request)
+            record, is_new = await self._create(caller.organization_id, request)
             entry.connector_id, entry.target, entry.kind = record.id, str(record.id), record.kind
         if is_new:
             await self._begin_copies(record, caller.client_id)
         return connector_view(record, self._catalog), is_new
 
-    async def _created(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
+    async def _create(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
         kind = self._catalog.kind(request.connector_type)
         name = request.settings.get("name") or kind.spec.title
         existing = await self._existing(organization_id, request, name, kind)

@@ -57,7 +57,7 @@ def _client(url: str) -> ArqRedis:
     )
 
 
-async def _closed(client: ArqRedis) -> None:
+async def _close(client: ArqRedis) -> None:
     with contextlib.suppress(*_UNAVAILABLE):
         await client.aclose(close_connection_pool=True)
 
@@ -80,7 +80,7 @@ class Wakeup:
         finally:
             if wakeup._notifying is not None:
                 await wakeup._notifying
-            await _closed(wakeup._redis)
+            await _close(wakeup._redis)
 
     async def notify(self, job_id: UUID, attempt: int) -> None:
         """Wake a worker for a job, in the background; concurrent notifications are sent together."""
@@ -188,7 +188,7 @@ class NotifiedWorker(Worker):
         """Finish the wake-ups in progress and close the connection, also if Redis is unavailable."""
         if self.tasks:
             await asyncio.wait(self.tasks.values(), timeout=_TIMEOUT)
-        await _closed(self._redis)
+        await _close(self._redis)
 
     async def _listen(self) -> None:
         """Raises Unavailable when Redis does not respond."""

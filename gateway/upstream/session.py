@@ -176,7 +176,7 @@ class UpstreamSession:
             return Exchange(response, error), error
 
         deadline = monotonic() + timeout
-        return await self._repeated(attempt, request.effect, deadline, run_context, may_repeat=may_repeat)
+        return await self._repeat(attempt, request.effect, deadline, run_context, may_repeat=may_repeat)
 
     async def stream(
         self,
@@ -210,9 +210,9 @@ class UpstreamSession:
                 return stream, responses.foreign_failure(stream.status, stream.headers)
             return stream, await self._refusal(stream, credentials)
 
-        return await self._repeated(attempt, request.effect, deadline, None, is_trusted=is_trusted)
+        return await self._repeat(attempt, request.effect, deadline, None, is_trusted=is_trusted)
 
-    async def _repeated(
+    async def _repeat(
         self,
         attempt: Attempt[Outcome],
         effect: Effect,

@@ -83,7 +83,7 @@ class Provider:
         """The ID token and the access token for a code; raises SignInRefused if the provider refuses it."""
         endpoints = await self._endpoints({})
         request = code_request(endpoints, URL(endpoints.token_url, encoded=True), self._app(), code)
-        status, body = await self._fetched(request.method, request.url, request.headers, request.body)
+        status, body = await self._fetch(request.method, request.url, request.headers, request.body)
         try:
             if status == 200:
                 tokens = msgspec.json.decode(body, type=_TokenResponse)
@@ -137,7 +137,7 @@ class Provider:
             raise ProviderUnavailable("the provider's discovery document has a URL that is not https")
 
     async def _document(self, url: URL, model: type[Document]) -> Document:
-        status, body = await self._fetched("GET", url, {"Accept": "application/json"}, None)
+        status, body = await self._fetch("GET", url, {"Accept": "application/json"}, None)
         try:
             if status == 200:
                 return msgspec.json.decode(body, type=model)
@@ -145,9 +145,7 @@ class Provider:
             raise ProviderUnavailable(f"the provider's response at {url.path} is not valid") from error
         raise ProviderUnavailable(f"the provider responds with status {status} at {url.path}")
 
-    async def _fetched(
-        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
-    ) -> tuple[int, bytes]:
+    async def _fetch(self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None) -> tuple[int, bytes]:
         try:
             status, content = await bounded_response(
                 self._policy, method, url, headers, body, timeout=_TIMEOUT, max_bytes=_MAX_BYTES

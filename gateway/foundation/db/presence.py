@@ -92,7 +92,7 @@ class Presence:
         for _ in range(_TRIES):
             try:
                 async with asyncio.timeout(_TIMEOUT):
-                    return await self._fetched()
+                    return await self._fetch()
             except asyncpg.PostgresConnectionError:
                 continue
             except (asyncpg.PostgresError, asyncpg.InterfaceError):
@@ -101,7 +101,7 @@ class Presence:
                 continue
         return None
 
-    async def _fetched(self) -> frozenset[int]:
+    async def _fetch(self) -> frozenset[int]:
         connection = await asyncpg.connect(self._url, statement_cache_size=0)
         try:
             return frozenset(row["pid"] for row in await connection.fetch(_SLOW))

@@ -86,10 +86,10 @@ async def load(source: str, fetch: Fetch | None = None) -> dict[str, Any]:
     """
     if not is_url(source):
         folder, uri = _file(source)
-        return await _bundled(uri, source, _below(folder))
+        return await _bundle(uri, source, _below(folder))
     if fetch is None:
         raise ImportFailed(f"{source} is a URL; only files can be read here")
-    return await _bundled(source, source, partial(fetch, host=urlsplit(source).hostname or ""))
+    return await _bundle(source, source, partial(fetch, host=urlsplit(source).hostname or ""))
 
 
 def _mapping(content: bytes, name: str) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _file(source: str) -> tuple[Path, str]:
     return path.parent, path.as_uri()
 
 
-async def _bundled(uri: str, name: str, read: Reader) -> dict[str, Any]:
+async def _bundle(uri: str, name: str, read: Reader) -> dict[str, Any]:
     """The document at a URI: the documents that it refers to are put into it, and `UNREAD` has those that failed."""
     root = _mapping(await read(uri), name)
     bundled: dict[str, Any] = {}
