@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -11,9 +11,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import click
 import msgspec
 
+from gateway.cli.failures import note
 from gateway.cli.output import output_option, show
 from gateway.cli.shell_completion import GATEWAY, complete_connector
 from gateway.client import Connector, Gateway, RetryPolicy
+from gateway.errors import Unauthorized, Unavailable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -91,6 +93,29 @@ async def open_gateway() -> AsyncIterator[Gateway]:
     """A client of the gateway that the options select."""
     async with Gateway(**chosen_gateway(), retry_policy=_RETRIES) as gateway:
         yield gateway
+
+
+def from_gateway_or_specs(
+    work: Callable[[Gateway], Awaitable[T]],
+    from_specs: Callable[[], T],
+    *,
+    is_offline: bool,
+    instead: str = "showing",
+    needs_gateway: bool = False,
+) -> T:
+    """The result of `work`; with --offline, or if the gateway cannot be reached, that of the shipped specs."""
+
+    async def ask() -> T:
+        try:
+            async with open_gateway() as gateway:
+                return await work(gateway)
+        except (Unauthorized, Unavailable) as error:
+            if needs_gateway:
+                raise
+            note(f"{error.detail}; {instead} the shipped specs instead")
+            return from_specs()
+
+    return from_specs() if is_offline else run(ask())
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
