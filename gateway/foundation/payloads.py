@@ -37,7 +37,7 @@ _ESCAPES = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u([dD][89a-fA-F][0-9a-fA-F]{2})"
 )
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
-#: the replacement of the `\u` of half a pair; no application can know it
+#: stands for the `\u` of half a pair; no application can know it
 _HALF = f"half {token_hex(16)} ".encode()
 
 
@@ -66,7 +66,7 @@ def value(text: Text) -> Any:
 
 
 def typed(text: Text, model: type[Model]) -> Model:
-    """The value that a JSON text holds, as the model; raises msgspec.MsgspecError if it does not fit."""
+    """The value that a JSON text holds, as the model; raises msgspec.MsgspecError where it does not fit."""
     try:
         return msgspec.json.decode(text, type=model)
     except (*_STRICTER, RecursionError):
@@ -78,7 +78,7 @@ def typed(text: Text, model: type[Model]) -> Model:
 
 
 def members(text: Text) -> dict[str, msgspec.Raw]:
-    """The members of a JSON object, unread; raises UpstreamInvalidResponse, also if it is no object."""
+    """The members of a JSON object, unread; raises UpstreamInvalidResponse, also where it is no object."""
     try:
         return _DECODE_MEMBERS(text)
     except _STRICTER:
@@ -107,7 +107,7 @@ def record(text: Text) -> dict[str, Any]:
 
 
 def items(text: Text) -> list[msgspec.Raw]:
-    """The items of a JSON array, unread; raises UpstreamInvalidResponse, also if it is no array."""
+    """The items of a JSON array, unread; raises UpstreamInvalidResponse, also where it is no array."""
     try:
         return _DECODE_ITEMS(text)
     except _STRICTER:
@@ -150,7 +150,7 @@ def is_plain(text: Text) -> bool:
 
 
 def _tolerant(decode: Callable[[bytes], Any], text: Text) -> Any:
-    """The result of `decode` for the text without byte order mark, in which `_HALF` replaces the `\\u` of halves."""
+    """The result of `decode` for the text without byte order mark, in which `_HALF` stands for the `\\u` of halves."""
     try:
         return decode(_ESCAPES.sub(_marked, bytes(text).removeprefix(BYTE_ORDER_MARK)))
     except RecursionError as error:

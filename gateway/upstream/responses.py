@@ -60,10 +60,8 @@ _NOTHING = frozenset({b"null", b"false", b"[]", b"{}", b'""'})
 DEFAULT_RETRY_AFTER = 30
 #: characters of an application's message that an error repeats
 _MESSAGE_CHARACTERS = 500
-#: bytes of a failure that is parsed completely
-_MAX_PARSED_BODY = 1 << 20
-#: bytes of a parsed member of a larger failure
-_MAX_PARSED_MEMBER = 64 << 10
+#: bytes of a failure that is parsed completely, and of a member of a larger one
+_MAX_PARSED_BODY, _MAX_PARSED_MEMBER = 1 << 20, 64 << 10
 
 
 class UpstreamResponse(msgspec.Struct):
@@ -88,7 +86,7 @@ class OperationResult(msgspec.Struct, frozen=True, kw_only=True):
 
     result: msgspec.Raw
     meta: dict[str, Any] | None = None
-    #: the member of the result whose records the run context holds; `ROOT` if the result is the list of them
+    #: the member of the result whose records the run context holds; `ROOT` where the result is the list of them
     collected: str | None = None
     #: whether it is a page of a list, and the params of the call that gives the next one; None at the end
     is_page: bool = False
@@ -236,7 +234,7 @@ def linked(header: str, relation: str) -> dict[str, str]:
 
 
 def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
-    """The unparsed member at a place of a JSON document; None if there is none."""
+    """The unparsed member at a place of a JSON document; None where there is none."""
     raw: msgspec.Raw | None = document
     for member in path:
         begin = None if raw is None else _first_byte(raw)
@@ -254,7 +252,7 @@ def _first_byte(raw: msgspec.Raw) -> int:
 
 
 def value_at(document: Any, path: JsonPath) -> Any:
-    """The value at a place of a parsed document; list positions are written as numbers; None if there is none."""
+    """The value at a place of a parsed document; list positions are written as numbers; None where there is none."""
     for member in path:
         if isinstance(document, list):
             document = document[int(member)] if member.isdigit() and int(member) < len(document) else None

@@ -10,10 +10,8 @@ from typing import Any
 
 #: seconds that one row counts
 SPANS = (10, 60, 600)
-#: buckets of durations
-_BUCKETS = 55
-#: buckets for each doubling of 1 + milliseconds (usage_bucket in PostgreSQL)
-_BUCKETS_A_DOUBLING = 3
+#: buckets of durations, and how many there are for each doubling of 1 + milliseconds (usage_bucket in PostgreSQL)
+_BUCKETS, _BUCKETS_A_DOUBLING = 55, 3
 #: milliseconds at which each bucket begins, and the last one ends
 _BEGINS = [math.pow(2, bucket / _BUCKETS_A_DOUBLING) - 1 for bucket in range(_BUCKETS + 1)]
 
@@ -32,7 +30,7 @@ USAGE = f"""
     LEFT JOIN found ON found.at = point
     ORDER BY point
 """
-#: counts the calls of a JSON array, in addition to those that PostgreSQL counts as their entries are inserted
+#: counts the calls of a JSON array, beside those that PostgreSQL counts as their entries are inserted
 COUNT = """
     SELECT gateway_count_calls(array_agg(organization_id), array_agg(to_timestamp(at)), array_agg(outcome),
                                array_agg(took_ms))

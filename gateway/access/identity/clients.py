@@ -13,10 +13,8 @@ from gateway.errors import Conflict, FieldError, GatewayError, InvalidParams, No
 
 log = logging.getLogger(__name__)
 
-#: maximum characters of a client's name
-_MAX_NAME = 200
-#: maximum enabled clients of an organization
-_MAX_CLIENTS = 1000
+#: maximum characters of a client's name, and enabled clients of an organization
+_MAX_NAME, _MAX_CLIENTS = 200, 1000
 
 
 class Clients:

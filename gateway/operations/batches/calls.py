@@ -34,14 +34,14 @@ class BatchCalls:
         if self._options.steps or self._options.stop_on_error:
             return alone
         try:
-            kind = (await self._resolve()).connector.kind
+            kind = (await self._resolved()).connector.kind
         except GatewayError:
             return alone  # each operation ends with this error
         return grouped((numbered, _call_of(kind, numbered[1])) for numbered in operations)
 
     async def prepared(self, operation: StoredOperation) -> PreparedCall:
         """The call of an operation; raises InvalidParams, NotFound and ConnectorNotReady."""
-        kind = (await self._resolve()).connector.kind
+        kind = (await self._resolved()).connector.kind
         if self._options.steps:
             return prepare(kind.operation(operation.entity, operation.action), operation.params)
         return _call(kind, operation)
@@ -49,7 +49,7 @@ class BatchCalls:
     async def entry(self, index: int, call: PreparedCall) -> Entry:
         """The audit entry of a call that is about to be sent; the statement that stores the result stores it."""
         entry = self._begun(index, str(call.operation))
-        describe(entry, await self._resolve(), call)
+        describe(entry, await self._resolved(), call)
         return entry
 
     async def lost_entry(self, index: int, operation: StoredOperation) -> Entry:
@@ -75,13 +75,13 @@ class BatchCalls:
 
     async def run(self, call: PreparedCall, context: InMemoryRunContext) -> OperationResult:
         """Run a call until it has a result; raises GatewayError."""
-        return await self._runs.run_call(await self._resolve(), call, context)
+        return await self._runs.run_call(await self._resolved(), call, context)
 
     async def run_bulk(self, calls: Sequence[PreparedCall], context: InMemoryRunContext) -> list[Outcome]:
         """Run the calls of one group by one request; raises UpstreamRateLimited and Unavailable."""
-        return await self._runs.run_bulk(await self._resolve(), calls, context)
+        return await self._runs.run_bulk(await self._resolved(), calls, context)
 
-    async def _resolve(self) -> ResolvedConnector:
+    async def _resolved(self) -> ResolvedConnector:
         assert self._job.connector_id is not None
         current = await self._connectors.get(self._job.organization_id, self._job.connector_id)
         current.require_active()
