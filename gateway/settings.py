@@ -17,7 +17,7 @@ from gateway.foundation.db.urls import ignored_parameters, normalized, postgres_
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.egress import parse_override
 
-#: bind addresses that stand for all addresses of the machine; clients cannot connect to them
+#: bind addresses that mean all addresses of the machine; clients cannot connect to them
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with only
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 MAX_PORT = 65_535
@@ -221,7 +221,8 @@ class Settings(BaseSettings):
     cache_bytes: int = Field(
         64 << 20,
         ge=0,
-        description="Memory in bytes for cached responses per process (Cache-Control: max-age).",
+        description="Memory in bytes for cached responses per process (Cache-Control: max-age). With 0 nothing is "
+        "cached, and writes send no notifications; set it to 0 for all processes or for none.",
     )
     metrics_bind: str | None = Field(
         None,

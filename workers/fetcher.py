@@ -20,7 +20,7 @@ class Slots:
     """How a worker divides its concurrent jobs."""
 
     total: int
-    #: for interactive jobs; the few slots beside them keep background jobs going under load
+    #: for interactive jobs; the few other slots keep background jobs going under load
     foreground: int
     background: int
     #: for one organization; the rest stays free for others
@@ -89,7 +89,7 @@ class Fetcher:
     async def fetch(self) -> None:
         """Start due jobs, then wait for `wake` or the next poll; raises Unavailable."""
         self._is_woken.clear()
-        # A task of its own: a cancelled claim could leave a job that PostgreSQL has as claimed and no worker runs.
+        # A separate task: a canceled claim could leave a job that PostgreSQL has as claimed and no worker runs.
         self._claiming = asyncio.create_task(self._claim_all(), name="claim")
         await asyncio.shield(self._claiming)
         with contextlib.suppress(TimeoutError):

@@ -9,9 +9,9 @@ import click
 import msgspec
 
 from gateway.cli.arguments import read_pairs
-from gateway.cli.client_session import chosen_profile, gateway_options, run
+from gateway.cli.client_session import chosen_gateway, gateway_options, run
 from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.output import Format, output_option, write
 from gateway.client.retries import RetryPolicy
 from gateway.client.session import ApiRequest, Session
 from gateway.client.settings import client_settings
@@ -21,9 +21,8 @@ _PREFIX = "/api/v1/"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 
-def _session(url: str | None, workspace: str | None, organization: str | None) -> Session:
-    settings = client_settings(url, workspace_name=workspace, organization_id=organization, profile=chosen_profile())
-    return Session(settings, RetryPolicy())
+def _session() -> Session:
+    return Session(client_settings(**chosen_gateway()), RetryPolicy())
 
 
 @click.command(epilog=EXIT_CODES)
@@ -40,8 +39,6 @@ def api(
     query: tuple[str, ...],
     headers: tuple[str, ...],
     data: str | None,
-    output_format: str | None,
-    **where: Any,
 ) -> None:
     """Send one authenticated request to the gateway and print the response.
 
@@ -58,12 +55,12 @@ def api(
     )
 
     async def work() -> None:
-        async with _session(**where) as session:
+        async with _session() as session:
             answer = await session.fetch(call)
         if not answer.body:
             return
         if "json" in answer.headers.get("Content-Type", ""):
-            write(payloads.typed(answer.body, Any), Format(output_format) if output_format else Format.JSON)
+            write(payloads.typed(answer.body, Any), default=Format.JSON)
         else:
             sys.stdout.buffer.write(answer.body)
 
@@ -79,11 +76,11 @@ def _object(text: str) -> Mapping[str, Any]:
 
 @click.command(epilog=EXIT_CODES)
 @gateway_options
-def token(**where: Any) -> None:
+def token() -> None:
     """Print a fresh bearer token, for curl: -H "Authorization: Bearer $(gateway token)"."""
 
     async def work() -> None:
-        async with _session(**where) as session:
+        async with _session() as session:
             click.echo(await session.token())
 
     run(work())
@@ -92,9 +89,9 @@ def token(**where: Any) -> None:
 @click.command(epilog=EXIT_CODES)
 @output_option
 @gateway_options
-def workspaces(output_format: str | None, **where: Any) -> None:
+def workspaces() -> None:
     """List the workspaces of the organization."""
-    _print_data("/api/v1/workspaces", {}, output_format, where, ("name", "connectors", "created_at", "id"))
+    _print_data("/api/v1/workspaces", ("name", "connectors", "created_at", "id"))
 
 
 @click.group(epilog=EXIT_CODES)
@@ -105,35 +102,29 @@ def grants() -> None:
 @grants.command("list")
 @output_option
 @gateway_options
-def list_grants(output_format: str | None, **where: Any) -> None:
+def list_grants() -> None:
     """List grants, newest first."""
-    _print_data("/api/v1/grants", {}, output_format, where)
+    _print_data("/api/v1/grants")
 
 
 @grants.command("revoke")
 @click.argument("grant_id", metavar="ID")
 @gateway_options
-def revoke_grant(grant_id: str, **where: Any) -> None:
+def revoke_grant(grant_id: str) -> None:
     """Revoke a grant and all its tokens."""
 
     async def work() -> None:
-        async with _session(**where) as session:
+        async with _session() as session:
             await session.fetch(ApiRequest(method="DELETE", path=f"/api/v1/grants/{quote(grant_id, safe='')}"))
         note(f"{grant_id} is revoked")
 
     run(work())
 
 
-def _print_data(
-    path: str,
-    query: Mapping[str, Any],
-    output_format: str | None,
-    where: dict[str, Any],
-    columns: Sequence[str] = (),
-) -> None:
+def _print_data(path: str, columns: Sequence[str] = ()) -> None:
     async def work() -> None:
-        async with _session(**where) as session:
-            found = (await session.fetch(ApiRequest(method="GET", path=path, query=query))).into(dict[str, Any])
-        write(found["data"], format_of(output_format), columns)
+        async with _session() as session:
+            found = (await session.fetch(ApiRequest(method="GET", path=path))).into(dict[str, Any])
+        write(found["data"], columns)
 
     run(work())

@@ -62,7 +62,7 @@ def _put(params: dict[str, Any], path: list[str], value: Any) -> None:
 
 
 def schema_at(schema: Schema, path: Iterable[str]) -> Schema:
-    """The schema of a member; {} where the schema does not describe it."""
+    """The schema of a member; {} if the schema does not describe it."""
     definitions, found = schema.get("$defs", {}), schema
     for name in path:
         found = dereferenced(found.get("properties", {}).get(name, {}), definitions)

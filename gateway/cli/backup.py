@@ -65,17 +65,10 @@ def end_writes() -> None:
     They may have been done after the backup, and workers would do them again. Run it after `gateway migrate`, before
     front ends and workers start. Reads run again.
     """
-    from gateway.foundation.db.pool import Database
-    from gateway.jobs.restored import end_unfinished_writes
+    from gateway.embedded.backup import end_writes as end
 
     settings = local_settings()
-
-    async def end() -> int:
-        url = settings.session_url or settings.database_url
-        async with Database.open(url, size=1) as database:
-            return await end_unfinished_writes(database, settings.job_retention)
-
-    _report(asyncio.run(end()))
+    _report(asyncio.run(end(settings.session_url or settings.database_url, settings.job_retention)))
 
 
 def _report(ended: int) -> None:

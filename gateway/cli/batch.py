@@ -8,9 +8,9 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
+from gateway.cli.client_session import calls_gateway, connector_option
 from gateway.cli.failures import EXIT_CODES, Exit, complain, note
-from gateway.cli.output import Format, format_of, format_option, write, write_stream
+from gateway.cli.output import format_option, is_table, write, write_stream
 from gateway.cli.progress import follow
 from gateway.cli.words import printable
 from gateway.client import Connector, Gateway, Job
@@ -36,48 +36,43 @@ An operation may have an id, which is repeated in its result.
 @click.option("--async", "is_async", is_flag=True, help="Print the job without waiting for it.")
 @click.option("--idempotency-key", metavar="KEY", help="A repeated batch with the same key is not run again.")
 @format_option
-@gateway_options
-def batch(fail_on_partial: bool, **options: Any) -> None:
+@calls_gateway
+async def batch(
+    gateway: Gateway,
+    file: Path,
+    connector: str | None,
+    concurrency: int | None,
+    stop_on_error: bool,
+    steps: bool,
+    fail_on_partial: bool,
+    is_async: bool,
+    idempotency_key: str | None,
+) -> None:
     """Run the operations of FILE as one job and print a result for each.
 
     \b
     gateway batch close.ndjson -c support-desk
     gateway batch close.ndjson -c support-desk -o ndjson > results.ndjson
     """
-    job, partial = run(_batch(**options))
+    operations = _operations(file)
+    found = await _connector(gateway, connector)
+    options: dict[str, Any] = {"concurrency": concurrency, "stop_on_error": stop_on_error, "steps": steps}
+    job = await gateway.batch(found, operations, idempotency_key=idempotency_key, **options)
+    if is_async:
+        write({"id": job.id, "status": job.status})
+        note(f"follow it with: gateway jobs watch {job.id}")
+        return
+    job = await follow(job)
+    counts: Counter[str] = Counter()
+    if job.status == "succeeded":
+        await write_stream(_rows(job, counts), _COLUMNS)
+        partial = None if counts["succeeded"] == len(operations) else job.view.message
+    else:
+        partial = f"the job is {job.status}: {job.view.message or ''}"
     if partial is not None:
         complain(printable(partial))
-    if (job.is_done and job.status != "succeeded") or (fail_on_partial and partial is not None):
+    if job.status != "succeeded" or (fail_on_partial and partial is not None):
         raise SystemExit(Exit.JOB)
-
-
-async def _batch(
-    file: Path,
-    connector: str | None,
-    concurrency: int | None,
-    stop_on_error: bool,
-    steps: bool,
-    is_async: bool,
-    idempotency_key: str | None,
-    output_format: str | None,
-    **where: Any,
-) -> tuple[Job, str | None]:
-    """The job, and its message unless every operation succeeded."""
-    operations = _operations(file)
-    async with open_gateway(**where) as gateway:
-        found = await _connector(gateway, connector)
-        options: dict[str, Any] = {"concurrency": concurrency, "stop_on_error": stop_on_error, "steps": steps}
-        job = await gateway.batch(found, operations, idempotency_key=idempotency_key, **options)
-        if is_async:
-            write({"id": job.id, "status": job.status}, format_of(output_format))
-            note(f"follow it with: gateway jobs watch {job.id}")
-            return job, None
-        job = await follow(job)
-        if job.status != "succeeded":
-            return job, f"the job is {job.status}: {job.view.message or ''}"
-        counts: Counter[str] = Counter()
-        await write_stream(_rows(job, format_of(output_format), counts), format_of(output_format), _COLUMNS)
-        return job, None if counts["succeeded"] == len(operations) else job.view.message
 
 
 async def _connector(gateway: Gateway, name: str | None) -> Connector:
@@ -89,11 +84,11 @@ async def _connector(gateway: Gateway, name: str | None) -> Connector:
     return found[0]
 
 
-async def _rows(job: Job, output: Format, counts: Counter[str]) -> AsyncIterator[dict[str, Any]]:
+async def _rows(job: Job, counts: Counter[str]) -> AsyncIterator[dict[str, Any]]:
     """A result for each operation, counted by its status; for a table, an error is only its `detail`."""
     async for line in job.records():
         counts[line["status"]] += 1
-        if output is Format.TABLE and "error" in line:
+        if is_table() and "error" in line:
             line = {**line, "error": line["error"]["detail"]}
         yield line
 

@@ -6,10 +6,10 @@ from typing import Any
 import click
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.client_session import connector_option, facts_of, find, gateway_options, names, open_gateway, run
+from gateway.cli.client_session import calls_gateway, connector_option, facts_of, find, names
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.jobs import failed_items, require_complete
-from gateway.cli.output import Format, format_of, format_option, write, write_request, write_stream
+from gateway.cli.output import Format, format_option, is_table, write, write_request, write_stream
 from gateway.cli.progress import follow
 from gateway.cli.shell_completion import (
     complete_action,
@@ -59,8 +59,8 @@ from gateway.client import Answer, Connector, Gateway, Job
 @click.option("--intent", metavar="TEXT", help="Reason, stored in the audit log.")
 @click.option("--idempotency-key", metavar="KEY", help="A repeated call with the same key does not write again.")
 @format_option
-@gateway_options
-def call(fail_on_partial: bool, **options: Any) -> None:
+@calls_gateway
+async def call(gateway: Gateway, /, fail_on_partial: bool, **options: Any) -> None:
     """Run one operation of a connector. KIND may be a connector's name or id.
 
     \b
@@ -68,12 +68,13 @@ def call(fail_on_partial: bool, **options: Any) -> None:
     gateway call support-desk tickets create ticket.subject=Fire
     gateway call team-chat channels list --all -o ndjson
     """
-    failed = run(_call(**options))
+    failed = await _call(gateway, **options)
     if fail_on_partial:
         require_complete(failed)
 
 
 async def _call(
+    gateway: Gateway,
     kind: str,
     entity: str,
     action: str,
@@ -81,39 +82,34 @@ async def _call(
     connector: str | None,
     wants_all: bool,
     limit: int | None,
-    output_format: str | None,
-    url: str | None,
-    workspace: str | None,
-    organization: str | None,
     selected: tuple[str, ...],
     **options: Any,
 ) -> int:
     """The number of items of a bulk operation that did not succeed."""
     if action == "download":
         raise click.UsageError(f"a file is saved with: gateway download {kind} {entity} …")
-    async with open_gateway(url, workspace, organization) as gateway:
-        found = await find(gateway, kind, connector)
-        facts = await facts_of(gateway, found.kind, entity, action)
-        call_params = read_params(params, facts.get("params") or {})
-        fields = {"select": names(selected), "exclude": names(options.pop("excluded"))}
-        if wants_all or limit is not None:
-            records = gateway.records(
-                found, entity, action, with_page_size(call_params, facts, limit), limit=limit, **fields
-            )
-            await write_stream(records, format_of(output_format), fields["select"] or ())
-            return 0
-        outcome = await _outcome(gateway, found, (entity, action, call_params), fields, **options)
-        if isinstance(outcome, Job):
-            _write_job(outcome, output_format)
-            return 0
-        if options["dry_run"] and format_of(output_format) is Format.TABLE:
-            for request in outcome.result:
-                write_request(request)
-            return 0
-        _write_answer(outcome, output_format, fields["select"], wants_meta=options["wants_meta"])
-        if format_of(output_format) is Format.TABLE:
-            _note_more_records(outcome)
-        return failed_items(outcome.result)
+    found = await find(gateway, kind, connector)
+    facts = await facts_of(gateway, found.kind, entity, action)
+    call_params = read_params(params, facts.get("params") or {})
+    fields = {"select": names(selected), "exclude": names(options.pop("excluded"))}
+    if wants_all or limit is not None:
+        records = gateway.records(
+            found, entity, action, with_page_size(call_params, facts, limit), limit=limit, **fields
+        )
+        await write_stream(records, fields["select"] or ())
+        return 0
+    outcome = await _outcome(gateway, found, (entity, action, call_params), fields, **options)
+    if isinstance(outcome, Job):
+        _write_job(outcome)
+        return 0
+    if options["dry_run"] and is_table():
+        for request in outcome.result:
+            write_request(request)
+        return 0
+    _write_answer(outcome, fields["select"], wants_meta=options["wants_meta"])
+    if is_table():
+        _note_more_records(outcome)
+    return failed_items(outcome.result)
 
 
 def with_page_size(params: dict[str, Any], facts: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
@@ -152,17 +148,16 @@ async def _outcome(
     return started
 
 
-def _write_answer(answer: Answer, output_format: str | None, selected: list[str] | None, *, wants_meta: bool) -> None:
+def _write_answer(answer: Answer, selected: list[str] | None, *, wants_meta: bool) -> None:
     if wants_meta:
-        write({"result": answer.result, "meta": answer.meta}, format_of(output_format or Format.JSON))
+        write({"result": answer.result, "meta": answer.meta}, default=Format.JSON)
         return
     is_search = isinstance(answer.result, dict) and {"data", "meta"} == answer.result.keys()
-    as_table = format_of(output_format) is Format.TABLE
-    write(answer.records if is_search and as_table else answer.result, format_of(output_format), selected or ())
+    write(answer.records if is_search and is_table() else answer.result, selected or ())
 
 
-def _write_job(job: Job, output_format: str | None) -> None:
-    write({"id": job.id, "status": job.status, "message": job.view.message}, format_of(output_format))
+def _write_job(job: Job) -> None:
+    write({"id": job.id, "status": job.status, "message": job.view.message})
     note(f"follow it with: gateway jobs watch {job.id}")
 
 

@@ -3,53 +3,84 @@
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
+import msgspec
 
-from gateway.cli.shell_completion import complete_connector
+from gateway.cli.failures import note
+from gateway.cli.output import output_option, show
+from gateway.cli.shell_completion import GATEWAY, complete_connector
 from gateway.client import Connector, Gateway, RetryPolicy
+from gateway.errors import Unauthorized, Unavailable
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
+#: the coroutine of a command that calls the gateway
+Work = Callable[Concatenate[Gateway, P], Coroutine[Any, Any, T]]
 
-_PROFILE = "gateway.profile"
 #: few retries with short pauses: if the gateway does not answer, the user soon gets an error
 _RETRIES = RetryPolicy(retries=3, first_pause=0.1)
 
 
 def gateway_options(command: Command) -> Command:
-    """`--url`, `--workspace`, `--organization` and `--profile`; they override the environment."""
-    for option in (
-        click.option(
-            "--profile",
-            metavar="NAME",
-            expose_value=False,
-            callback=_store_profile,
-            help="Profile, created by `gateway login`.  [env: GATEWAY_PROFILE]",
-        ),
-        click.option("--organization", metavar="ID", help="Organization id.  [env: GATEWAY_ORGANIZATION_ID]"),
-        click.option(
-            "-w", "--workspace", metavar="NAME", help="Workspace.  [env: GATEWAY_WORKSPACE; default: default]"
-        ),
-        click.option(
-            "--url", metavar="URL", help="URL of the gateway.  [env: GATEWAY_URL; default: http://127.0.0.1:8080]"
-        ),
+    """`--url`, `--workspace`, `--organization` and `--profile`, for `chosen_gateway`."""
+    for declarations, name, metavar, help_text in (
+        (("--profile",), "profile", "NAME", "Profile, created by `gateway login`.  [env: GATEWAY_PROFILE]"),
+        (("--organization",), "organization_id", "ID", "Organization id.  [env: GATEWAY_ORGANIZATION_ID]"),
+        (("-w", "--workspace"), "workspace_name", "NAME", "Workspace.  [env: GATEWAY_WORKSPACE; default: default]"),
+        (("--url",), "base_url", "URL", "URL of the gateway.  [env: GATEWAY_URL; default: http://127.0.0.1:8080]"),
     ):
-        command = option(command)
+        command = click.option(
+            *declarations, name, metavar=metavar, expose_value=False, callback=_store, help=help_text
+        )(command)
     return command
 
 
-def _store_profile(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
-    ctx.meta[_PROFILE] = name
+def _store(ctx: click.Context, param: click.Parameter, text: str | None) -> None:
+    ctx.meta.setdefault(GATEWAY, {})[param.name] = text
 
 
-def chosen_profile() -> str | None:
-    """The value of `--profile` of the running command."""
-    ctx = click.get_current_context(silent=True)
-    return None if ctx is None else ctx.meta.get(_PROFILE)
+def chosen_gateway() -> dict[str, Any]:
+    """The arguments of `Gateway` that the options of the running command set; they override the environment."""
+    return dict(click.get_current_context().meta.get(GATEWAY, {}))
+
+
+def calls_gateway(work: Work[P, T]) -> Callable[P, T]:
+    """A command that runs the coroutine with a client of the gateway that its options select."""
+
+    @wraps(work)
+    def command(*args: P.args, **options: P.kwargs) -> T:
+        async def call() -> T:
+            async with open_gateway() as gateway:
+                return await work(gateway, *args, **options)
+
+        return run(call())
+
+    return gateway_options(command)
+
+
+def shows(
+    *columns: str, row: Callable[[Any], Any] = msgspec.to_builtins, tail: Callable[[Any], str] | None = None
+) -> Callable[[Work[P, Any]], Callable[P, None]]:
+    """A command that calls the gateway and prints the coroutine's result: a Struct, or Structs as a list or a stream.
+
+    `columns` are those of a table, `row` makes its row from a Struct, and `tail` a line with `--follow`.
+    """
+
+    def decorated(work: Work[P, Any]) -> Callable[P, None]:
+        @wraps(work)
+        async def shown(gateway: Gateway, /, *args: P.args, **options: P.kwargs) -> None:
+            result = await work(gateway, *args, **options)
+            await show(result, columns, row, tail if options.get("follow") else None)
+
+        return output_option(calls_gateway(shown))
+
+    return decorated
 
 
 def connector_option(help_text: str = "Connector to use, if the kind has several.") -> Callable[[Command], Command]:
@@ -58,16 +89,33 @@ def connector_option(help_text: str = "Connector to use, if the kind has several
 
 
 @asynccontextmanager
-async def open_gateway(url: str | None, workspace: str | None, organization: str | None) -> AsyncIterator[Gateway]:
+async def open_gateway() -> AsyncIterator[Gateway]:
     """A client of the gateway that the options select."""
-    async with Gateway(
-        url,
-        workspace_name=workspace,
-        organization_id=organization,
-        profile=chosen_profile(),
-        retry_policy=_RETRIES,
-    ) as gateway:
+    async with Gateway(**chosen_gateway(), retry_policy=_RETRIES) as gateway:
         yield gateway
+
+
+def from_gateway_or_specs(
+    work: Callable[[Gateway], Awaitable[T]],
+    from_specs: Callable[[], T],
+    *,
+    is_offline: bool,
+    instead: str = "showing",
+    needs_gateway: bool = False,
+) -> T:
+    """The result of `work`; with --offline, or if the gateway cannot be reached, that of the shipped specs."""
+
+    async def ask() -> T:
+        try:
+            async with open_gateway() as gateway:
+                return await work(gateway)
+        except (Unauthorized, Unavailable) as error:
+            if needs_gateway:
+                raise
+            note(f"{error.detail}; {instead} the shipped specs instead")
+            return from_specs()
+
+    return from_specs() if is_offline else run(ask())
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -3,19 +3,19 @@
 import os
 import sys
 from contextlib import AsyncExitStack
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import click
 import msgspec
 
 from gateway.cli.arguments import read_pairs
 from gateway.cli.callback_page import callback_page
-from gateway.cli.client_session import find, gateway_options, interruptible, open_gateway, run
+from gateway.cli.client_session import find, interruptible, shows
 from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.output import format_of, output_option, write
 from gateway.cli.shell_completion import complete_connector, complete_kind
 from gateway.client import Connector, Gateway
 from gateway.client.connectors import IfExists
+from gateway.contract.connectors import ConnectorSettings
 from gateway.errors import Conflict
 from gateway.kinds.suggestions import did_you_mean
 
@@ -48,9 +48,8 @@ from gateway.kinds.suggestions import did_you_mean
 )
 @click.option("--no-browser", is_flag=True, help="Print the consent URL instead of opening a browser.")
 @click.option("--no-check", is_flag=True, help="Store the credentials without checking them at the application.")
-@output_option
-@gateway_options
-def connect(**options: Any) -> None:
+@shows()
+async def connect(gateway: Gateway, /, **options: Any) -> Connector:
     """Create a connector of a KIND in the workspace.
 
     If the kind supports OAuth, a browser opens for consent; otherwise the command reads credentials. On a terminal it
@@ -60,57 +59,49 @@ def connect(**options: Any) -> None:
     gateway connect team-chat
     gateway connect support-desk --env subdomain=acme --credential email=me@acme.example --credential api_token=@token
     """
-    run(_connect(**options))
+    given = {name: options.pop(name) for name in get_type_hints(ConnectorSettings)}
+    settings = {name: value for name, value in given.items() if value is not None}
+    return await _connect(gateway, msgspec.convert(settings, ConnectorSettings), **options)
 
 
 async def _connect(
+    gateway: Gateway,
+    settings: ConnectorSettings,
     kind: str,
     credentials: tuple[str, ...],
     environment: tuple[str, ...],
-    name: str | None,
     if_exists: IfExists,
     renew: str | None,
     method: str | None,
     redirect_url: str | None,
     no_browser: bool,
     no_check: bool,
-    output_format: str | None,
-    **where: str | None,
-) -> None:
-    given = read_pairs(credentials, "--credential")
-    async with open_gateway(**where) as gateway:
-        facts = await gateway.type(kind)
-        renewed = None if renew is None else await find(gateway, facts["kind"], renew)
-        existing = renewed.id if renewed else await _existing(gateway, name or facts["title"], if_exists)
-        variables = read_pairs(environment, "--env")
-        if renewed is None:
-            variables = _completed(variables, _needed(facts["environment"]), "--env", facts)
-        if not given and _is_by_consent(facts, method):
-            connector = await _consented(
-                gateway,
-                kind,
-                redirect_url=redirect_url,
-                no_browser=no_browser,
-                name=name,
-                variables=variables,
-                existing=existing,
-            )
-        else:
-            _require_known(given, facts)
-            fields = _method(facts, method, given)["fields"]
-            given = _completed(given, _needed(fields), "--credential", facts)
-            if renewed is not None:
-                connector = await gateway.connectors.update(renewed.id, credentials=given, name=name)
-            else:
-                connector = await gateway.connectors.create(
-                    kind,
-                    given,
-                    name=name,
-                    environment=variables,
-                    validate=not no_check,
-                    if_exists=if_exists,
-                )
-        write(msgspec.to_builtins(connector), format_of(output_format))
+) -> Connector:
+    given, name = read_pairs(credentials, "--credential"), settings.get("name")
+    facts = await gateway.type(kind)
+    renewed = None if renew is None else await find(gateway, facts["kind"], renew)
+    existing = renewed.id if renewed else await _existing(gateway, name or facts["title"], if_exists)
+    variables = read_pairs(environment, "--env")
+    if renewed is None:
+        variables = _completed(variables, _needed(facts["environment"]), "--env", facts)
+    if not given and _is_by_consent(facts, method):
+        return await _ask_consent(
+            gateway,
+            kind,
+            redirect_url=redirect_url,
+            no_browser=no_browser,
+            name=name,
+            variables=variables,
+            existing=existing,
+        )
+    _require_known(given, facts)
+    fields = _method(facts, method, given)["fields"]
+    given = _completed(given, _needed(fields), "--credential", facts)
+    if renewed is not None:
+        return await gateway.connectors.update(renewed.id, credentials=given, **settings)
+    return await gateway.connectors.create(
+        kind, given, environment=variables, validate=not no_check, if_exists=if_exists, **settings
+    )
 
 
 async def _existing(gateway: Gateway, name: str, if_exists: IfExists) -> str | None:
@@ -126,7 +117,7 @@ async def _existing(gateway: Gateway, name: str, if_exists: IfExists) -> str | N
     return ids[0] if ids else None
 
 
-async def _consented(
+async def _ask_consent(
     gateway: Gateway,
     kind: str,
     redirect_url: str | None,

@@ -151,11 +151,11 @@ class Tour:
         self._console.print(table)
 
     async def take(self, gateway: Gateway, folder: Path) -> None:
-        await self.step("create a support-desk connector", lambda: _created(gateway))
+        await self.step("create a support-desk connector", lambda: _create(gateway))
         desk = await gateway.connectors.resolve("support-desk")
         await self.step("list tickets", lambda: _list(gateway, desk))
         await self.step("get a ticket", lambda: _get(gateway, desk))
-        await self.step("create a ticket with a bad status", lambda: _refused(gateway, desk))
+        await self.step("create a ticket with a bad status", lambda: _be_refused(gateway, desk))
         await self.step(f"update {_TICKETS} tickets on a worker", lambda: self._bulk(gateway, desk))
         await self.step(
             f"download {_FILE} MiB, and resume an interrupted download", lambda: self._files(gateway, desk, folder)
@@ -209,7 +209,7 @@ def _require(holds: bool, otherwise: str) -> None:
         raise DemoFailed(otherwise)
 
 
-async def _created(gateway: Gateway) -> str:
+async def _create(gateway: Gateway) -> str:
     credentials = {"email": "demo@example.com", "api_token": "demo"}
     connector = await gateway.connectors.create("support-desk", credentials, environment={"subdomain": "demo"})
     return f"{connector.name}, {connector.status}"
@@ -227,7 +227,7 @@ async def _get(gateway: Gateway, desk: Connector) -> str:
     return f"#{ticket['id']} {ticket['subject']}"
 
 
-async def _refused(gateway: Gateway, desk: Connector) -> str:
+async def _be_refused(gateway: Gateway, desk: Connector) -> str:
     try:
         await gateway.execute(desk, "tickets", "create", {"ticket": {"subject": "demo", "status": "closed"}})
     except InvalidParams as error:

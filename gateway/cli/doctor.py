@@ -10,7 +10,7 @@ from rich.text import Text
 
 from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
-from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.output import is_table, output_option, write
 from gateway.foundation.db.pool import Database
 from gateway.run.monitoring.health_checks import CheckResult, CheckStatus, check_results
 from gateway.run.monitoring.statistics import Statistics, read_statistics
@@ -21,19 +21,18 @@ _MARKS = {CheckStatus.PASSED: ("✓", "green"), CheckStatus.WARNING: ("!", "yell
 
 @click.command()
 @output_option
-def doctor(output_format: str | None) -> None:
+def doctor() -> None:
     """Find configuration and runtime problems and say how to fix them; exit code 1 if there are any."""
     settings = local_settings()
-    results = run(lambda: _examined(settings, is_shown=format_of(output_format) is Format.TABLE))
-    if format_of(output_format) is not Format.TABLE:
+    results = run(lambda: _examine(settings, is_shown=is_table()))
+    if not is_table():
         write(
             [{"status": each.status, "what": each.what, "message": each.message} for each in results],
-            format_of(output_format),
         )
     sys.exit(1 if any(each.status is CheckStatus.FAILED for each in results) else 0)
 
 
-async def _examined(settings: Settings, *, is_shown: bool) -> list[CheckResult]:
+async def _examine(settings: Settings, *, is_shown: bool) -> list[CheckResult]:
     console, results = Console(soft_wrap=True), []
     async for result in check_results(settings):
         results.append(result)
@@ -45,17 +44,17 @@ async def _examined(settings: Settings, *, is_shown: bool) -> list[CheckResult]:
 
 @click.command()
 @output_option
-def status(output_format: str | None) -> None:
+def status() -> None:
     """Show queue, workers, connectors by status, and the age of the synchronized copies."""
     settings = local_settings()
     statistics = run(lambda: _statistics(settings))
-    if format_of(output_format) is not Format.TABLE:
-        write(_document(statistics), format_of(output_format))
+    if not is_table():
+        write(_document(statistics))
         return
     for title, rows in _document(statistics).items():
         if isinstance(rows, list):
             Console().print(Text(f"\n{title}", style="bold"))
-            write(rows, Format.TABLE)
+            write(rows)
 
 
 async def _statistics(settings: Settings) -> Statistics:

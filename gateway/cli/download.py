@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.client_session import connector_option, find, gateway_options, open_gateway, run, schema_of
+from gateway.cli.client_session import calls_gateway, connector_option, find, schema_of
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.progress import download_bar
 from gateway.cli.shell_completion import complete_entity, complete_kind, complete_param
@@ -25,34 +25,29 @@ from gateway.client import Connector, Gateway
     "-o", "--output", "to", default=".", metavar="FILE", help="File or directory; - writes to stdout.  [default: .]"
 )
 @click.option("--sha256", metavar="HEX", help="Fail unless the file has this SHA-256.")
-@gateway_options
-def download(**options: Any) -> None:
-    """Download a file. Run the same command again to resume an interrupted download.
-
-    \b
-    gateway download support-desk attachments attachment_id=498483 -o report.pdf
-    """
-    run(_download(**options))
-
-
-async def _download(
+@calls_gateway
+async def download(
+    gateway: Gateway,
     kind: str,
     entity: str,
     params: tuple[str, ...],
     connector: str | None,
     to: str,
     sha256: str | None,
-    **where: str | None,
 ) -> None:
-    async with open_gateway(**where) as gateway:
-        found = await find(gateway, kind, connector)
-        call_params = read_params(params, await schema_of(gateway, found.kind, entity, "download"))
-        if to == "-":
-            async for chunk in gateway.chunks(found, entity, call_params):
-                sys.stdout.buffer.write(chunk)
-            sys.stdout.buffer.flush()
-        else:
-            await _save(gateway, found, entity=entity, params=call_params, to=Path(to), sha256=sha256)
+    """Download a file. Run the same command again to resume an interrupted download.
+
+    \b
+    gateway download support-desk attachments attachment_id=498483 -o report.pdf
+    """
+    found = await find(gateway, kind, connector)
+    call_params = read_params(params, await schema_of(gateway, found.kind, entity, "download"))
+    if to == "-":
+        async for chunk in gateway.chunks(found, entity, call_params):
+            sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+    else:
+        await _save(gateway, found, entity=entity, params=call_params, to=Path(to), sha256=sha256)
 
 
 async def _save(

@@ -1,17 +1,17 @@
 """`gateway export`: all pages of a list or search in one file."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.client_session import connector_option, find, gateway_options, names, open_gateway, run, schema_of
+from gateway.cli.client_session import calls_gateway, connector_option, find, names, schema_of
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.jobs import require_success
 from gateway.cli.progress import download_bar, follow
 from gateway.cli.shell_completion import complete_entity, complete_field, complete_kind, complete_param
 from gateway.cli.words import size_of
+from gateway.client import Gateway
 from gateway.contract.exports import FileFormat
 
 _FORMATS = [each.value for each in FileFormat]
@@ -45,8 +45,9 @@ _FORMATS = [each.value for each in FileFormat]
     shell_complete=complete_field,
     help="Only these fields, such as id,user.name; the columns of a CSV file.",
 )
-@gateway_options
-def export(
+@calls_gateway
+async def export(
+    gateway: Gateway,
     kind: str,
     entity: str,
     params: tuple[str, ...],
@@ -55,7 +56,6 @@ def export(
     to: Path | None,
     file: str | None,
     selected: tuple[str, ...],
-    **where: Any,
 ) -> None:
     """Collect all pages of a list or search into a file. The export is a job, which continues after Ctrl-C.
 
@@ -64,18 +64,13 @@ def export(
     """
     chosen = file or _format_of(to)
     path = to or Path(f"{entity}.{FileFormat(chosen).extension}")
-
-    async def work() -> None:
-        async with open_gateway(**where) as gateway:
-            found = await find(gateway, kind, connector)
-            call_params = read_params(params, await schema_of(gateway, found.kind, entity, action))
-            job = await gateway.export(found, entity, action, call_params, file=chosen, select=names(selected))
-            require_success(await follow(job))
-            with download_bar(path.name) as bar:
-                saved = await job.download(path, on_progress=bar)
-            note(f"saved {job.view.progress} records to {saved.path} ({size_of(saved.size)}, sha256 {saved.sha256})")
-
-    run(work())
+    found = await find(gateway, kind, connector)
+    call_params = read_params(params, await schema_of(gateway, found.kind, entity, action))
+    job = await gateway.export(found, entity, action, call_params, file=chosen, select=names(selected))
+    require_success(await follow(job))
+    with download_bar(path.name) as bar:
+        saved = await job.download(path, on_progress=bar)
+    note(f"saved {job.view.progress} records to {saved.path} ({size_of(saved.size)}, sha256 {saved.sha256})")
 
 
 def _format_of(to: Path | None) -> str:

@@ -7,12 +7,11 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
-from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.client_session import connector_option, from_gateway_or_specs, gateway_options
+from gateway.cli.failures import EXIT_CODES
+from gateway.cli.output import is_table, output_option, write
 from gateway.cli.shell_completion import complete_kind
 from gateway.cli.words import printable
-from gateway.errors import Unauthorized, Unavailable
 
 #: `{data, closest, message}`, as in the HTTP response
 Found = dict[str, Any]
@@ -43,8 +42,6 @@ def find(
     connector: str | None,
     limit: int,
     offline: bool,
-    output_format: str | None,
-    **where: Any,
 ) -> None:
     """Find the operations for TASK, best first, each with its params.
 
@@ -55,31 +52,18 @@ def find(
     gateway find who is on call --effect read
     """
     text = " ".join(task)
-    if offline:
-        found = _shipped(text, kind, effect, limit)
+    found = from_gateway_or_specs(
+        lambda gateway: gateway.find_operations(text, kind=kind, effect=effect, connector=connector, limit=limit),
+        lambda: _shipped(text, kind, effect, limit),
+        is_offline=offline,
+        instead="searching",
+        needs_gateway=connector is not None,
+    )
+    shown = msgspec.to_builtins(found)
+    if is_table():
+        _print(shown)
     else:
-        found = run(_request(text, kind, effect, connector, limit, **where))
-    form = format_of(output_format)
-    if form is Format.TABLE:
-        _print(found)
-    else:
-        write(found, form)
-
-
-async def _request(
-    text: str, kind: str | None, effect: str | None, connector: str | None, limit: int, **where: Any
-) -> Found:
-    """Matches from the gateway; from the shipped specs if the gateway cannot be reached."""
-    try:
-        async with open_gateway(**where) as gateway:
-            found = await gateway.find_operations(text, kind=kind, effect=effect, connector=connector, limit=limit)
-            builtins: Found = msgspec.to_builtins(found)
-            return builtins
-    except (Unauthorized, Unavailable) as error:
-        if connector is not None:
-            raise
-        note(f"{error.detail}; searching the shipped specs instead")
-        return _shipped(text, kind, effect, limit)
+        write(shown)
 
 
 def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Found:

@@ -3,14 +3,12 @@
 from typing import Any
 
 import click
-import msgspec
 
 from gateway.cli.arguments import value_or_file
-from gateway.cli.client_session import gateway_options, open_gateway, run
+from gateway.cli.client_session import calls_gateway, shows
 from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.output import format_of, output_option, write
 from gateway.cli.shell_completion import complete_connector
-from gateway.contract.hooks import HookView
+from gateway.client import Gateway
 
 
 @click.group(epilog=EXIT_CODES)
@@ -25,9 +23,8 @@ def hooks() -> None:
     metavar="SECRET|@FILE",
     help="Secret with which the application signs its notices; @- reads it from stdin.",
 )
-@output_option
-@gateway_options
-def create(connector: str, secret: str | None, output_format: str | None, **where: Any) -> None:
+@shows()
+async def create(gateway: Gateway, connector: str, secret: str | None) -> Any:
     """Create the hook of a CONNECTOR and print its URL.
 
     Enter the URL at the application. If the connector has a hook already, --secret adds a secret to it. Asana and
@@ -39,36 +36,21 @@ def create(connector: str, secret: str | None, output_format: str | None, **wher
     """
     given = None if secret is None else value_or_file(secret)
 
-    async def work() -> HookView:
-        async with open_gateway(**where) as gateway:
-            return await gateway.hooks.create(connector, given)
-
-    write(msgspec.to_builtins(run(work())), format_of(output_format))
+    return await gateway.hooks.create(connector, given)
 
 
 @hooks.command()
 @click.argument("connector", shell_complete=complete_connector)
-@output_option
-@gateway_options
-def show(connector: str, output_format: str | None, **where: Any) -> None:
+@shows()
+async def show(gateway: Gateway, connector: str) -> Any:
     """Show the URL of a CONNECTOR's hook, whether it has a secret, and when the last notice arrived."""
-
-    async def work() -> HookView:
-        async with open_gateway(**where) as gateway:
-            return await gateway.hooks.get(connector)
-
-    write(msgspec.to_builtins(run(work())), format_of(output_format))
+    return await gateway.hooks.get(connector)
 
 
 @hooks.command()
 @click.argument("connector", shell_complete=complete_connector)
-@gateway_options
-def delete(connector: str, **where: Any) -> None:
+@calls_gateway
+async def delete(gateway: Gateway, connector: str) -> None:
     """Delete the hook of a CONNECTOR with its secrets. Its URL accepts no more notices."""
-
-    async def work() -> None:
-        async with open_gateway(**where) as gateway:
-            await gateway.hooks.delete(connector)
-
-    run(work())
+    await gateway.hooks.delete(connector)
     note(f"deleted the hook of {connector}")

@@ -1,15 +1,15 @@
 """`gateway jobs`: list, watch, cancel and retry jobs, and read their results."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
+from gateway.cli.client_session import calls_gateway, connector_option, shows
 from gateway.cli.failures import EXIT_CODES, Exit, complain, note
-from gateway.cli.output import Format, format_of, output_option, write, write_stream
+from gateway.cli.output import Format, chosen_format, is_table, output_option, write, write_stream
 from gateway.cli.progress import follow
 from gateway.cli.shell_completion import complete_job
 from gateway.cli.words import printable, size_of
@@ -34,29 +34,15 @@ def jobs() -> None:
 @click.option("--entity", metavar="ENTITY", help="Only jobs of this entity.")
 @connector_option("Only jobs of this connector.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of jobs.")
-@output_option
-@gateway_options
-def list_jobs(
-    status: str | None, entity: str | None, connector: str | None, limit: int, output_format: str | None, **where: Any
-) -> None:
+@shows(*_COLUMNS)
+async def list_jobs(gateway: Gateway, status: str | None, entity: str | None, connector: str | None, limit: int) -> Any:
     """List jobs, newest first."""
-
-    async def work() -> None:
-        async with open_gateway(**where) as gateway:
-            of = None if connector is None else (await gateway.connectors.resolve(connector)).id
-            found = gateway.jobs.list(status=status, connector_id=of, entity=entity, limit=limit)
-            if format_of(output_format) is Format.TABLE:
-                kinds = {each.id: each.kind for each in await gateway.connectors.list(in_every_workspace=True)}
-                write([_row(job.view, kinds) async for job in found], Format.TABLE, _COLUMNS)
-            else:
-                await write_stream(_views(found), format_of(output_format), _COLUMNS)
-
-    run(work())
-
-
-async def _views(jobs: AsyncIterator[Job]) -> AsyncIterator[dict[str, Any]]:
-    async for job in jobs:
-        yield msgspec.to_builtins(job.view)
+    of = None if connector is None else (await gateway.connectors.resolve(connector)).id
+    found = gateway.jobs.list(status=status, connector_id=of, entity=entity, limit=limit)
+    if not is_table():
+        return (job.view async for job in found)
+    kinds = {each.id: each.kind for each in await gateway.connectors.list(in_every_workspace=True)}
+    return [_row(job.view, kinds) async for job in found]
 
 
 def _row(view: JobView, kinds: Mapping[str, str]) -> dict[str, Any]:
@@ -76,41 +62,30 @@ async def _job(gateway: Gateway, job_id: str) -> Job:
 
 @jobs.command()
 @click.argument("job_id", shell_complete=complete_job)
-@output_option
-@gateway_options
-def show(job_id: str, output_format: str | None, **where: Any) -> None:
+@shows()
+async def show(gateway: Gateway, job_id: str) -> Any:
     """Show the current state of a job."""
-
-    async def work() -> None:
-        async with open_gateway(**where) as gateway:
-            write(msgspec.to_builtins((await _job(gateway, job_id)).view), format_of(output_format))
-
-    run(work())
+    return (await _job(gateway, job_id)).view
 
 
 @jobs.command()
 @click.argument("job_id", shell_complete=complete_job)
 @click.option("--fail-on-partial", is_flag=True, help="Exit code 6 also if some items of the job failed.")
 @output_option
-@gateway_options
-def watch(job_id: str, fail_on_partial: bool, output_format: str | None, **where: Any) -> None:
+@calls_gateway
+async def watch(gateway: Gateway, job_id: str, fail_on_partial: bool) -> None:
     """Wait until a job ends. The exit code is 6 unless it succeeds. With -o ndjson, print each event."""
-
-    async def work() -> tuple[Job, int]:
-        async with open_gateway(**where) as gateway:
-            job = await _job(gateway, job_id)
-            if output_format == Format.NDJSON:
-                async for event in job.events():
-                    write({"event": event.name, "event_id": event.id, **event.data}, Format.NDJSON)
-                job = await job.refresh()
-            else:
-                job = await follow(job)
-                write(msgspec.to_builtins(job.view), format_of(output_format))
-            return job, await _failed_items(job) if fail_on_partial else 0
-
-    job, failed = run(work())
+    job = await _job(gateway, job_id)
+    if chosen_format() is Format.NDJSON:
+        async for event in job.events():
+            write({"event": event.name, "event_id": event.id, **event.data})
+        job = await job.refresh()
+    else:
+        job = await follow(job)
+        write(msgspec.to_builtins(job.view))
     require_success(job)
-    require_complete(failed)
+    if fail_on_partial:
+        require_complete(await _failed_items(job))
 
 
 async def _failed_items(job: Job) -> int:
@@ -141,54 +116,39 @@ def require_complete(failed: int) -> None:
 @click.argument("job_id", shell_complete=complete_job)
 @click.option("--save", "to", type=click.Path(path_type=Path), metavar="FILE", help="File to write the result to.")
 @output_option
-@gateway_options
-def result(job_id: str, to: Path | None, output_format: str | None, **where: Any) -> None:
+@calls_gateway
+async def result(gateway: Gateway, job_id: str, to: Path | None) -> None:
     """Wait for a job and print its result. With -o ndjson, stream one record per line."""
-
-    async def work() -> None:
-        async with open_gateway(**where) as gateway:
-            job = await follow(await _job(gateway, job_id))
-            if to is not None:
-                saved = await job.download(to)
-                note(f"saved {saved.path} ({size_of(saved.size)}, sha256 {saved.sha256})")
-            elif format_of(output_format) is Format.NDJSON:
-                await write_stream(job.records(), Format.NDJSON)
-            else:
-                write((await job.result()).result, format_of(output_format))
-
-    run(work())
+    job = await follow(await _job(gateway, job_id))
+    if to is not None:
+        saved = await job.download(to)
+        note(f"saved {saved.path} ({size_of(saved.size)}, sha256 {saved.sha256})")
+    elif chosen_format() is Format.NDJSON:
+        await write_stream(job.records())
+    else:
+        write((await job.result()).result)
 
 
 @jobs.command()
 @click.argument("job_id", shell_complete=complete_job)
-@gateway_options
-def cancel(job_id: str, **where: Any) -> None:
+@calls_gateway
+async def cancel(gateway: Gateway, job_id: str) -> None:
     """Cancel a job. A request already sent to the application is allowed to finish."""
-
-    async def work() -> Job:
-        async with open_gateway(**where) as gateway:
-            return await (await _job(gateway, job_id)).cancel()
-
-    note(f"cancellation requested; the job is {run(work()).status}")
+    job = await (await _job(gateway, job_id)).cancel()
+    note(f"cancellation requested; the job is {job.status}")
 
 
 @jobs.command()
 @click.argument("job_id", shell_complete=complete_job)
 @click.option("--confirm", is_flag=True, help="Retry even a write that may have happened already.")
 @click.option("--watch", "wants_watch", is_flag=True, help="Wait until the new job ends.")
-@gateway_options
-def retry(job_id: str, confirm: bool, wants_watch: bool, **where: Any) -> None:
+@calls_gateway
+async def retry(gateway: Gateway, job_id: str, confirm: bool, wants_watch: bool) -> None:
     """Run a job again as a new job, and print the new job's id."""
-
-    async def work() -> Job:
-        async with open_gateway(**where) as gateway:
-            job = await (await _job(gateway, job_id)).retry(confirm=confirm)
-            click.echo(job.id)
-            return await follow(job) if wants_watch else job
-
-    again = run(work())
+    job = await (await _job(gateway, job_id)).retry(confirm=confirm)
+    click.echo(job.id)
     if wants_watch:
-        require_success(again)
+        require_success(await follow(job))
 
 
 def require_success(job: Job) -> None:

@@ -3,8 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 import click
 from rich.console import Console
@@ -12,14 +11,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
-from gateway.cli.output import format_of, output_option, write
-from gateway.connectors.key_rotation.rotation import Rotation
+from gateway.cli.output import output_option, write
 from gateway.embedded.directory import write_private
-from gateway.foundation.db.pool import Database
 from gateway.foundation.vault import key_list
 from gateway.foundation.vault.key_list import Keys
-from gateway.foundation.vault.vault import KeyListError, Vault, new_key, parse_keys, read_keys
-from gateway.run.sealed_tables import SEALED_TABLES
+from gateway.foundation.vault.vault import KeyListError, new_key, parse_keys, read_keys
+from gateway.run.sealed_tables import open_rotation
 from gateway.settings import Settings
 
 _RESTART = "Restart the front ends and workers, one after another, to load the new key list."
@@ -46,7 +43,7 @@ def new() -> None:
 
 @keys.command("list")
 @output_option
-def list_keys(output_format: str | None) -> None:
+def list_keys() -> None:
     """List key ids with the number of secrets that each key wraps."""
     settings = local_settings()
     current_keys, rows = _current_keys(settings), run(lambda: _census(settings))
@@ -55,7 +52,7 @@ def list_keys(output_format: str | None) -> None:
         for number, (key_id, _) in enumerate(current_keys)
     ]
     shown += [{"id": key_id, "use": "missing", "credentials": count} for key_id, count in sorted(rows.items())]
-    write(shown, format_of(output_format), ("id", "use", "credentials"))
+    write(shown, ("id", "use", "credentials"))
     sys.exit(1 if any(each["use"] == "missing" for each in shown) else 0)
 
 
@@ -90,14 +87,14 @@ def remove(key_id: str) -> None:
 def rotate() -> None:
     """Wrap all data keys with the newest key while the gateway runs. It can be interrupted and repeated."""
     settings = local_settings()
-    failures = run(lambda: _rotated(settings))
+    failures = run(lambda: _rotate(settings))
     for failure in failures:
         click.echo(f"not rotated: {failure}", err=True)
     sys.exit(1 if failures else 0)
 
 
-async def _rotated(settings: Settings) -> list[str]:
-    async with _rotation(settings) as rotation:
+async def _rotate(settings: Settings) -> list[str]:
+    async with open_rotation(settings, _current_keys(settings)) as rotation:
         census = await rotation.census()
         total = census.total() - census[rotation.vault.newest]
         with _bar() as bar:
@@ -114,16 +111,8 @@ def _bar() -> Progress:
 
 
 async def _census(settings: Settings) -> Counter[str]:
-    async with _rotation(settings) as rotation:
+    async with open_rotation(settings, _current_keys(settings)) as rotation:
         return await rotation.census()
-
-
-@asynccontextmanager
-async def _rotation(settings: Settings) -> AsyncIterator[Rotation]:
-    async with Database.open(
-        settings.database_url, size=2, command_timeout=30, has_pooler=settings.has_pooler
-    ) as database:
-        yield Rotation(database, Vault(_current_keys(settings)), SEALED_TABLES)
 
 
 def _current_keys(settings: Settings) -> Keys:

@@ -1,15 +1,13 @@
 """`gateway audit` and `gateway logs`: the audit log, and the log of HTTP requests to applications."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 import msgspec
 
-from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
+from gateway.cli.client_session import connector_option, shows
 from gateway.cli.failures import EXIT_CODES
-from gateway.cli.output import Format, format_of, output_option, write_stream
 from gateway.client import Gateway
 from gateway.contract.gateway_state import AuditEntryView, RequestView
 
@@ -27,6 +25,20 @@ def _read_time(ctx: click.Context, param: click.Parameter, text: str | None) -> 
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+def _audit_row(entry: AuditEntryView) -> dict[str, Any]:
+    """An entry with the client's name, and the changed members as text."""
+    actor = entry.actor and (entry.actor.name or entry.actor.id)
+    return {**msgspec.to_builtins(entry), "actor": actor, "changed": ", ".join(entry.changed)}
+
+
+def _line(request: RequestView) -> str:
+    status = str(request.status) if request.status else request.error or "-"
+    is_failed = request.status is None or request.status >= 400
+    attempt = "" if request.attempt == 1 else f" attempt {request.attempt}"
+    line = f"{request.method:6} {request.path} {request.duration_ms} ms{attempt}  {request.operation or ''}"
+    return f"{request.at:%H:%M:%S} {click.style(f'{status:>4}', fg='red' if is_failed else 'green')} {line}"
+
+
 @click.command(epilog=EXIT_CODES)
 @connector_option("Only actions on this connector.")
 @click.option("--actor", metavar="CLIENT", help="Only actions of this client: its id or its name.")
@@ -36,9 +48,9 @@ def _read_time(ctx: click.Context, param: click.Parameter, text: str | None) -> 
 @click.option("--since", metavar="TIME", callback=_read_time, help="From this time on, such as 2026-01-31T09:00:00Z.")
 @click.option("--until", metavar="TIME", callback=_read_time, help="Before this time.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of entries.")
-@output_option
-@gateway_options
-def audit(
+@shows(*_AUDIT, row=_audit_row)
+async def audit(
+    gateway: Gateway,
     connector: str | None,
     actor: str | None,
     operation: str | None,
@@ -47,27 +59,18 @@ def audit(
     since: datetime | None,
     until: datetime | None,
     limit: int,
-    output_format: str | None,
-    **where: Any,
-) -> None:
+) -> Any:
     """List who did what, when and with which outcome, newest first. Needs the scope admin."""
-
-    async def work() -> None:
-        async with open_gateway(**where) as gateway:
-            entries = gateway.logs.audit(
-                connector_id=await _id_of(gateway, connector),
-                actor=actor,
-                operation=operation,
-                target=target,
-                outcome=outcome,
-                since=since,
-                until=until,
-                limit=limit,
-            )
-            chosen = format_of(output_format)
-            await write_stream(_entries(entries, is_table=chosen is Format.TABLE), chosen, _AUDIT)
-
-    run(work())
+    return gateway.logs.audit(
+        connector_id=await _id_of(gateway, connector),
+        actor=actor,
+        operation=operation,
+        target=target,
+        outcome=outcome,
+        since=since,
+        until=until,
+        limit=limit,
+    )
 
 
 @click.command(epilog=EXIT_CODES)
@@ -78,9 +81,9 @@ def audit(
 @click.option("--since", metavar="TIME", callback=_read_time, help="From this time on, such as 2026-01-31T09:00:00Z.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of requests.")
 @click.option("-f", "--follow", is_flag=True, help="Print requests as they end, until Ctrl-C.")
-@output_option
-@gateway_options
-def logs(
+@shows(*_REQUESTS, tail=_line)
+async def logs(
+    gateway: Gateway,
     connector: str | None,
     job_id: str | None,
     request_id: str | None,
@@ -88,63 +91,25 @@ def logs(
     since: datetime | None,
     limit: int,
     follow: bool,
-    output_format: str | None,
-    **where: Any,
-) -> None:
+) -> Any:
     """List the HTTP requests to applications, newest first. They are kept for a day.
 
     \b
     gateway logs --status failed
     gateway logs --follow --connector support-desk
     """
-
-    async def work() -> None:
-        async with open_gateway(**where) as gateway:
-            connector_id = await _id_of(gateway, connector)
-            if follow:
-                followed = gateway.logs.follow_requests(connector_id=connector_id, job_id=job_id, status=status)
-                async for request in followed:
-                    _print_request(request, output_format)
-                return
-            found = gateway.logs.requests(
-                connector_id=connector_id,
-                job_id=job_id,
-                request_id=request_id,
-                status=status,
-                since=since,
-                limit=limit,
-            )
-            await write_stream(_requests(found), format_of(output_format), _REQUESTS)
-
-    run(work())
+    connector_id = await _id_of(gateway, connector)
+    if follow:
+        return gateway.logs.follow_requests(connector_id=connector_id, job_id=job_id, status=status)
+    return gateway.logs.requests(
+        connector_id=connector_id,
+        job_id=job_id,
+        request_id=request_id,
+        status=status,
+        since=since,
+        limit=limit,
+    )
 
 
 async def _id_of(gateway: Gateway, connector: str | None) -> str | None:
     return None if connector is None else (await gateway.connectors.resolve(connector)).id
-
-
-async def _entries(entries: AsyncIterator[AuditEntryView], *, is_table: bool) -> AsyncIterator[dict[str, Any]]:
-    """Entries as they arrive; for a table with the client's name, and the changed members as text."""
-    async for entry in entries:
-        facts: dict[str, Any] = msgspec.to_builtins(entry)
-        if is_table:
-            facts["actor"] = entry.actor and (entry.actor.name or entry.actor.id)
-            facts["changed"] = ", ".join(entry.changed)
-        yield facts
-
-
-async def _requests(requests: AsyncIterator[RequestView]) -> AsyncIterator[dict[str, Any]]:
-    async for request in requests:
-        yield msgspec.to_builtins(request)
-
-
-def _print_request(request: RequestView, output_format: str | None) -> None:
-    """Print a request on one line: as text if the format is a table, else as JSON."""
-    if format_of(output_format) is not Format.TABLE:
-        click.echo(msgspec.json.encode(request).decode())
-        return
-    status = str(request.status) if request.status else request.error or "-"
-    is_failed = request.status is None or request.status >= 400
-    attempt = "" if request.attempt == 1 else f" attempt {request.attempt}"
-    line = f"{request.method:6} {request.path} {request.duration_ms} ms{attempt}  {request.operation or ''}"
-    click.echo(f"{request.at:%H:%M:%S} {click.style(f'{status:>4}', fg='red' if is_failed else 'green')} {line}")

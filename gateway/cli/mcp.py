@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import click
 
-from gateway.cli.client_session import chosen_profile, gateway_options, run
+from gateway.cli.client_session import chosen_gateway, gateway_options, run
 from gateway.cli.failures import EXIT_CODES
 from gateway.cli.shell_completion import complete_kind
 
@@ -37,15 +37,12 @@ async def _serve(
     tools: str | None,
     in_process: str | None,
     upstream: str | None,
-    url: str | None,
-    workspace: str | None,
-    organization: str | None,
 ) -> None:
     from gateway.agents.mcp import stdio  # loaded when the command runs, as its other imports
 
     async with AsyncExitStack() as stack:
         if in_process is None:
-            answer = await _bridge(stack, kind, tools=tools, url=url, workspace=workspace, organization=organization)
+            answer = await _bridge(stack, kind, tools)
         else:
             answer = await _local(stack, in_process, upstream)
         try:
@@ -55,27 +52,22 @@ async def _serve(
         await stdio.serve(reader, writer, answer)
 
 
-async def _bridge(
-    stack: AsyncExitStack,
-    kind: str | None,
-    tools: str | None,
-    url: str | None,
-    workspace: str | None,
-    organization: str | None,
-) -> Any:
+async def _bridge(stack: AsyncExitStack, kind: str | None, tools: str | None) -> Any:
     """A function that forwards messages to the gateway; with a workspace, only its connectors can be used."""
     from gateway.client.mcp import StdioBridge
     from gateway.client.retries import RetryPolicy
     from gateway.client.session import ApiRequest, Session
     from gateway.client.settings import client_settings
 
-    settings = client_settings(url, organization_id=organization, profile=chosen_profile())
+    chosen = chosen_gateway()
+    workspace = chosen.pop("workspace_name", None) or os.environ.get("GATEWAY_WORKSPACE")
+    settings = client_settings(**chosen)
     session = await stack.enter_async_context(Session(settings, RetryPolicy()))
     if kind is not None:  # a wrong name fails here, where the user sees the error
         await session.fetch(
             ApiRequest(method="GET", path=f"/api/v1/integrations/connector-types/{quote(kind, safe='')}")
         )
-    query = {"tools": tools, "workspace": workspace or os.environ.get("GATEWAY_WORKSPACE")}
+    query = {"tools": tools, "workspace": workspace}
     return StdioBridge(
         session,
         "/mcp" if kind is None else f"/mcp/{kind}",

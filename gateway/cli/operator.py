@@ -110,7 +110,7 @@ def up(
     _require_usable(settings, catalog, has_external_keys=options.has_external_keys)
     try:
         require_metrics_ports(settings.metrics_bind, front_ends + workers)
-        run(lambda: start(options, FirstSteps(_migrated, ensure_service_role, _first_client)))
+        run(lambda: start(options, FirstSteps(_migrate, ensure_service_role, _first_client)))
     except StartupError as error:
         raise click.ClickException(str(error)) from error
 
@@ -138,7 +138,7 @@ def _served_kinds(catalog: Catalog) -> tuple[str, ...]:
     return tuple(catalog.kinds)
 
 
-async def _migrated(database_url: str) -> None:
+async def _migrate(database_url: str) -> None:
     from gateway.foundation.db.migrate import migrate
 
     await migrate(database_url)

@@ -23,8 +23,8 @@ from gateway.kinds.suggestions import did_you_mean
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-#: key of the value of `--fields` in `click.Context.meta`
-_FIELDS = "gateway.fields"
+#: keys of the values of `--output` and `--fields` in `click.Context.meta`
+_FORMAT, _FIELDS = "gateway.format", "gateway.fields"
 #: maximum characters of a cell
 _CELL = 400
 #: values of at most this many characters are never cut
@@ -50,13 +50,22 @@ class Format(StrEnum):
 
 
 def format_option(command: Command) -> Command:
-    """`-o table|json|ndjson` and `--json`."""
-    command = click.option("--json", "output_format", flag_value=Format.JSON.value, help="Same as -o json.")(command)
+    """`-o table|json|ndjson` and `--json`, for `chosen_format`."""
+    command = click.option(
+        "--json",
+        "output_format",
+        flag_value=Format.JSON.value,
+        expose_value=False,
+        callback=_store_format,
+        help="Same as -o json.",
+    )(command)
     return click.option(
         "-o",
         "--output",
         "output_format",
         type=click.Choice(list(Format), case_sensitive=False),
+        expose_value=False,
+        callback=_store_format,
         help="Output format: table on a terminal, else json. ndjson prints one record per line.",
     )(command)
 
@@ -74,6 +83,11 @@ def output_option(command: Command) -> Command:
     )(format_option(command))
 
 
+def _store_format(ctx: click.Context, param: click.Parameter, text: str | None) -> None:
+    if text is not None:
+        ctx.meta[_FORMAT] = Format(text.lower())
+
+
 def _store_fields(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> None:
     ctx.meta[_FIELDS] = [name for word in words for name in word.split(",") if name]
 
@@ -83,18 +97,39 @@ def _selected_fields() -> list[str]:
     return [] if ctx is None else ctx.meta.get(_FIELDS, [])
 
 
-def format_of(output_format: str | None) -> Format:
-    """The chosen format, else a table on a terminal and JSON elsewhere."""
-    if output_format is not None:
-        return Format(output_format)
-    return Format.TABLE if sys.stdout.isatty() else Format.JSON
+def chosen_format(default: Format | None = None) -> Format:
+    """The format that the user chose, else the default: a table on a terminal and JSON elsewhere."""
+    found: Format | None = click.get_current_context().meta.get(_FORMAT, default)
+    return found or (Format.TABLE if sys.stdout.isatty() else Format.JSON)
 
 
-def write(value: Any, format: Format, columns: Sequence[str] = ()) -> None:  # noqa: A002 - the option's name
+def is_table() -> bool:
+    return chosen_format() is Format.TABLE
+
+
+async def show(
+    result: Any, columns: Sequence[str], row: Callable[[Any], Any], tail: Callable[[Any], str] | None
+) -> None:
+    """Print a command's result: a value, or Structs as they arrive.
+
+    `row` makes the row of a table from a Struct. With `tail`, each Struct is printed on one line: in place of a table
+    as that text, else as JSON.
+    """
+    if tail is not None:
+        async for each in result:
+            click.echo(tail(each) if is_table() else msgspec.json.encode(each).decode())
+    elif isinstance(result, AsyncIterable):
+        shown = row if is_table() else msgspec.to_builtins
+        await write_stream((shown(each) async for each in result), columns)
+    else:
+        write(msgspec.to_builtins(result), columns)
+
+
+def write(value: Any, columns: Sequence[str] = (), *, default: Format | None = None) -> None:
     """Print a result: records, one record, or another value."""
     fields = _selected_fields()
     value, columns = _narrowed(value, fields), fields or columns
-    match format:
+    match chosen_format(default):
         case Format.JSON:
             _line(msgspec.json.format(msgspec.json.encode(value), indent=2))
         case Format.NDJSON:
@@ -142,17 +177,14 @@ def _only(record: Any, fields: Sequence[str]) -> Any:
     return {name: member(record, name) for name in fields} if isinstance(record, Mapping) else record
 
 
-async def write_stream(
-    records: AsyncIterable[Any],
-    format: Format,  # noqa: A002
-    columns: Sequence[str] = (),
-) -> None:
+async def write_stream(records: AsyncIterable[Any], columns: Sequence[str] = ()) -> None:
     """Print records as they arrive. A table needs all records in memory.
 
     Raises click.BadParameter after the last record for a field that none of them has.
     """
-    if format is Format.TABLE:
-        write([record async for record in records], format, columns)
+    is_json = chosen_format() is Format.JSON
+    if is_table():
+        write([record async for record in records], columns)
         return
     fields, count = _selected_fields(), 0
     names: dict[str, None] = {}
@@ -160,7 +192,7 @@ async def write_stream(
         if fields and isinstance(record, Mapping):
             names.update(dict.fromkeys(record))
         body = msgspec.json.encode(_only(record, fields) if fields else record)
-        if format is Format.JSON:
+        if is_json:
             body = (b",\n" if count else b"[\n") + textwrap.indent(
                 msgspec.json.format(body, indent=2).decode(), "  "
             ).encode()
@@ -168,7 +200,7 @@ async def write_stream(
         else:
             _line(body)
         count += 1
-    if format is Format.JSON:
+    if is_json:
         _line(b"\n]" if count else b"[]")
     _require_known(fields, names)
 

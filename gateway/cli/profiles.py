@@ -14,7 +14,7 @@ from gateway.cli.callback_page import callback_page
 from gateway.cli.client_session import run
 from gateway.cli.connect import has_browser
 from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.output import format_of, output_option, write
+from gateway.cli.output import output_option, write
 from gateway.client.browser_sign_in import SignInRequest, with_tokens
 from gateway.client.profiles import Profile, Profiles
 from gateway.client.retries import RetryPolicy
@@ -137,14 +137,14 @@ def logout(name: str | None) -> None:
             raise NotFound("there is no current profile; `gateway profiles` lists all")
         profile = profiles.get(chosen)
         profiles.remove(chosen)
-        if profile.refresh_token is not None and not await _revoked(profile):
+        if profile.refresh_token is not None and not await _revoke(profile):
             note(f"{profile.base_url} did not answer; the sign-in ends when its token expires")
         note(f"deleted the profile {chosen!r}")
 
     run(work())
 
 
-async def _revoked(profile: Profile) -> bool:
+async def _revoke(profile: Profile) -> bool:
     form = {"token": profile.refresh_token or "", "client_id": profile.client_id}
     settings = ClientSettings(base_url=URL(profile.base_url), client_id=profile.client_id, client_secret="")
     async with Session(settings, RetryPolicy()) as session:
@@ -158,7 +158,7 @@ async def _revoked(profile: Profile) -> bool:
 @click.group(invoke_without_command=True, epilog=EXIT_CODES)
 @output_option
 @click.pass_context
-def profiles(ctx: click.Context, output_format: str | None) -> None:
+def profiles(ctx: click.Context) -> None:
     """List the profiles. Commands use the current profile unless an option or the environment names another."""
     if ctx.invoked_subcommand is not None:
         return
@@ -176,7 +176,7 @@ def profiles(ctx: click.Context, output_format: str | None) -> None:
     ]
     if not rows:
         note("there are no profiles; `gateway login URL` creates one")
-    write(rows, format_of(output_format), _COLUMNS)
+    write(rows, _COLUMNS)
 
 
 @profiles.command()

@@ -3,17 +3,15 @@
 from typing import Any
 
 import click
-import msgspec
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.client_session import connector_option, find, gateway_options, names, open_gateway, run, schema_of
+from gateway.cli.client_session import calls_gateway, connector_option, find, names, schema_of, shows
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.jobs import require_success
-from gateway.cli.output import format_of, output_option, write, write_stream
 from gateway.cli.progress import follow
 from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, complete_param
+from gateway.client import Gateway
 from gateway.contract.exports import FileFormat
-from gateway.contract.schedules import ScheduleView
 
 _COLUMNS = ("id", "name", "cron", "timezone", "next_runs", "enabled", "paused_reason", "entity", "action")
 
@@ -26,31 +24,18 @@ def schedules() -> None:
 @schedules.command("list")
 @connector_option("Only schedules of this connector.")
 @click.option("--limit", type=click.IntRange(min=1), help="Maximum number of schedules.")
-@output_option
-@gateway_options
-def list_schedules(connector: str | None, limit: int | None, output_format: str | None, **where: Any) -> None:
+@shows(*_COLUMNS)
+async def list_schedules(gateway: Gateway, connector: str | None, limit: int | None) -> Any:
     """List schedules, oldest first."""
-
-    async def work() -> None:
-        async with open_gateway(**where) as gateway:
-            found = gateway.schedules.list(connector, limit=limit)
-            await write_stream((msgspec.to_builtins(view) async for view in found), format_of(output_format), _COLUMNS)
-
-    run(work())
+    return gateway.schedules.list(connector, limit=limit)
 
 
 @schedules.command()
 @click.argument("schedule_id")
-@output_option
-@gateway_options
-def show(schedule_id: str, output_format: str | None, **where: Any) -> None:
+@shows()
+async def show(gateway: Gateway, schedule_id: str) -> Any:
     """Show a schedule with its next slots and the jobs of its last runs."""
-
-    async def work() -> ScheduleView:
-        async with open_gateway(**where) as gateway:
-            return await gateway.schedules.get(schedule_id)
-
-    write(msgspec.to_builtins(run(work())), format_of(output_format))
+    return await gateway.schedules.get(schedule_id)
 
 
 @schedules.command(epilog=f"{PARAMS_HELP}\n\n{EXIT_CODES}")
@@ -82,9 +67,9 @@ def show(schedule_id: str, output_format: str | None, **where: Any) -> None:
     show_default=True,
     help="Of the slots missed while no worker ran, run one or none.",
 )
-@output_option
-@gateway_options
-def create(
+@shows()
+async def create(
+    gateway: Gateway,
     name: str,
     cron: str,
     kind: str,
@@ -97,34 +82,27 @@ def create(
     selected: tuple[str, ...],
     overlap: str,
     catch_up: str,
-    output_format: str | None,
-    **where: Any,
-) -> None:
+) -> Any:
     """Run an operation at the times of a cron expression. CRON is: minute hour day-of-month month day-of-week.
 
     \b
     gateway schedules create Mornings "30 6 * * 1-5" support-desk tickets list --timezone Europe/Berlin
     """
-
-    async def work() -> ScheduleView:
-        async with open_gateway(**where) as gateway:
-            found = await find(gateway, kind, connector)
-            call_params = read_params(params, await schema_of(gateway, found.kind, entity, action))
-            return await gateway.schedules.create(
-                name,
-                cron,
-                found,
-                entity,
-                action,
-                call_params,
-                timezone=timezone,
-                file=file,
-                select=names(selected),
-                overlap=overlap,
-                catch_up=catch_up,
-            )
-
-    write(msgspec.to_builtins(run(work())), format_of(output_format))
+    found = await find(gateway, kind, connector)
+    call_params = read_params(params, await schema_of(gateway, found.kind, entity, action))
+    return await gateway.schedules.create(
+        name,
+        cron,
+        found,
+        entity,
+        action,
+        call_params,
+        timezone=timezone,
+        file=file,
+        select=names(selected),
+        overlap=overlap,
+        catch_up=catch_up,
+    )
 
 
 @schedules.command()
@@ -133,56 +111,40 @@ def create(
 @click.option("--cron", metavar="CRON", help="New cron expression.")
 @click.option("--timezone", metavar="NAME", help="New time zone.")
 @click.option("--enable/--disable", "enabled", default=None, help="Enable or disable the schedule.")
-@output_option
-@gateway_options
-def update(
+@shows()
+async def update(
+    gateway: Gateway,
     schedule_id: str,
     name: str | None,
     cron: str | None,
     timezone: str | None,
     enabled: bool | None,
-    output_format: str | None,
-    **where: Any,
-) -> None:
+) -> Any:
     """Change a schedule. Only the given options change."""
     members = {"name": name, "cron": cron, "timezone": timezone, "enabled": enabled}
     change = {member: value for member, value in members.items() if value is not None}
     if not change:
         raise click.UsageError("nothing to change: give --name, --cron, --timezone, --enable or --disable")
 
-    async def work() -> ScheduleView:
-        async with open_gateway(**where) as gateway:
-            return await gateway.schedules.update(schedule_id, **change)
-
-    write(msgspec.to_builtins(run(work())), format_of(output_format))
+    return await gateway.schedules.update(schedule_id, **change)
 
 
 @schedules.command()
 @click.argument("schedule_id")
-@gateway_options
-def delete(schedule_id: str, **where: Any) -> None:
+@calls_gateway
+async def delete(gateway: Gateway, schedule_id: str) -> None:
     """Delete a schedule. A run that has begun continues."""
-
-    async def work() -> None:
-        async with open_gateway(**where) as gateway:
-            await gateway.schedules.delete(schedule_id)
-
-    run(work())
+    await gateway.schedules.delete(schedule_id)
     note("the schedule is deleted")
 
 
 @schedules.command("run")
 @click.argument("schedule_id")
 @click.option("--watch", "wants_watch", is_flag=True, help="Wait until the job ends.")
-@gateway_options
-def run_now(schedule_id: str, wants_watch: bool, **where: Any) -> None:
+@calls_gateway
+async def run_now(gateway: Gateway, schedule_id: str, wants_watch: bool) -> None:
     """Run a schedule's operation now and print the job's id."""
-
-    async def work() -> None:
-        async with open_gateway(**where) as gateway:
-            job = await gateway.schedules.run(schedule_id)
-            click.echo(job.id)
-            if wants_watch:
-                require_success(await follow(job))
-
-    run(work())
+    job = await gateway.schedules.run(schedule_id)
+    click.echo(job.id)
+    if wants_watch:
+        require_success(await follow(job))

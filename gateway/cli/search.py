@@ -1,14 +1,13 @@
 """`gateway search`: searches the synchronized copy of an entity's records."""
 
-from typing import Any
-
 import click
 
-from gateway.cli.client_session import connector_option, find, gateway_options, names, open_gateway, run
+from gateway.cli.client_session import calls_gateway, connector_option, find, names
 from gateway.cli.failures import EXIT_CODES
 from gateway.cli.filter_arguments import CONDITIONS_HELP, read_filter, read_sort
-from gateway.cli.output import format_of, format_option, write_stream
+from gateway.cli.output import format_option, write_stream
 from gateway.cli.shell_completion import complete_entity, complete_field, complete_kind
+from gateway.client import Gateway
 
 
 @click.command(epilog=f"{CONDITIONS_HELP}\n\n{EXIT_CODES}")
@@ -30,17 +29,9 @@ from gateway.cli.shell_completion import complete_entity, complete_field, comple
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of records.")
 @click.option("--all", "wants_all", is_flag=True, help="Fetch all matching records.")
 @format_option
-@gateway_options
-def search(**options: Any) -> None:
-    """Search the synchronized records of an entity. KIND may be a connector's name or id.
-
-    \b
-    gateway search support-desk tickets status=open 'subject~printer' --sort updated_at:desc
-    """
-    run(_search(**options))
-
-
-async def _search(
+@calls_gateway
+async def search(
+    gateway: Gateway,
     kind: str,
     entity: str,
     conditions: tuple[str, ...],
@@ -50,14 +41,16 @@ async def _search(
     fields: tuple[str, ...],
     limit: int,
     wants_all: bool,
-    output_format: str | None,
-    **where: str | None,
 ) -> None:
+    """Search the synchronized records of an entity. KIND may be a connector's name or id.
+
+    \b
+    gateway search support-desk tickets status=open 'subject~printer' --sort updated_at:desc
+    """
     order, picked = read_sort(sort), names(fields)
-    async with open_gateway(**where) as gateway:
-        found = await find(gateway, kind, connector)
-        search_fields = (await gateway.type(found.kind))["entities"].get(entity, {}).get("search_fields", {})
-        condition = read_filter(conditions, search_fields, filter_json)
-        max_records = None if wants_all else limit
-        records = gateway.search(found, entity, condition, sort=order, fields=picked, limit=max_records)
-        await write_stream(records, format_of(output_format), picked or ())
+    found = await find(gateway, kind, connector)
+    search_fields = (await gateway.type(found.kind))["entities"].get(entity, {}).get("search_fields", {})
+    condition = read_filter(conditions, search_fields, filter_json)
+    max_records = None if wants_all else limit
+    records = gateway.search(found, entity, condition, sort=order, fields=picked, limit=max_records)
+    await write_stream(records, picked or ())

@@ -16,6 +16,8 @@ from click.shell_completion import CompletionItem, split_arg_string
 if TYPE_CHECKING:
     from gateway.client import Gateway
 
+#: key of the options that select a gateway in `click.Context.meta`
+GATEWAY = "gateway.gateway"
 #: maximum seconds for the gateway's answer, while the user waits at the shell
 _TIMEOUT = 1.5
 _MAX_JOBS = 30
@@ -88,12 +90,8 @@ def _fetched(ctx: click.Context, ask: "Callable[[Gateway], Awaitable[list[Any]]]
     from gateway.client import Gateway, RetryPolicy
 
     async def fetch() -> list[Any]:
-        url, workspace, organization = (ctx.params.get(name) for name in ("url", "workspace", "organization"))
         async with asyncio.timeout(_TIMEOUT):
-            never = RetryPolicy(retries=0)
-            async with Gateway(
-                url, workspace_name=workspace, organization_id=organization, retry_policy=never
-            ) as gateway:
+            async with Gateway(**ctx.meta.get(GATEWAY, {}), retry_policy=RetryPolicy(retries=0)) as gateway:
                 return await ask(gateway)
 
     try:

@@ -102,7 +102,7 @@ def import_spec(
     try:
         with Console(stderr=True).status(f"Reading {printable(source)}"):
             options = Options(kind=kind, include=include, server=server, variables=variables)
-            imported = asyncio.run(_imported(source, options, overlays))
+            imported = asyncio.run(_import(source, options, overlays))
         folder = root / imported.connector["kind"]
         before = load_kind(folder) if (folder / "connector.yaml").is_file() else None
         named = source if is_url(source) else Path(source).name
@@ -113,7 +113,7 @@ def import_spec(
     _print(imported, folder, before)
 
 
-async def _imported(source: str, options: Options, overlays: Sequence[Path]) -> Imported:
+async def _import(source: str, options: Options, overlays: Sequence[Path]) -> Imported:
     async with fetching() as fetch:
         return await imported_from(source, options, overlays, fetch=fetch)
 
@@ -195,5 +195,5 @@ def kind_or_folder(name: str) -> Kind:
 
 def _kind_or_document(name: str, options: Options, overlays: Sequence[Path]) -> Kind:
     if is_url(name) or Path(name).is_file():
-        return kind_of(asyncio.run(_imported(name, options, overlays)))
+        return kind_of(asyncio.run(_import(name, options, overlays)))
     return kind_or_folder(name)

@@ -28,7 +28,7 @@ async def try_action(
     """Call an action: the requests that the sandbox received with the response or the error, and the error."""
     shown: dict[str, Any] = {}
     failure: GatewayError | None = None
-    async with playing(kind) as (address, received), _connected(kind, address) as connector:
+    async with playing(kind) as (address, received), _connect(kind, address) as connector:
         try:
             if kind.operation(entity, action).is_download:
                 async with connector.download(entity, params) as file:
@@ -44,7 +44,7 @@ async def try_action(
 
 
 @asynccontextmanager
-async def _connected(kind: Kind, address: str) -> AsyncIterator[UpstreamConnector]:
+async def _connect(kind: Kind, address: str) -> AsyncIterator[UpstreamConnector]:
     """A connector of a kind at a sandbox, with invented credentials for its first authentication method."""
     override = parse_override(address)
     method = next(iter(kind.spec.authentication.values()))

@@ -66,9 +66,9 @@ def _known_folders() -> list[Path]:
 @click.argument("entity", required=False)
 @click.argument("action", required=False)
 @output_option
-def show_spec(kind: str, entity: str | None, action: str | None, output_format: str | None) -> None:
+def show_spec(kind: str, entity: str | None, action: str | None) -> None:
     """Show a spec. KIND is the name of a loaded kind, or a folder."""
-    write(_shown(_kind(kind), entity, action), Format(output_format) if output_format else Format.JSON)
+    write(_shown(_kind(kind), entity, action), default=Format.JSON)
 
 
 def _kind(name: str) -> Kind:
@@ -116,7 +116,7 @@ def new_spec(kind: str, root: Path) -> None:
 @click.argument("action", shell_complete=complete_action)
 @click.argument("params", nargs=-1, shell_complete=complete_param)
 @output_option
-def try_spec(kind: str, entity: str, action: str, params: Sequence[str], output_format: str | None) -> None:
+def try_spec(kind: str, entity: str, action: str, params: Sequence[str]) -> None:
     """Call one action in the sandbox and show request and response.
 
     KIND is a name or a folder. Without PARAMS, the params of the action's example are sent. No request leaves this
@@ -129,7 +129,7 @@ def try_spec(kind: str, entity: str, action: str, params: Sequence[str], output_
     operation = found.operation(entity, action)
     given = read_params(params, operation.schema) if params else dict(operation.action.example)
     shown, failure = asyncio.run(try_action(found, entity, action, given))
-    write(shown, Format(output_format) if output_format else Format.JSON)
+    write(shown, default=Format.JSON)
     if failure is not None:
         raise failure
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 import click
+import msgspec
 
-from gateway.cli.client_session import connector_option, gateway_options, names, open_gateway, run
-from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.output import Format, write
+from gateway.cli.client_session import connector_option, from_gateway_or_specs, gateway_options, names
+from gateway.cli.failures import EXIT_CODES
 from gateway.cli.shell_completion import complete_kind
-from gateway.errors import Unauthorized, Unavailable
+from gateway.client import Gateway
 from gateway.kinds.find.formats import FORMATS
 
 Definitions = list[dict[str, Any]]
@@ -36,7 +36,6 @@ def tools(
     connector: str | None,
     operations: tuple[str, ...],
     offline: bool,
-    **where: Any,
 ) -> None:
     """Print tool definitions as a JSON array for a model's API.
 
@@ -44,26 +43,20 @@ def tools(
     gateway tools --format openai --kind support-desk --effect read
     """
     named = names(operations)
-    if offline:
-        definitions = _shipped(form, kind, effect, named)
-    else:
-        definitions = run(_request(form, kind, effect, connector, named, **where))
-    write(definitions, Format.JSON)
+    definitions = from_gateway_or_specs(
+        lambda gateway: _definitions(gateway, form=form, kind=kind, effect=effect, connector=connector, named=named),
+        lambda: _shipped(form, kind, effect, named),
+        is_offline=offline,
+        needs_gateway=connector is not None,
+    )
+    click.echo(msgspec.json.format(msgspec.json.encode(definitions), indent=2))
 
 
-async def _request(
-    form: str, kind: str | None, effect: str | None, connector: str | None, named: list[str] | None, **where: Any
+async def _definitions(
+    gateway: Gateway, *, form: str, kind: str | None, effect: str | None, connector: str | None, named: list[str] | None
 ) -> Definitions:
-    """Tool definitions from the gateway; from the shipped specs if the gateway cannot be reached."""
-    try:
-        async with open_gateway(**where) as gateway:
-            tools = await gateway.tools(kind=kind, effect=effect, connector=connector, operations=named)
-            return [tool.definition(form) for tool in tools]
-    except (Unauthorized, Unavailable) as error:
-        if connector is not None:
-            raise
-        note(f"{error.detail}; showing the shipped specs instead")
-        return _shipped(form, kind, effect, named)
+    tools = await gateway.tools(kind=kind, effect=effect, connector=connector, operations=named)
+    return [tool.definition(form) for tool in tools]
 
 
 def _shipped(form: str, kind: str | None, effect: str | None, named: list[str] | None) -> Definitions:

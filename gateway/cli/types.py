@@ -9,13 +9,14 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gateway.cli.client_session import gateway_options, open_gateway, run
-from gateway.cli.failures import EXIT_CODES, note
-from gateway.cli.output import Format, format_of, output_option, write
+from gateway.cli.client_session import from_gateway_or_specs, gateway_options
+from gateway.cli.failures import EXIT_CODES
+from gateway.cli.output import is_table, output_option, write
 from gateway.cli.python_types import python_types
 from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind
 from gateway.cli.words import printable
-from gateway.errors import Unauthorized, Unavailable, UnknownAction, UnknownEntity
+from gateway.client import Gateway
+from gateway.errors import UnknownAction, UnknownEntity
 from gateway.kinds.find.command_line import example_call
 from gateway.kinds.suggestions import did_you_mean, known_actions
 
@@ -38,8 +39,6 @@ def types(
     action: str | None,
     offline: bool,
     is_python: bool,
-    output_format: str | None,
-    **where: Any,
 ) -> None:
     """Show kinds, entities and operations, with an example for each operation.
 
@@ -49,32 +48,25 @@ def types(
     """
     if is_python and (kind is None or entity is not None):
         raise click.UsageError("--python needs a KIND and no ENTITY: gateway types KIND --python")
-    facts = _shipped(kind) if offline else run(_facts(kind, **where))
-    form = format_of(output_format)
+    facts = from_gateway_or_specs(lambda gateway: _facts(gateway, kind), lambda: _shipped(kind), is_offline=offline)
     if kind is None:
-        write(facts, form, ("application", "kind", "description"))
+        write(facts, ("application", "kind", "description"))
         return
     assert isinstance(facts, dict)
     if is_python:
         click.echo(python_types(facts), nl=False)
         return
     place = _place(facts, entity, action)
-    if form is Format.TABLE:
+    if is_table():
         for part in _rendered(facts, place, entity, action):
             # commands in the text are copied, so their lines must not be broken
             Console().print(part, soft_wrap=isinstance(part, Text))
     else:
-        write(place, form)
+        write(place)
 
 
-async def _facts(kind: str | None, **where: Any) -> Any:
-    """The description from the gateway; from the shipped specs if the gateway cannot be reached."""
-    try:
-        async with open_gateway(**where) as gateway:
-            return await gateway.types() if kind is None else await gateway.type(kind)
-    except (Unauthorized, Unavailable) as error:
-        note(f"{error.detail}; showing the shipped specs instead")
-        return _shipped(kind)
+async def _facts(gateway: Gateway, kind: str | None) -> Any:
+    return await gateway.types() if kind is None else await gateway.type(kind)
 
 
 def _shipped(kind: str | None) -> Any:

@@ -1,15 +1,15 @@
 """`gateway upload`: a file to an application."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from gateway.cli.arguments import PARAMS_HELP, read_params
-from gateway.cli.client_session import connector_option, find, gateway_options, open_gateway, run, schema_of
+from gateway.cli.client_session import calls_gateway, connector_option, find, schema_of
 from gateway.cli.failures import EXIT_CODES
-from gateway.cli.output import format_of, format_option, write
+from gateway.cli.output import format_option, write
 from gateway.cli.shell_completion import complete_entity, complete_kind, complete_param
+from gateway.client import Gateway
 
 
 @click.command(epilog=f"{PARAMS_HELP}\n\n{EXIT_CODES}")
@@ -21,19 +21,9 @@ from gateway.cli.shell_completion import complete_entity, complete_kind, complet
 @click.option("--filename", metavar="NAME", help="Name of the file at the application.  [default: that of FILE]")
 @click.option("--content-type", metavar="TYPE", help="Type of the file, such as image/png.  [default: by its name]")
 @format_option
-@gateway_options
-def upload(**options: Any) -> None:
-    """Send a file to an application with the action create of ENTITY, and print the result.
-
-    If the connection breaks, the command resumes the upload of a large file, if the application supports that.
-
-    \b
-    gateway upload jira issue_attachments report.pdf issueIdOrKey=ACME-7
-    """
-    run(_upload(**options))
-
-
-async def _upload(
+@calls_gateway
+async def upload(
+    gateway: Gateway,
     kind: str,
     entity: str,
     file: Path,
@@ -41,11 +31,15 @@ async def _upload(
     connector: str | None,
     filename: str | None,
     content_type: str | None,
-    output_format: str | None,
-    **where: str | None,
 ) -> None:
-    async with open_gateway(**where) as gateway:
-        found = await find(gateway, kind, connector)
-        call_params = read_params(params, await schema_of(gateway, found.kind, entity, "create"))
-        answer = await gateway.upload(found, entity, file, call_params, filename=filename, content_type=content_type)
-        write(answer.result, format_of(output_format))
+    """Send a file to an application with the action create of ENTITY, and print the result.
+
+    If the connection breaks, the command resumes the upload of a large file, if the application supports that.
+
+    \b
+    gateway upload jira issue_attachments report.pdf issueIdOrKey=ACME-7
+    """
+    found = await find(gateway, kind, connector)
+    call_params = read_params(params, await schema_of(gateway, found.kind, entity, "create"))
+    answer = await gateway.upload(found, entity, file, call_params, filename=filename, content_type=content_type)
+    write(answer.result)

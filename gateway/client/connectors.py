@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 from uuid import UUID
 
 from gateway.client.jobs import Job, accepted
@@ -12,6 +12,7 @@ from gateway.contract.connectors import (
     ConnectLinkView,
     Connector,
     ConnectorPage,
+    ConnectorSettings,
     ConnectSessionView,
     ContextStoreView,
     FreshnessView,
@@ -82,22 +83,24 @@ class Connectors:
         kind: str,
         credentials: Mapping[str, Any],
         *,
-        name: str | None = None,
         environment: Mapping[str, Any] | None = None,
         validate: bool = True,
         if_exists: IfExists | None = None,
+        **settings: Unpack[ConnectorSettings],
     ) -> Connector:
-        """Create a connector. With `validate`, raises InvalidCredentials if the application refuses the credentials.
+        """Create a connector; its `name` is the kind's title unless given.
 
-        If the workspace has a connector with that name, `if_exists` decides: `create` creates another (the default),
-        `fail` raises Conflict with the connector's id (`extra["connector_id"]`), `update` updates that connector.
+        With `validate`, raises InvalidCredentials if the application refuses the credentials. If the workspace has a
+        connector with that name, `if_exists` decides: `create` creates another (the default), `fail` raises Conflict
+        with the connector's id (`extra["connector_id"]`), `update` updates that connector.
         """
-        members = {"name": name, "environment": environment, "if_exists": if_exists}
+        members = {"environment": environment, "if_exists": if_exists}
         body = {
             "workspace_name": self._session.settings.workspace_name,
             "connector_type": kind,
             "credentials": credentials,
             "validate": validate,
+            **settings,
             **_without_none(members),
         }
         return (await self._session.fetch(ApiRequest(method="POST", path=_PATH, body=body))).into(Connector)
@@ -189,12 +192,12 @@ class Connectors:
         self,
         connector: str | Connector,
         *,
-        name: str | None = None,
         credentials: Mapping[str, Any] | None = None,
         status: str | None = None,
+        **settings: Unpack[ConnectorSettings],
     ) -> Connector:
-        """Change the name, the credentials or the status (`disabled`, `active`); the id stays."""
-        body = _without_none({"name": name, "credentials": credentials, "status": status})
+        """Change the settings, such as `name`, the credentials or the status (`disabled`, `active`); the id stays."""
+        body = {**settings, **_without_none({"credentials": credentials, "status": status})}
         old = await self.resolve(connector)
         self.forget(old)
         return (await self._session.fetch(ApiRequest(method="PATCH", path=f"{_PATH}/{old.id}", body=body))).into(

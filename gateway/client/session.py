@@ -178,12 +178,12 @@ class Session:
 
     async def _new_token(self, refused: str | None) -> _Token:
         if self.settings.tokens_of is not None:
-            return await self._renewed(self.settings.tokens_of, refused)
+            return await self._renew(self.settings.tokens_of, refused)
         secrets = {"client_id": self.settings.client_id, "client_secret": self.settings.client_secret}
         issued = await self.issued(ApiRequest(method="POST", path=_TOKEN_PATH, body=secrets))
         return _Token(issued["access_token"], time.monotonic() + issued.get("expires_in", 900))
 
-    async def _renewed(self, name: str, refused: str | None) -> _Token:
+    async def _renew(self, name: str, refused: str | None) -> _Token:
         """The access token of a profile, renewed if it has expired; raises Unauthorized if the sign-in has ended."""
         async with (tokens := StoredTokens(Profiles(), name)) as profile:
             if not is_usable(profile, refused):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors, Consent, IfExists
@@ -25,6 +25,7 @@ from gateway.contract.answers import Answer
 from gateway.contract.connectors import (
     ConnectLinkView,
     Connector,
+    ConnectorSettings,
     ConnectSessionView,
     FreshnessView,
     Health,
@@ -99,19 +100,20 @@ class SyncConnectors(Synchronous[Connectors]):
         kind: str,
         credentials: Mapping[str, Any],
         *,
-        name: str | None = None,
         environment: Mapping[str, Any] | None = None,
         validate: bool = True,
         if_exists: IfExists | None = None,
+        **settings: Unpack[ConnectorSettings],
     ) -> Connector:
-        """Create a connector. With `validate`, raises InvalidCredentials if the application refuses the credentials.
+        """Create a connector; its `name` is the kind's title unless given.
 
-        If the workspace has a connector with that name, `if_exists` decides: `create` creates another (the default),
-        `fail` raises Conflict with the connector's id (`extra["connector_id"]`), `update` updates that connector.
+        With `validate`, raises InvalidCredentials if the application refuses the credentials. If the workspace has a
+        connector with that name, `if_exists` decides: `create` creates another (the default), `fail` raises Conflict
+        with the connector's id (`extra["connector_id"]`), `update` updates that connector.
         """
         return self._loop.run(
             self._target.create(
-                kind, credentials, name=name, environment=environment, validate=validate, if_exists=if_exists
+                kind, credentials, environment=environment, validate=validate, if_exists=if_exists, **settings
             )
         )
 
@@ -182,12 +184,12 @@ class SyncConnectors(Synchronous[Connectors]):
         self,
         connector: str | Connector,
         *,
-        name: str | None = None,
         credentials: Mapping[str, Any] | None = None,
         status: str | None = None,
+        **settings: Unpack[ConnectorSettings],
     ) -> Connector:
-        """Change the name, the credentials or the status (`disabled`, `active`); the id stays."""
-        return self._loop.run(self._target.update(connector, name=name, credentials=credentials, status=status))
+        """Change the settings, such as `name`, the credentials or the status (`disabled`, `active`); the id stays."""
+        return self._loop.run(self._target.update(connector, credentials=credentials, status=status, **settings))
 
     def delete(self, connector: str | Connector) -> SyncJob:
         """Delete the connector and revoke its OAuth tokens; the job deletes its copy, results and credentials."""

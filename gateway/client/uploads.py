@@ -20,13 +20,13 @@ async def send_file(session: Session, call: ApiRequest, file: Path) -> Answer:
     size = _size_of(file)
     if size > _SMALL:
         try:
-            return await _resumed(session, call, file, size)
+            return await _resume(session, call, file, size)
         except NotResumable:
             pass  # the application accepts a file only in one request
     return (await session.fetch(call)).into(Answer)
 
 
-async def _resumed(session: Session, call: ApiRequest, file: Path, size: int) -> Answer:
+async def _resume(session: Session, call: ApiRequest, file: Path, size: int) -> Answer:
     """Begin the upload without content, then send the file; after a break, from the offset that the gateway has."""
     headers = {**call.headers, "Upload-Complete": "?0", "Upload-Length": str(size)}
     begun = await session.fetch(replace(call, headers=headers, file=None))

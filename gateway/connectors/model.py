@@ -1,14 +1,14 @@
-"""The types of connectors and their credentials."""
+"""Connectors, their credentials and rows: the members of `ConnectorRecord` are the selected columns."""
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, get_args, get_type_hints
 from uuid import UUID
 
-from gateway.contract.connectors import ConnectorStatus
+from gateway.contract.connectors import ConnectorSettings, ConnectorStatus
 from gateway.errors import Conflict, Unavailable
 from gateway.foundation.vault.vault import Binding, Sealed
 
@@ -63,21 +63,22 @@ class NewConnector:
 
     workspace_id: UUID
     kind: str
-    name: str
+    #: with a name
+    settings: ConnectorSettings
     auth_method: str
     environment: Mapping[str, str]
     credentials: Mapping[str, str] = field(repr=False)
     expires_at: datetime | None = None
 
 
-class ConnectorChange(TypedDict, total=False):
-    """A change of a connector: members that are missing or None stay unchanged."""
+class ConnectorChange(ConnectorSettings, total=False):
+    """A change of a connector: missing members stay unchanged, also those that are None but cannot be cleared."""
 
-    name: str | None
     status: ConnectorStatus | None
+    #: cleared by a change of the status that has none
     status_reason: str | None
-    auth_method: str | None
-    environment: Mapping[str, str] | None
+    auth_method: str
+    environment: Mapping[str, str]
     credentials: Mapping[str, str] | None
     #: when the access token in the credentials expires
     expires_at: datetime | None
@@ -93,6 +94,24 @@ def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:
 
 
 _MEMBERS = tuple(each.name for each in fields(ConnectorRecord))
+#: columns that are selected by an expression
+_READ_AS = {
+    "workspace_name": "workspaces.name AS workspace_name",
+    "environment": "connectors.environment::text AS environment",
+}
+COLUMNS = ", ".join(_READ_AS.get(name, f"connectors.{name}") for name in _MEMBERS)
+#: members that are not columns of `connectors`
+_SECRETS = ("credentials", "expires_at")
+CHANGED_COLUMNS = tuple(name for name in get_type_hints(ConnectorChange) if name not in _SECRETS)
+#: columns that may be null
+_CLEARABLE = {name for name, hint in get_type_hints(ConnectorRecord).items() if type(None) in get_args(hint)}
+
+
+def changed_columns(change: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that members of a `ConnectorChange` set."""
+    given = {name: change[name] for name in CHANGED_COLUMNS if name in change}
+    columns = {name: value for name, value in given.items() if value is not None or name in _CLEARABLE}
+    return {"status_reason": None, **columns} if "status" in columns else columns
 
 
 def sealed_in(row: Any) -> Sealed:

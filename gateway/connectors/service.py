@@ -6,11 +6,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller
 from gateway.access.identity.store import IdentityStore
 from gateway.connectors.access import ConnectorAccess
-from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector, name_taken
+from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector, changed_columns, name_taken
 from gateway.connectors.store import ConnectorStore
 from gateway.connectors.views import connector_view
 from gateway.contract.connectors import (
@@ -18,6 +20,7 @@ from gateway.contract.connectors import (
     ConnectorPage,
     ConnectorRequest,
     ConnectorSelection,
+    ConnectorSettings,
     ConnectorStatus,
     IfExists,
 )
@@ -57,12 +60,12 @@ class VerifiedCredentials:
     def authentication(self) -> AuthMethod:
         return self.kind.spec.authentication[self.method]
 
-    def new_connector(self, workspace_id: UUID, name: str) -> NewConnector:
-        """A new connector with these credentials."""
+    def new_connector(self, workspace_id: UUID, settings: ConnectorSettings) -> NewConnector:
+        """A new connector with these credentials; its name is the kind's title unless given."""
         return NewConnector(
             workspace_id=workspace_id,
             kind=self.kind.name,
-            name=name,
+            settings={**settings, "name": settings.get("name") or self.kind.spec.title},
             auth_method=self.method,
             environment=self.environment,
             credentials=self.credentials,
@@ -119,7 +122,7 @@ class ConnectorService:
         fields = {name: value for name, value in credentials.items() if name not in kind.spec.environment}
         method, checked, variables = self._checked(kind, fields, variables)
         verified = VerifiedCredentials(kind=kind, method=method, credentials=checked, environment=variables)
-        return await self._accepted(organization_id, verified) if validate else verified
+        return await self._verify_accepted(organization_id, verified) if validate else verified
 
     def _checked(
         self, kind: Kind, fields: Mapping[str, Any], variables: Mapping[str, Any]
@@ -141,17 +144,17 @@ class ConnectorService:
             raise InvalidCredentials(faults=faults)
         return method, credentials, environment
 
-    async def _accepted(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
+    async def _verify_accepted(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
         """The credentials after the check, which may have obtained an access token or a new refresh token."""
         try:
             if verified.authentication.oauth:
-                return await self._accepted_tokens(organization_id, verified)
+                return await self._verify_tokens(organization_id, verified)
             await self._check(verified, StaticAuthorizer(headers_for(verified.authentication, verified.credentials)))
         except (ReauthorizationRequired, UpstreamRejected, UpstreamNotFound) as refusal:
             raise _refused(verified.kind, verified.method, refusal) from refusal
         return verified
 
-    async def _accepted_tokens(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
+    async def _verify_tokens(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
         spec = verified.kind.spec
         try:
             app = await self._app_of(organization_id, spec.kind, verified.credentials)
@@ -198,19 +201,25 @@ class ConnectorService:
 
         Raises NotFound if the workspace is deleted meanwhile, and Conflict if the name is taken, as `if_exists` says.
         """
-        changed = {"workspace_name", "connector_type", "name", *_members("credentials", request.credentials)}
+        changed = {
+            "workspace_name",
+            "connector_type",
+            "name",
+            *request.settings,
+            *_members("credentials", request.credentials),
+        }
         changed |= _members("environment", request.environment)
         with self._audit.record("connector.create", caller, changed=changed) as entry:
             caller.require_own_workspace(request.workspace_name)
-            record, is_new = await self._created(caller.organization_id, request)
+            record, is_new = await self._create(caller.organization_id, request)
             entry.connector_id, entry.target, entry.kind = record.id, str(record.id), record.kind
         if is_new:
             await self._begin_copies(record, caller.client_id)
         return connector_view(record, self._catalog), is_new
 
-    async def _created(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
+    async def _create(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
         kind = self._catalog.kind(request.connector_type)
-        name = request.name or kind.spec.title
+        name = request.settings.get("name") or kind.spec.title
         existing = await self._existing(organization_id, request, name, kind)
         if existing is not None:
             verified = await self.verify_change(existing, request.credentials, request.environment)
@@ -220,9 +229,9 @@ class ConnectorService:
             organization_id, kind.name, request.credentials, request.environment, validate=request.validate
         )
         workspace_id = await self._identity.workspace_named(organization_id, request.workspace_name)
-        new = verified.new_connector(workspace_id, name)
-        is_name_unique = request.if_exists is not IfExists.CREATE
-        return await self._store.create(organization_id, new, is_name_unique=is_name_unique), True
+        new = verified.new_connector(workspace_id, request.settings)
+        unique_name = None if request.if_exists is IfExists.CREATE else name
+        return await self._store.create(organization_id, new, unique_name=unique_name), True
 
     async def _existing(
         self, organization_id: UUID, request: ConnectorRequest, name: str, kind: Kind
@@ -243,15 +252,15 @@ class ConnectorService:
         self,
         caller: Caller,
         connector_id: UUID,
+        settings: ConnectorSettings,
         *,
-        name: str | None,
-        credentials: Mapping[str, Any] | None,
-        status: ConnectorStatus | None,
+        credentials: Mapping[str, Any] | None = None,
+        status: ConnectorStatus | None = None,
     ) -> Connector:
         """Change the connector; new credentials replace the old ones only after the application has accepted them."""
         record = await self._access.get(caller, connector_id)
-        change = ConnectorChange(name=name, status=status)
-        changed = {member for member, value in (("name", name), ("status", status)) if value is not None}
+        change = msgspec.convert({**settings, "status": status}, ConnectorChange)
+        changed = {*changed_columns(settings), *(("status",) if status else ())}
         changed |= _members("credentials", credentials or {})
         with self._audit.record("connector.update", caller, connector_id=record.id, changed=changed) as entry:
             entry.kind, entry.target = record.kind, str(record.id)

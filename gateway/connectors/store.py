@@ -3,10 +3,14 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Any, Unpack, get_type_hints
 from uuid import UUID, uuid4
 
+import msgspec
+
 from gateway.connectors.model import (
+    CHANGED_COLUMNS,
+    COLUMNS,
     ConnectorChange,
     ConnectorRecord,
     NewConnector,
@@ -14,12 +18,13 @@ from gateway.connectors.model import (
     Secret,
     binding,
     binding_of,
+    changed_columns,
     name_taken,
     record_in,
     sealed_in,
     with_secret,
 )
-from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
+from gateway.contract.connectors import ConnectorSelection, ConnectorSettings, ConnectorStatus
 from gateway.errors import NotFound
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.db.pool import Connection, Database
@@ -29,17 +34,26 @@ from gateway.foundation.vault.vault import Binding, Vault
 #: connectors that one statement looks up
 _BATCH = 500
 
-_COLUMNS = """
-    connectors.id, connectors.organization_id, connectors.workspace_id, workspaces.name AS workspace_name,
-    connectors.kind, connectors.name, connectors.status, connectors.status_reason, connectors.auth_method,
-    connectors.environment::text AS environment, connectors.created_at, connectors.updated_at
-"""
 _FROM = "FROM connectors JOIN workspaces ON workspaces.id = connectors.workspace_id"
 
-_INSERT = """
-    INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status, auth_method, environment)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb)
-    RETURNING created_at, updated_at
+_INSERTED = ", ".join(
+    (
+        "id",
+        "organization_id",
+        "workspace_id",
+        "kind",
+        "status",
+        "auth_method",
+        "environment",
+        *get_type_hints(ConnectorSettings),
+    )
+)
+_INSERT = f"""
+    WITH inserted AS (
+        INSERT INTO connectors ({_INSERTED})
+        SELECT {_INSERTED} FROM jsonb_populate_record(NULL::connectors, $1::jsonb) RETURNING *
+    )
+    SELECT {COLUMNS} FROM inserted AS connectors JOIN workspaces ON workspaces.id = connectors.workspace_id
 """
 _SEAL = """
     INSERT INTO connector_secrets (connector_id, organization_id, key_id, wrapped_key, sealed, expires_at)
@@ -52,11 +66,11 @@ _SEAL = """
 # Rows of several organizations; the caller checks the organization of each. These conditions use the index with any
 # statistics of the tables; a join with the keys would not.
 _OPEN = f"""
-    SELECT {_COLUMNS}, key_id, wrapped_key, sealed, expires_at, version
+    SELECT {COLUMNS}, key_id, wrapped_key, sealed, expires_at, version
     {_FROM} LEFT JOIN connector_secrets ON connector_id = connectors.id
     WHERE connectors.organization_id = ANY($1::uuid[]) AND connectors.id = ANY($2::uuid[]) AND deleted_at IS NULL
 """
-_LIST = f"SELECT {_COLUMNS} {_FROM} WHERE {{conditions}} ORDER BY connectors.created_at, connectors.id LIMIT {{limit}}"
+_LIST = f"SELECT {COLUMNS} {_FROM} WHERE {{conditions}} ORDER BY connectors.created_at, connectors.id LIMIT {{limit}}"
 _CONTAINING = """
     (strpos(lower(connectors.name), lower({0}::text)) > 0 OR strpos(lower(workspaces.name), lower({0}::text)) > 0)
 """
@@ -66,7 +80,7 @@ _IN_WORKSPACES = """
 """
 # A few of each kind, so that an organization with thousands of connectors costs no more.
 _LATEST_OF_EACH_KIND = f"""
-    SELECT {_COLUMNS} {_FROM}
+    SELECT {COLUMNS} {_FROM}
     WHERE connectors.organization_id = $1 AND connectors.id IN (
         SELECT id FROM (
             SELECT id, row_number() OVER (PARTITION BY kind ORDER BY created_at DESC, id) AS place FROM connectors
@@ -95,11 +109,12 @@ _SECRET = """
 # connector's own row.
 _LOCK_SECRET = f"{_SECRET} FOR UPDATE OF connector_secrets"
 _BOUND_TO = "SELECT kind, environment::text AS environment FROM connectors WHERE organization_id = $1 AND id = $2"
-_UPDATE = """
+# Columns that the object does not have keep their values.
+_UPDATE = f"""
     UPDATE connectors
-    SET name = COALESCE($3, name), status = COALESCE($4, status),
-        status_reason = CASE WHEN $4::text IS NULL THEN status_reason ELSE $5 END,
-        auth_method = COALESCE($6, auth_method), environment = COALESCE($7::jsonb, environment), updated_at = now()
+    SET updated_at = now(), ({", ".join(CHANGED_COLUMNS)}) = (
+        SELECT {", ".join(CHANGED_COLUMNS)} FROM jsonb_populate_record(connectors, $3::jsonb)
+    )
     WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
     RETURNING id
 """
@@ -126,7 +141,7 @@ _NAMED = """
     WHERE organization_id = $1 AND workspace_id = $2 AND name = $3 AND deleted_at IS NULL
     ORDER BY created_at, id
 """
-_GET_WITHIN = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2"
+_GET_WITHIN = f"SELECT {COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2"
 _DELETED_OF_WORKSPACE = """
     SELECT id FROM connectors WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NOT NULL ORDER BY id
 """
@@ -147,50 +162,35 @@ class ConnectorStore:
         self._opening: Batcher[_Ids, _RecordAndSecret | None] = Batcher(self._open_all, max_batch=_BATCH)
 
     async def create(
-        self, organization_id: UUID, new: NewConnector, *, is_name_unique: bool = False
+        self, organization_id: UUID, new: NewConnector, *, unique_name: str | None = None
     ) -> ConnectorRecord:
-        """Create a connector; raises NotFound if its workspace is being deleted, Conflict if a unique name is taken."""
+        """Create a connector; raises NotFound if its workspace is being deleted, Conflict if `unique_name` is taken."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
-            if is_name_unique:
+            if unique_name is not None:
                 await connection.execute(_LOCK_NAMES, organization_id, new.workspace_id)
-                taken = await connection.fetch(_NAMED, organization_id, new.workspace_id, new.name)
+                taken = await connection.fetch(_NAMED, organization_id, new.workspace_id, unique_name)
                 if taken:
-                    raise name_taken(new.name, [row["id"] for row in taken])
+                    raise name_taken(unique_name, [row["id"] for row in taken])
             return await self.create_within(connection, organization_id, new)
 
     async def create_within(self, connection: Connection, organization_id: UUID, new: NewConnector) -> ConnectorRecord:
         """Create a connector in the caller's transaction; raises NotFound if the workspace is being deleted."""
-        workspace_name = await connection.fetchval(_LOCK_WORKSPACE, organization_id, new.workspace_id)
-        if workspace_name is None:
+        if await connection.fetchval(_LOCK_WORKSPACE, organization_id, new.workspace_id) is None:
             raise NotFound("the workspace was deleted meanwhile")
-        connector_id, environment = uuid4(), dict(new.environment)
-        row = await connection.fetchrow(
-            _INSERT,
-            connector_id,
-            organization_id,
-            new.workspace_id,
-            new.kind,
-            new.name,
-            ConnectorStatus.ACTIVE,
-            new.auth_method,
-            json.dumps(environment),
-        )
-        bound_to = binding(organization_id, connector_id, new.kind, environment)
+        columns = {
+            "id": uuid4(),
+            "organization_id": organization_id,
+            "workspace_id": new.workspace_id,
+            "kind": new.kind,
+            "status": ConnectorStatus.ACTIVE,
+            "auth_method": new.auth_method,
+            "environment": dict(new.environment),
+            **new.settings,
+        }
+        record = record_in(await connection.fetchrow(_INSERT, _json(columns)))
+        bound_to = binding(organization_id, record.id, record.kind, record.environment)
         await self._seal(connection, bound_to, new.credentials, new.expires_at)
-        return ConnectorRecord(
-            id=connector_id,
-            organization_id=organization_id,
-            workspace_id=new.workspace_id,
-            workspace_name=workspace_name,
-            kind=new.kind,
-            name=new.name,
-            status=ConnectorStatus.ACTIVE,
-            status_reason=None,
-            auth_method=new.auth_method,
-            environment=environment,
-            created_at=row["created_at"],
-            updated_at=row["updated_at"],
-        )
+        return record
 
     async def seal_within(
         self,
@@ -347,24 +347,14 @@ class ConnectorStore:
         self, connection: Connection, organization_id: UUID, connector_id: UUID, change: ConnectorChange
     ) -> None:
         """The same in the caller's own transaction."""
-        environment, credentials = change.get("environment"), change.get("credentials")
-        expires_at = change.get("expires_at")
-        if credentials is None and environment is not None:  # sealed credentials are bound to the variables
+        credentials, expires_at = change.get("credentials"), change.get("expires_at")
+        if credentials is None and "environment" in change:  # sealed credentials are bound to the variables
             current = await self.lock_secret(connection, organization_id, connector_id)
             credentials, expires_at = current.values, current.expires_at
         elif credentials is not None:
             await self.lock(connection, organization_id, connector_id)
-        updated = await connection.fetchval(
-            _UPDATE,
-            organization_id,
-            connector_id,
-            change.get("name"),
-            change.get("status"),
-            change.get("status_reason"),
-            change.get("auth_method"),
-            None if environment is None else json.dumps(dict(environment)),
-        )
-        if updated is None:
+        columns = _json(changed_columns(change))
+        if await connection.fetchval(_UPDATE, organization_id, connector_id, columns) is None:
             raise NotFound("there is no such connector")
         if credentials is not None:
             await self.seal_within(connection, organization_id, connector_id, credentials, expires_at)
@@ -390,3 +380,8 @@ class ConnectorStore:
         """The connectors of a workspace whose deletion began."""
         async with self._database.tenant(organization_id) as connection:
             return [row["id"] for row in await connection.fetch(_DELETED_OF_WORKSPACE, organization_id, workspace_id)]
+
+
+def _json(columns: Mapping[str, Any]) -> str:
+    """Columns as the argument of `jsonb_populate_record`."""
+    return msgspec.json.encode(columns).decode()

@@ -84,13 +84,13 @@ async def lock_all(connection: Connection, connector_id: UUID) -> None:
 
 async def _index(connection: Connection, entity: StoredEntity, tokenizer: Tokenizer, ids: Sequence[str]) -> None:
     rows = await connection.fetch(READ, entity.id, ids, timeout=TIMEOUT)
-    terms = await _tokenized(tokenizer, [row["document"] for row in rows])
+    terms = await _tokenize(tokenizer, [row["document"] for row in rows])
     arguments = ([row["id"] for row in rows], [row["digest"] for row in rows], terms)
     await connection.execute(WRITE, entity.id, entity.organization_id, *arguments, timeout=TIMEOUT)
     await term_dictionary.add(connection, entity, {term for text in terms for term in text.split()})
 
 
-async def _tokenized(tokenizer: Tokenizer, documents: Sequence[str]) -> list[str]:
+async def _tokenize(tokenizer: Tokenizer, documents: Sequence[str]) -> list[str]:
     """The words of the records, tokenized with pauses for the process's other work."""
     tokenized = []
     for start in range(0, len(documents), PAUSE_ROWS):

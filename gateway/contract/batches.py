@@ -15,8 +15,10 @@ MAX_LINES = 100_000
 MAX_OPERATIONS = 10_000
 #: maximum operations of a batch with `steps`
 MAX_STEPS = 20
-#: default and maximum number of operations that a batch runs concurrently
-CONCURRENCY, MAX_CONCURRENCY = 20, 100
+#: default number of operations that a batch runs concurrently
+CONCURRENCY = 20
+#: maximum number of operations that a batch runs concurrently
+MAX_CONCURRENCY = 100
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 from uuid import UUID
 
 from msgspec import Struct
@@ -192,14 +192,20 @@ class IfExists(StrEnum):
     UPDATE = "update"
 
 
+class ConnectorSettings(TypedDict, total=False):
+    """The members of a connector that callers set; each is a column. Only the given ones are present; None clears."""
+
+    #: the display name; None counts as not given, because every connector has a name
+    name: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorRequest:
-    """A request to create a connector."""
+    """A request to create a connector. Its name is the kind's title unless given."""
 
     workspace_name: str
     connector_type: str
-    #: the kind's title unless given
-    name: str | None
+    settings: ConnectorSettings
     credentials: Mapping[str, Any] = field(repr=False)
     environment: Mapping[str, Any] = field(default_factory=dict)
     #: whether the credentials are checked at the application first

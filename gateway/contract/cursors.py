@@ -20,7 +20,7 @@ _POSITION = msgspec.json.Decoder(tuple[str, str])
 def page_of(
     found: Sequence[T], limit: int | None, position: Callable[[T], tuple[Any, UUID]] = _TIME_AND_ID
 ) -> tuple[Sequence[T], str | None]:
-    """The page and the cursor of the next one; `found` has one item more than `limit` where there is a next page."""
+    """The page and the cursor of the next one; `found` has one item more than `limit` if there is a next page."""
     page = found[:limit]
     return page, _cursor_of(position(page[-1])) if len(found) > len(page) else None
 

@@ -40,7 +40,7 @@ class ScheduleDefinition(Struct, frozen=True, kw_only=True):
     params: Mapping[str, Any] = field(default_factory=dict)
     select_fields: Sequence[str] | None = None
     exclude_fields: Sequence[str] | None = None
-    #: the file that each run of a list or search collects all pages into; None where each run is one call
+    #: the file that each run of a list or search collects all pages into; None if each run is one call
     output: OutputView | None = None
     timezone: str = "UTC"
     enabled: bool = True

@@ -70,14 +70,15 @@ async def restore(data_dir: Path, dump: Path, retention: int | None = None) -> i
         draft = url.replace(f"/{DATABASE}?", f"/{_DRAFT}?")
         _run(server, "pg_restore", "--no-owner", "--exit-on-error", f"--dbname={draft}", str(dump))
         await migrate(draft)  # the dump may be of an earlier version
-        ended = 0 if retention is None else await _end_writes(draft, retention)
+        ended = 0 if retention is None else await end_writes(draft, retention)
         _sql(server, *_REPLACE)
     finally:
         server.stop()
     return ended
 
 
-async def _end_writes(url: str, retention: int) -> int:
+async def end_writes(url: str, retention: int) -> int:
+    """End the unfinished writes of a restored database as `unknown`; returns their number."""
     async with Database.open(url, size=1) as database:
         return await end_unfinished_writes(database, retention)
 

@@ -143,7 +143,7 @@ def _numbered(
 
 
 def _with_metrics_port(environment: Mapping[str, str], index: int) -> Mapping[str, str]:
-    """The environment of a process: each has a port of its own for metrics, counted up from `GATEWAY_METRICS_BIND`."""
+    """The environment of a process: each has another port for metrics, counted up from `GATEWAY_METRICS_BIND`."""
     host, _, port = environment.get(_METRICS, "").rpartition(":")
     if index == 0 or not port.isdecimal() or int(port) == 0:
         return environment

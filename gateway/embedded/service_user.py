@@ -48,7 +48,7 @@ class Installed:
     #: package and version; the name of a copy
     label: str
     programs: Path
-    #: shared libraries beside the package, which programs find by a relative path
+    #: shared libraries next to the package, which programs find by a relative path
     libraries: Path
 
 

@@ -150,12 +150,12 @@ class _Up:
     async def _open_database(self) -> tuple[str, bool]:
         """The URL for front ends and workers, and whether this run created the first client."""
         if self._options.database_url is not None:
-            await self._reached(self._steps.migrate(self._options.database_url))
+            await self._reach(self._steps.migrate(self._options.database_url))
             return self._options.database_url, await self._ensure_first_client(self._options.database_url)
         postgres = EmbeddedPostgres(self._data_dir / "postgres")
         owner_url = await self._serve(postgres)
-        await self._reached(self._steps.migrate(owner_url))
-        await self._reached(self._steps.service_role(owner_url, SERVICE_ROLE))
+        await self._reach(self._steps.migrate(owner_url))
+        await self._reach(self._steps.service_role(owner_url, SERVICE_ROLE))
         return postgres.service_url, await self._ensure_first_client(postgres.service_url)
 
     async def _serve(self, server: LocalServer) -> str:
@@ -169,7 +169,7 @@ class _Up:
         await self._supervisor.start(plan.sandbox_program(self._options, sandbox))
         return sandbox
 
-    async def _reached(self, step: Awaitable[T]) -> T:
+    async def _reach(self, step: Awaitable[T]) -> T:
         """The result of a step on the database; raises StartupError if the database does not respond."""
         try:
             return await step
@@ -178,7 +178,7 @@ class _Up:
 
     async def _ensure_first_client(self, database_url: str) -> bool:
         """Create the first client if there is none; returns whether it was created."""
-        created = await self._reached(self._steps.first_client(database_url))
+        created = await self._reach(self._steps.first_client(database_url))
         label = database_label(self._options.database_url)
         if created:
             store_client(self._data_dir, label, created)

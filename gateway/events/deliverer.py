@@ -36,8 +36,10 @@ log = logging.getLogger(__name__)
 
 #: seconds after the claim from which a turn starts no further attempt
 _TURN = 5.0
-#: seconds that leases last without a renewal, and between renewals
-_LEASE, RENEWAL = 8.0, 2.5
+#: seconds that leases last without a renewal
+_LEASE = 8.0
+#: seconds between renewals
+RENEWAL = 2.5
 #: maximum events that a turn reads from the feed
 _WINDOW = 64
 #: concurrent requests of a turn
@@ -130,7 +132,7 @@ class Deliverer:
     async def _turn(self, claimed: ClaimedWebhook, ends_at: float) -> None:
         extra = {"webhook": str(claimed.webhook.id)}
         try:
-            await self._delivered(claimed, ends_at)
+            await self._deliver(claimed, ends_at)
         except Exception as error:
             if isinstance(error, Unavailable):
                 log.warning("a turn of deliveries ends, and is repeated: %s", error.detail, extra=extra)
@@ -140,7 +142,7 @@ class Deliverer:
             with contextlib.suppress(Unavailable):
                 await self._store.end_lease(claimed.webhook)
 
-    async def _delivered(self, claimed: ClaimedWebhook, ends_at: float) -> None:
+    async def _deliver(self, claimed: ClaimedWebhook, ends_at: float) -> None:
         webhook = claimed.webhook
         async with self._reading:
             pending = await self._store.pending(webhook)

@@ -5,12 +5,16 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-#: seconds before the second attempt; each further pause is four times as long
-_FIRST_PAUSE, _GROWTH = 5.0, 4
+#: seconds before the second attempt
+_FIRST_PAUSE = 5.0
+#: factor of each further pause
+_GROWTH = 4
 #: maximum seconds between two attempts
 _MAX_PAUSE = 8 * 3600.0
-#: seconds for which nothing is sent to a receiver after its first failed turn, and the maximum
-_FIRST_HOLD, _MAX_HOLD = 1.0, 300.0
+#: seconds for which nothing is sent to a receiver after its first failed turn
+_FIRST_HOLD = 1.0
+#: maximum seconds for which nothing is sent to a receiver
+_MAX_HOLD = 300.0
 #: maximum seconds that a receiver may ask the gateway to wait
 _MAX_RETRY_AFTER = 24 * 3600.0
 #: share by which a pause varies, so that deliveries that failed together are not tried again together

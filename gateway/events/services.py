@@ -46,7 +46,7 @@ async def open_events(
 ) -> AsyncIterator[EventServices]:
     """Open the feed, and the sender of deliveries.
 
-    The sender has connections of its own, because deliveries must not reach the overrides of applications.
+    The sender has separate connections, because deliveries must not reach the overrides of applications.
     """
     feed = Feed(database)
     notifications.subscribe({"events": feed.on_notify}, feed.wake_all)

@@ -8,7 +8,7 @@ from yarl import URL
 
 from gateway.contract.events import MAX_URL
 from gateway.errors import FieldError
-from gateway.kinds.hosts import is_forbidden_host
+from gateway.foundation.hosts import is_forbidden_host
 from gateway.upstream.egress import is_public_address
 
 #: characters that a URL has in percent-encoding only (RFC 3986 §2), and `%` without two hexadecimal digits

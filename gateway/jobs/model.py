@@ -14,8 +14,10 @@ from gateway.contract.kinds import Effect
 from gateway.foundation.telemetry import tracing
 from gateway.jobs.sealing import JobKey, JobSealing
 
-#: the message of a canceled job of which nothing was done
-CANCELED_UNSTARTED, CANCELED_UNDONE = "canceled before it ran", "canceled; nothing was done"
+#: the message of a job that was canceled before it ran
+CANCELED_UNSTARTED = "canceled before it ran"
+#: the message of a job that ran and was canceled before it did anything
+CANCELED_UNDONE = "canceled; nothing was done"
 
 #: the task that runs an operation of a connector; other tasks are the gateway's own
 OPERATION_TASK = "operation"

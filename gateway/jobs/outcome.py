@@ -26,7 +26,7 @@ from gateway.upstream.retries import is_refusal
 from gateway.upstream.run_context import Effects
 
 UNKNOWN = "outcome_unknown"
-#: `known.request_sent` where it is not certain that the first byte of the request went out
+#: `known.request_sent` if it is not certain that the first byte of the request went out
 MAYBE = "maybe"
 
 

@@ -16,7 +16,7 @@ _NAME = re.compile(r".*:(?P<pid>[1-9][0-9]*):(?P<namespace>[0-9a-f]+):[0-9a-f]{8
 def process_name(pid: int | None = None) -> str:
     """A name that no other process has, earlier or later: host, pid, pid namespace and a random part.
 
-    Of this process, or of the one with that pid beside it.
+    Of this process, or of the one with that pid in the same namespace.
     """
     return f"{socket.gethostname()}:{pid or os.getpid()}:{_pid_namespace()}:{uuid4().hex[:8]}"
 
@@ -40,7 +40,7 @@ def has_ended(name: str) -> bool:
 
 @cache
 def _pid_namespace() -> str:
-    """A digest shared only by processes that see the same pids; empty where the system does not provide it."""
+    """A digest shared only by processes that see the same pids; empty if the system does not provide it."""
     try:
         same = f"{_BOOT_ID.read_text()}{_PID_NAMESPACE.readlink()}"
     except OSError:

@@ -13,8 +13,10 @@ from gateway.foundation.aio.clock import CLOCK
 from gateway.jobs.model import OPERATION_TASK, JobSummary, url_of
 from gateway.upstream.responses import ROOT, OperationResult
 
-#: maximum records and bytes of one stored part; a single larger record is one part
-_PART, _PART_BYTES = 1000, 1 << 20
+#: maximum records of one stored part
+_PART = 1000
+#: maximum bytes of one stored part; a single larger record is one part
+_PART_BYTES = 1 << 20
 #: maximum bytes of a document in the head
 _MAX_IN_HEAD = 64 << 10
 #: the value of `collected` for a document that is stored as a part

@@ -107,7 +107,7 @@ class JobRunContext:
                 self.sent_at, self.is_sent = None, False
 
     async def progress(self, done: int, total: int | None, message: str) -> None:
-        # The statement that ends the job stores the last report, so that it needs no statement of its own.
+        # The statement that ends the job stores the last report, so that it needs no further statement.
         now, self.reported = asyncio.get_running_loop().time(), (done, total, message)
         if (done, total) == self._stored or now - self._reported_at < _PROGRESS_INTERVAL:
             return

@@ -178,7 +178,7 @@ class Lease:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
                 outcome = await self._outcome(work)
             self._is_finishing = True
-            return await self._stored(outcome)
+            return await self._store(outcome)
         except LostLease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
@@ -189,7 +189,7 @@ class Lease:
             log.error("PostgreSQL was unavailable for too long; the result is dropped", extra={"job_id": str(job.id)})
             return None
 
-    async def _stored(self, outcome: Outcome) -> Outcome:
+    async def _store(self, outcome: Outcome) -> Outcome:
         """Store the outcome; if it cannot be stored, end the job with that as its error."""
         # A repetition is safe: the fence or the final state of the row refuses the second write.
         try:

@@ -136,8 +136,10 @@ _LOCK_CONNECTOR = """
 
 #: parts of a result fetched at first
 _FIRST_PARTS = 4
-#: while a fetch returns fewer bytes than this, the next one is for twice as many parts, up to a maximum
-_FEW_BYTES, _MAX_PARTS = 256 << 10, 1000
+#: while a fetch returns fewer bytes than this, the next one is for twice as many parts
+_FEW_BYTES = 256 << 10
+#: maximum parts of one fetch
+_MAX_PARTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ class JobStore:
         meanwhile; a deletion that begins later finds the job.
         """
         if key is None and claimed_by is None:
-            return AcceptedJob(await self._accepted(new), is_new=True)
+            return AcceptedJob(await self._accept(new), is_new=True)
         while True:
             async with self._database.tenant(new.organization_id) as connection, connection.transaction():
                 if needs_connector and not await connection.fetchval(
@@ -215,7 +217,7 @@ class JobStore:
         async with self._database.tenant(new.organization_id) as connection:
             return bool(await connection.fetchval(_IS_USED, *_owner(new, key)))
 
-    async def _accepted(self, new: NewJob) -> StoredJob:
+    async def _accept(self, new: NewJob) -> StoredJob:
         """Insert the job; repeat it if the connection was lost before the commit was confirmed.
 
         Nothing else can: only this call knows the job's id.

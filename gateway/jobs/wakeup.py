@@ -30,10 +30,14 @@ QUEUE = "gateway:jobs"
 CHANNEL = "gateway:jobs_ready"
 #: maximum jobs claimed after one wake-up
 BATCH = 20
-#: seconds until Redis counts as unavailable, and seconds during which nothing is then sent to it
-_TIMEOUT, _BACKOFF = 1.0, 1.0
-#: seconds between polls of the queue when no notification is received, and after Redis failed
-_POLL, _PAUSE = 0.5, 0.5
+#: seconds until Redis counts as unavailable
+_TIMEOUT = 1.0
+#: seconds during which nothing is then sent to it
+_BACKOFF = 1.0
+#: seconds between polls of the queue when no notification is received
+_POLL = 0.5
+#: seconds between tries after Redis failed
+_PAUSE = 0.5
 #: seconds that a wake-up may take, which is one claim
 _WAKEUP_TIMEOUT = 10
 #: concurrent wake-ups
@@ -53,7 +57,7 @@ def _client(url: str) -> ArqRedis:
     )
 
 
-async def _closed(client: ArqRedis) -> None:
+async def _close(client: ArqRedis) -> None:
     with contextlib.suppress(*_UNAVAILABLE):
         await client.aclose(close_connection_pool=True)
 
@@ -76,7 +80,7 @@ class Wakeup:
         finally:
             if wakeup._notifying is not None:
                 await wakeup._notifying
-            await _closed(wakeup._redis)
+            await _close(wakeup._redis)
 
     async def notify(self, job_id: UUID, attempt: int) -> None:
         """Wake a worker for a job, in the background; concurrent notifications are sent together."""
@@ -184,7 +188,7 @@ class NotifiedWorker(Worker):
         """Finish the wake-ups in progress and close the connection, also if Redis is unavailable."""
         if self.tasks:
             await asyncio.wait(self.tasks.values(), timeout=_TIMEOUT)
-        await _closed(self._redis)
+        await _close(self._redis)
 
     async def _listen(self) -> None:
         """Raises Unavailable when Redis does not respond."""

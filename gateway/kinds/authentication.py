@@ -35,7 +35,7 @@ class PathDeprecation(Deprecation):
 
     #: the beginning of these paths; empty if it is about `operations`
     path: str = ""
-    #: the operations, such as `tags.list`, where a path does not tell them from others
+    #: the operations, such as `tags.list`, if a path does not tell them from others
     operations: tuple[str, ...] = ()
     #: whether `replacement` replaces it in the paths of requests already
     switched: bool = False
@@ -104,12 +104,12 @@ class OAuthEndpoints(Model):
     #: credentials and variables in the token response: name → path. The path of a member that RFC 6749 defines, such as
     #: `access_token`, is read only if the response has no such member
     outputs: dict[str, JsonPath] = Field(default_factory=dict)
-    #: the application's own codes for `invalid_grant` (RFC 6749), or descriptions where the code means something else:
+    #: the application's own codes for `invalid_grant` (RFC 6749), or descriptions if the code means something else:
     #: the refresh token is no longer valid
     invalid_grant_codes: tuple[str, ...] = ()
     #: the application's own codes for `invalid_client` (RFC 6749): the app's id or secret is wrong
     invalid_client_codes: tuple[str, ...] = ()
-    #: statuses beside 401 of responses to an expired access token: it is renewed once, and the request repeated
+    #: statuses other than 401 of responses to an expired access token: it is renewed once, and the request repeated
     expired_statuses: tuple[int, ...] = ()
 
 

@@ -5,19 +5,28 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import jsonschema_rs
 
-from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.kinds.bulk import ITEMS
-from gateway.kinds.long_running import FollowUp, ResultRequest
+from gateway.kinds.long_running import FollowUp
 from gateway.kinds.members import media_type
 from gateway.kinds.paging import Order, Paging
 from gateway.kinds.placements import Placement, json_schema, placements_of, plain_name
 from gateway.kinds.requests import Action
+from gateway.kinds.siblings import (
+    ActionChange,
+    alternative_of,
+    bulk_of,
+    changed,
+    file_description_of,
+    follow_up_of,
+    resolved,
+    start_of,
+    upload_start_of,
+)
 from gateway.kinds.sources import SpecError
 from gateway.kinds.spec import ConnectorSpec, Entity
 from gateway.kinds.suggestions import canonical, did_you_mean, known_actions
@@ -78,7 +87,7 @@ class Operation:
 
     @cached_property
     def has_body(self) -> bool:
-        """Whether its requests have a body: always but with GET, and with DELETE where something is placed in it."""
+        """Whether its requests have a body: always but with GET, and with DELETE if something is placed in it."""
         action = self.action
         if self.method == "DELETE":
             is_placed = any(placement.where == "body" for placement in self.placements)
@@ -147,7 +156,7 @@ class Operation:
 
     @property
     def fields(self) -> dict[str, str | dict[str, Any]]:
-        """The fields of its records as far as they are declared; none where an account has fields of its own."""
+        """The fields of its records as far as they are declared; none if accounts add fields."""
         return {} if self.entity.additional_fields else self.action.fields or self.entity.fields
 
     @cached_property
@@ -176,26 +185,9 @@ class Operation:
                 found.append(name)
         return found[0] if len(found) == 1 else None
 
-    @cached_property
-    def upload_start(self) -> "Operation":
-        """The request that opens the upload session: without the file, and its whole answer is the record.
-
-        Only the last piece of the file makes a record, so that the session may be opened twice.
-        """
-        how, file = self.action.upload_session, self.file_param
-        assert how is not None
-        assert file is not None
-        type_param = self.action.param_in(self.resolved(self.action.params[file]).get("contentMediaType"))
-        elsewhere = {file, type_param, *how.constant_query}
-        members: dict[str, Any] = {name: getattr(how, name) for name in FollowUp.model_fields}
-        members |= {"params": {name: each for name, each in self.action.params.items() if name not in elsewhere}}
-        return self.unpaged.changed(**members, required=(), effect=Effect.READ, upload_session=None)
-
     def resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """A schema with the definition that it refers to."""
-        if "$ref" not in schema:
-            return schema
-        return {**self.spec.definitions[schema["$ref"].removeprefix("#/$defs/")], **schema}
+        return resolved(schema, self.spec)
 
     @cached_property
     def is_download(self) -> bool:
@@ -207,86 +199,56 @@ class Operation:
         methods = (None, *self.spec.authentication)
         return {method: sunset_headers(call_sunsets(self.spec, method, self.path, str(self))) for method in methods}
 
-    @cached_property
-    def _alternatives(self) -> tuple[tuple[str, "Operation"], ...]:
-        """The operations that stand for this one, each with the param whose absence chooses it."""
-        return tuple(
-            (
-                alternative.without,
-                self.changed(request=alternative.request, paging=alternative.paging, order=None, alternatives=()),
-            )
-            for alternative in self.action.alternatives
-        )
-
-    def changed(self, **members: Any) -> "Operation":
+    def changed(self, **members: Unpack[ActionChange]) -> "Operation":
         """This operation with other members of its action."""
-        return Operation(self.spec, self.entity_id, self.action_id, self.action.model_copy(update=members))
+        return self._sibling(changed(self.action, **members))
 
-    @cached_property
-    def unpaged(self) -> "Operation":
-        """This operation where the whole answer is its record."""
-        return self.changed(record=(), records=None, paging=None)
+    def _sibling(self, action: Action) -> "Operation":
+        return Operation(self.spec, self.entity_id, self.action_id, action)
 
     @cached_property
     def start(self) -> "Operation":
-        """The request that starts a long operation: its whole answer is the record."""
-        how = self.action.long_running
-        if how is None:
-            return self.unpaged
-        apart = how.upload.request_body if how.upload else None
-        members: dict[str, Any] = {"params": {name: each for name, each in self.action.params.items() if name != apart}}
-        if how.start is not None and how.start.request is not None:
-            members["request"] = how.start.request
-        if how.close is not None:
-            # Before `close` the application does nothing, so that it may be started twice.
-            members |= {"effect": Effect.READ, "write_if": None}
-        return self.unpaged.changed(**members)
+        """The request that starts a long operation: the whole response is its record."""
+        return self._sibling(start_of(self.action))
 
     def follow_up(self, request: FollowUp) -> "Operation":
-        """A request beside this operation's own, made once, with the params that its path or `request_body` name."""
-        made = self._follow_ups.get(id(request))
-        if made is None:
-            made = self._follow_ups[id(request)] = request, self._follow_up(request)
-        return made[1]
+        """A further request of a long operation: one of `long_running.follow_ups`."""
+        return self._follow_ups[id(request)]
 
     @cached_property
-    def _follow_ups(self) -> dict[int, tuple[FollowUp, "Operation"]]:
-        """By the identity of a request, which lives as long as it stands here, what `follow_up` has made of it."""
-        return {}
+    def _follow_ups(self) -> dict[int, "Operation"]:
+        """By the identity of the request, because models have no hash; it lives as long as the action."""
+        how = self.action.long_running
+        requests = () if how is None else how.follow_ups.values()
+        return {id(each): self._sibling(follow_up_of(self.action, self.spec, each)) for each in requests}
 
-    def _follow_up(self, request: FollowUp) -> "Operation":
-        names = [*re.findall(r"{(\w+)}", request.request), *([request.request_body] if request.request_body else [])]
-        members: dict[str, Any] = {name: getattr(request, name) for name in FollowUp.model_fields}
-        members |= {"params": {name: self.action.params.get(name, {}) for name in names}, "required": ()}
-        members |= {"effect": Effect.READ, "write_if": None, "graphql": None, "rule": None, "alternatives": ()}
-        if isinstance(request, ResultRequest) and request.paging is not None:
-            turning = self.spec.paging[request.paging].request_params
-            members["params"] |= {name: {"in": "query"} for name in turning}
-            return self.changed(**members, record=None, records=request.records, paging=request.paging)
-        return self.changed(**members, record=(), records=None, paging=None)
+    @cached_property
+    def upload_start(self) -> "Operation":
+        """The request that opens the upload session: the whole response is its record."""
+        how, file = self.action.upload_session, self.file_param
+        assert how is not None
+        assert file is not None
+        return self._sibling(upload_start_of(self.action, self.spec, file, how))
 
     @cached_property
     def bulk(self) -> "Operation | None":
-        """The request that stands for many calls of this operation; its param `ITEMS` is the list of their items."""
-        how = self.action.bulk
-        if how is None:
-            return None
-        own = self.action.params
-        shared = {name: own[name] for name in re.findall(r"{(\w+)}", how.request)}
-        shared |= {name: {**own[name], **schema} for name, schema in how.params.items()}
-        members: dict[str, Any] = {name: getattr(how, name) for name in FollowUp.model_fields}
-        members |= {"params": {**shared, ITEMS: how.items}, "required": (), "bulk": None}
-        return self.changed(**members, record=None, records=how.records)
+        """The request that replaces many calls of this operation; its param `ITEMS` is the list of their items."""
+        action = bulk_of(self.action)
+        return None if action is None else self._sibling(action)
 
     @cached_property
     def file_description(self) -> "Operation | None":
         """The operation that reads the record of a download's file; None if the application has none."""
-        how = self.action.download
-        request = None if how is None else how.metadata_request or (self.action.request if how.url else None)
-        return None if request is None else self.changed(request=request, record=(), download=None)
+        action = file_description_of(self.action)
+        return None if action is None else self._sibling(action)
+
+    @cached_property
+    def _alternatives(self) -> tuple[tuple[str, "Operation"], ...]:
+        """The operations that replace this one, each with the param whose absence chooses it."""
+        return tuple((how.without, self._sibling(alternative_of(self.action, how))) for how in self.action.alternatives)
 
     def instead(self, params: Mapping[str, Any]) -> "Operation":
-        """This operation, or the one that stands for it when a param is left out."""
+        """This operation, or the one that replaces it when a param is left out."""
         return next((operation for without, operation in self._alternatives if without not in params), self)
 
 
@@ -322,7 +284,7 @@ class Kind:
         return {}
 
     def actions_of(self, entity_id: str) -> list[str]:
-        """The action ids of an entity, `context_store_search` among them where it is offered."""
+        """The action ids of an entity, `context_store_search` among them if it is offered."""
         entity = self.entity(entity_id)
         return [*entity.actions, *([SEARCH_ACTION] if entity.search else [])]
 
@@ -379,7 +341,7 @@ class Catalog:
     def serve_imported(self, imported: Iterable[Kind]) -> None:
         """Serve these kinds beside those of folders, in place of the imported kinds before."""
         self.kinds: dict[str, Kind] = {**{kind.name: kind for kind in imported}, **self._of_folders}
-        #: names that are understood: of applications, where one kind alone has them, and of kinds
+        #: names that are understood: of applications, if one kind alone has them, and of kinds
         self._by_name = {canonical(name): kind for name, kind in self._applications()} | {
             canonical(name): kind for name, kind in self.kinds.items()
         }

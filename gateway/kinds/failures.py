@@ -38,7 +38,7 @@ class Failure(Model):
     no_records: tuple[str, ...] = ()
     #: seconds to wait after a rate-limit error that names no time; by default the window of the rate limit, at most 60
     default_retry_after: int | None = None
-    #: headers beside Retry-After that name the wait: seconds or a Unix time
+    #: headers other than Retry-After that name the wait: seconds or a Unix time
     reset_headers: tuple[str, ...] = ()
 
 
@@ -51,7 +51,7 @@ class Allowance(Model):
     remaining: str | None = None
     #: the header with the time until the limit is reset: seconds or a Unix time
     reset: str | None = None
-    #: a header with all values as `name=number`, instead of the three above; a final `*` stands for any rest of its
+    #: a header with all values as `name=number`, instead of the three above; a final `*` matches any rest of its
     #: name
     header: str | None = None
     #: the names of the values in `header`: of `limit`, `remaining` and `reset`, or of `used` in `name=used/limit`; `""`

@@ -15,7 +15,7 @@ _LONGEST_INTERVAL = 5.0
 
 
 class FollowUp(Model):
-    """A request beside the action's own; `{run_id}` in it is the id of the started operation."""
+    """A further request of an operation; `{run_id}` in it is the id of the started operation."""
 
     request: RequestLine
     #: constant headers
@@ -113,7 +113,7 @@ class LongRunResults(Model):
 
 
 class Split(Model):
-    """How the input is split into portions; each is started by a request of its own."""
+    """How the input is split into portions; each is started by a separate request."""
 
     #: the param with the items: a list or a comma-separated text
     param: str
@@ -140,7 +140,7 @@ class LongRunning(CheckedModel):
 
     @property
     def follow_ups(self) -> dict[str, FollowUp]:
-        """The requests beside the action's own, by the member that describes them."""
+        """The further requests, by the member that describes them."""
         named = {"upload": self.upload, "close": self.close, "status": self.status}
         found = {member: each for member, each in named.items() if each is not None}
         reading = {f"results.requests.{place}": each for place, each in enumerate(self.results.requests)}

@@ -8,8 +8,12 @@ from pydantic import BeforeValidator, Field, model_validator
 from gateway.contract.kinds import PagingStyle
 from gateway.kinds.members import JsonPath, MetaPath, Model
 
-#: prefixes of a MetaPath that names a header, a link, or a place beside the list of records
-HEADER_PATH, LINK_PATH, BESIDE_RECORDS = "$header", "$link", "@"
+#: prefix of a MetaPath that names a header
+HEADER_PATH = "$header"
+#: prefix of a MetaPath that names a link
+LINK_PATH = "$link"
+#: prefix of a MetaPath that names a place next to the list of records
+BESIDE_RECORDS = "@"
 #: styles that compute the next page from the page before: a response need not name it
 _COUNTED_STYLES = (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID)
 #: the Meta member of a next page that the response does not name

@@ -102,7 +102,7 @@ def unpaged_limit(operation: Operation, params: Mapping[str, Any]) -> int | None
 def _read(operation: Operation, schema: Mapping[str, Any], value: Any) -> Any:
     """A value converted for its schema: callers and models send numbers as text, and several ids as an array.
 
-    `"35436"` names the same ticket as 35436; where the application takes a comma-separated text, `[1, 2]` is `"1,2"`.
+    `"35436"` names the same ticket as 35436; if the application takes a comma-separated text, `[1, 2]` is `"1,2"`.
     """
     if not isinstance(value, _TEXTS_AND_NESTED):
         return value

@@ -44,7 +44,7 @@ def _is_range(name: str, schema: Any) -> bool:
 class ParamStyle(StrEnum):
     """How a list or an object is written in a query or a form, in OpenAPI's words; `explode` is true by default."""
 
-    #: `a=1&a=2`, or `a=1,2` where `explode` is false
+    #: `a=1&a=2`, or `a=1,2` if `explode` is false
     FORM = "form"
     #: `a=1 2`
     SPACE_DELIMITED = "spaceDelimited"

@@ -10,12 +10,16 @@ from typing import Any
 import yaml
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-#: maximum bytes of a file, and of its values after each alias is replaced by what it stands for
-_MAX_BYTES, _MAX_VALUES = 32 << 20, 1_000_000
+#: maximum bytes of a file
+_MAX_BYTES = 32 << 20
+#: maximum values of a file, after each alias is replaced by its value
+_MAX_VALUES = 1_000_000
 #: maximum depth of nested lists and mappings: the YAML library's C code crashes the process at many thousands
 _MAX_DEPTH = 100
-#: errors of a summary, and its maximum characters
-_SUMMARIZED, _MAX_SUMMARY = 3, 1000
+#: errors of a summary
+_SUMMARIZED = 3
+#: maximum characters of a summary
+_MAX_SUMMARY = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class Suggestions:
 
 
 def misspelt(name: str, names: Iterable[str]) -> str | None:
-    """The known name that was misspelt, or None where `name` is another word."""
+    """The known name that was misspelt, or None if `name` is another word."""
     return nearest(name, names, _MISSPELT)
 
 

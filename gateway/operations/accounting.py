@@ -23,8 +23,10 @@ from gateway.operations.call import OperationCall
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import created_id
 
-#: maximum names of one entry, and characters of a name and of a target: callers name the members of free-form objects
-_MAX_MEMBERS, _MAX_LENGTH = 100, 200
+#: maximum names of one entry
+_MAX_MEMBERS = 100
+#: maximum characters of a name and of a target: callers name the members of free-form objects
+_MAX_LENGTH = 200
 
 
 def recorded(audit: Audit, caller: Caller, call: OperationCall) -> AbstractContextManager[Entry]:

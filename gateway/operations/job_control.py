@@ -44,11 +44,11 @@ class JobControl:
         """
         with self.audit.record("job.retry", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
             caller.require(Scope.WRITE)
-            accepted = await self._retried(caller, job, confirm=confirm, request_id=request_id)
+            accepted = await self._retry(caller, job, confirm=confirm, request_id=request_id)
             entry.accept(call_id_of(accepted))
         return accepted
 
-    async def _retried(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
+    async def _retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
         refusal = retry_refusal(job)
         if refusal is not None:
             raise Conflict(refusal)

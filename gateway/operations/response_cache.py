@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.access.audit.log import Entry, inserting
+from gateway.access.audit.log import INSERT_ENTRIES, Entry, inserting
 from gateway.errors import Unavailable
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.aio.retries import retry_until_available
@@ -30,11 +30,15 @@ WRITING = "writing"
 _LONGEST_WRITE = 120.0
 #: seconds for announcing the last writes before the process ends
 _CLOSING = 1.0
-#: bytes of an entry without its answer, and the maximum share of the memory for one answer, as a divisor
-_OVERHEAD, _LARGEST_SHARE = 1024, 8
+#: bytes of an entry without its answer
+_OVERHEAD = 1024
+#: the maximum share of the memory for one answer, as a divisor
+_LARGEST_SHARE = 8
 _DIRECTIVE = re.compile(r"([a-z-]+)(?:=\"?([0-9]+)\"?)?", re.IGNORECASE)
-#: the age in seconds for which a larger one counts (RFC 9111 §1.2.2), and one that no answer has
-_MAX_AGE, _NO_AGE = 2.0**31, -1.0
+#: the age in seconds for which a larger one counts (RFC 9111 §1.2.2)
+_MAX_AGE = 2.0**31
+#: an age that no answer has
+_NO_AGE = -1.0
 
 
 #: notifications, and the audit entries of the writes that they are about, in one transaction
@@ -53,10 +57,9 @@ class AuditedWrite:
 
 @dataclass(frozen=True, slots=True)
 class _Announcement:
-    """A notification, and the audit entry that is committed with it."""
+    """A notification, if responses are cached, and the audit entry that is committed with it."""
 
-    topic: str
-    subject: str
+    notice: str | None
     entry: Entry | None = None
 
 
@@ -114,7 +117,8 @@ class ResponseCache:
 
     A write removes every answer of its connector in every process, because only the application knows what else it
     changes (counts, parents, other lists). While the write is in progress, and while `is_current` is false because
-    notifications of other processes' writes do not arrive, nothing is cached.
+    notifications of other processes' writes do not arrive, nothing is cached. Without memory, calls share nothing and
+    writes send no notification.
     """
 
     def __init__(self, database: Database, max_bytes: int, is_current: Callable[[], bool]) -> None:
@@ -148,6 +152,8 @@ class ResponseCache:
         self, key: Key, fetch: Callable[[], Awaitable[OperationResult]], freshness: Freshness
     ) -> OperationResult:
         """The application's answer, shared by concurrent callers with the same key; raises the errors of `fetch`."""
+        if not self._max_bytes:
+            return await fetch()
         task = self._in_flight.get(key)
         if task is None:
             # It may have been stored since the caller looked it up.
@@ -228,7 +234,9 @@ class ResponseCache:
         available; until then the write counts as in progress.
         """
         subject = f"{connector_id}:{uuid4().hex}"
-        await self._announce(_Announcement(WRITING, subject, None if audited is None else audited.intent))
+        intent = self._announcement(WRITING, subject, None if audited is None else audited.intent)
+        if intent is not None:
+            await self._announce(intent)
         self.on_writing(subject)
         try:
             yield
@@ -236,11 +244,18 @@ class ResponseCache:
             self.on_notify(subject)
             await self._announce_end(subject, audited)
 
+    def _announcement(self, topic: str, subject: str, entry: Entry | None = None) -> _Announcement | None:
+        """What PostgreSQL commits at the beginning or the end of a write; None if there is nothing."""
+        notice = f"{topic}:{subject}" if self._max_bytes else None
+        return None if notice is None and entry is None else _Announcement(notice, entry)
+
     async def _announce_all(self, changes: Sequence[_Announcement]) -> Sequence[None]:
-        notices = [f"{change.topic}:{change.subject}" for change in changes]
+        notices = [change.notice for change in changes if change.notice is not None]
         entries = [change.entry for change in changes if change.entry is not None]
         async with self._database.system() as connection:
-            if entries:
+            if not notices:
+                await connection.execute(INSERT_ENTRIES, rows_of(entries))
+            elif entries:
                 await connection.execute(_ANNOUNCE, notices, rows_of(entries))
             else:
                 await connection.execute(NOTIFY_ALL, notices)
@@ -248,12 +263,17 @@ class ResponseCache:
 
     async def _announce_end(self, subject: str, audited: AuditedWrite | None) -> None:
         settlement = None if audited is None else audited.settlement
+        end, notice = self._announcement(WRITTEN, subject, settlement), self._announcement(WRITTEN, subject)
+        if end is None:
+            return
         try:
-            await self._announce(_Announcement(WRITTEN, subject, settlement))
+            await self._announce(end)
         except Unavailable:
             if audited is not None and settlement is not None:
                 audited.note(settlement)
-            announce = partial(self._announce, _Announcement(WRITTEN, subject))
+            if notice is None:
+                return
+            announce = partial(self._announce, notice)
             announcing = asyncio.create_task(retry_until_available(announce))
             self._announcing.add(announcing)
             announcing.add_done_callback(self._announcing.discard)

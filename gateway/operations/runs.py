@@ -113,7 +113,7 @@ class OperationRuns:
         self, resolved: ResolvedConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
     ) -> OperationResult:
         if call.operation.is_download:
-            return await self._stored(resolved.connector, call, job, run_context)
+            return await self._store(resolved.connector, call, job, run_context)
         selection = FieldSelection(**job.selection)
         if call.effect is Effect.READ:
             answer = await resolved.connector.run(call, run_context, selection)
@@ -121,7 +121,7 @@ class OperationRuns:
             answer = await self.write(resolved, call, lambda: resolved.connector.run(call, run_context))
         return await selected(answer, selection)
 
-    async def _stored(
+    async def _store(
         self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
     ) -> OperationResult:
         """Store the whole file, whatever range the call names: the result serves any range of it."""

@@ -1,15 +1,21 @@
 """All tables with sealed values, for key rotation and for the health check of the keys."""
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from gateway.connectors.consent import apps, store
-from gateway.connectors.key_rotation.rotation import SealedTable
+from gateway.connectors.key_rotation.rotation import Rotation, SealedTable
 from gateway.connectors.model import binding
 from gateway.context_store.notices import store as inbound_webhooks
 from gateway.events import store as webhooks
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.key_list import Keys
+from gateway.foundation.vault.vault import Vault
 from gateway.jobs import sealing
 from gateway.operations.schedules import model as schedules
 from gateway.operations.uploads import store as uploads
+from gateway.settings import Settings
 
 SEALED_TABLES = (
     SealedTable(
@@ -27,3 +33,12 @@ SEALED_TABLES = (
     SealedTable("uploads", "id", uploads.binding),
     SealedTable("jobs", "id", sealing.binding),
 )
+
+
+@asynccontextmanager
+async def open_rotation(settings: Settings, keys: Keys) -> AsyncIterator[Rotation]:
+    """The rotation of all sealed values to the newest key."""
+    async with Database.open(
+        settings.database_url, size=2, command_timeout=30, has_pooler=settings.has_pooler
+    ) as database:
+        yield Rotation(database, Vault(keys), SEALED_TABLES)

@@ -96,7 +96,7 @@ class FrontEnd:
 @asynccontextmanager
 async def open_front_end(settings: Settings) -> AsyncIterator[FrontEnd]:
     """Open the services of a front end; raises Unavailable, KeyListError and SpecError if it cannot start."""
-    async with _opened(settings) as services:
+    async with _open(settings) as services:
         access = open_access(
             settings,
             key_list=services.keys.all,
@@ -116,7 +116,7 @@ async def open_front_end(settings: Settings) -> AsyncIterator[FrontEnd]:
 @asynccontextmanager
 async def open_worker(settings: Settings) -> AsyncIterator[Services]:
     """Open the services of a worker; raises as `open_front_end` does."""
-    async with _opened(settings) as services, _listening(services):
+    async with _open(settings) as services, _listening(services):
         yield services
 
 
@@ -128,7 +128,7 @@ async def _listening(services: Services) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _opened(settings: Settings) -> AsyncIterator[Services]:
+async def _open(settings: Settings) -> AsyncIterator[Services]:
     """Open all services except those for callers of a front end."""
     key_list = read_keys(settings.encryption_keys, settings.encryption_keys_file)
     vault = Vault(key_list)

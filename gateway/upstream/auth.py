@@ -15,8 +15,10 @@ from gateway.kinds.suggestions import did_you_mean
 
 #: begins the name of a credential that is sent in the query: no header's name can begin so (RFC 9110 §5.6.2)
 QUERY_PREFIX = "?"
-#: seconds after a doubtful renewal in which there is no other one, and the rate scopes that are remembered
-_SETTLED, _MAX_SETTLED = 600.0, 10_000
+#: seconds after a doubtful renewal in which there is no other one
+_SETTLED = 600.0
+#: maximum rate scopes that are remembered
+_MAX_SETTLED = 10_000
 
 
 class Authorizer(Protocol):
@@ -138,7 +140,7 @@ def _all_methods(spec: ConnectorSpec) -> str:
 
 
 def _is_header_text(value: Any) -> bool:
-    """Whether a value is printable text of at most 8192 characters, so that it cannot add a header of its own."""
+    """Whether a value is printable text of at most 8192 characters, so that it cannot add another header."""
     return isinstance(value, str) and value.isprintable() and len(value) <= 8192
 
 

@@ -92,7 +92,7 @@ def _shared(how: Bulk, call: PreparedCall) -> dict[str, Any]:
 
 
 def _as_declared(how: Bulk, name: str, value: Any) -> Any:
-    """The value; a comma-separated text becomes a list where the bulk request declares an array."""
+    """The value; a comma-separated text becomes a list if the bulk request declares an array."""
     is_list = how.params.get(name, {}).get("type") == "array"
     return texts_of(value) if is_list and isinstance(value, str) else value
 

@@ -43,7 +43,7 @@ class Inflation:
             yield from self._of_slice(data[start : start + _SLICE])
 
     def end(self) -> None:
-        """Raises UpstreamTruncated where the body ended before its content."""
+        """Raises UpstreamTruncated if the body ended before its content."""
         if self._inflating is not None and not self._inflating.eof:
             raise UpstreamTruncated("the application's answer was cut short")
 

@@ -14,8 +14,10 @@ from gateway.kinds.importing.model import ImportFailed
 from gateway.kinds.importing.sources import MAX_BYTES, Fetch
 from gateway.upstream.egress import EgressConnector, EgressPolicy, checked_url
 
-#: seconds for one document; maximum redirects
-_TIMEOUT, _MAX_REDIRECTS = 60, 5
+#: seconds for one document
+_TIMEOUT = 60
+#: maximum redirects
+_MAX_REDIRECTS = 5
 
 
 @asynccontextmanager
@@ -26,10 +28,10 @@ async def fetching(policy: EgressPolicy | None = None, override: URL | None = No
     async with aiohttp.ClientSession(
         connector=connector, cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout
     ) as session:
-        yield partial(_fetched, session, override)
+        yield partial(_fetch, session, override)
 
 
-async def _fetched(session: aiohttp.ClientSession, override: URL | None, url: str, host: str) -> bytes:
+async def _fetch(session: aiohttp.ClientSession, override: URL | None, url: str, host: str) -> bytes:
     for _ in range(_MAX_REDIRECTS):
         try:
             checked = checked_url(url, hosts=[host], override=override)

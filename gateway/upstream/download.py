@@ -170,7 +170,7 @@ class _Opening:
     def _next_target(self, target: _Target, stream: UpstreamStream) -> _Target:
         """The target of a redirect; after one redirect to another host no credentials are sent any more.
 
-        The request keeps its method and body only where the status says so (RFC 9110 §15.4) and the host is trusted.
+        The request keeps its method and body only if the status says so (RFC 9110 §15.4) and the host is trusted.
         """
         location = stream.headers.get("location")
         if not location:

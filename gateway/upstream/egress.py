@@ -27,7 +27,7 @@ from yarl import URL
 
 from gateway.errors import GatewayError, UpstreamInvalidResponse
 from gateway.foundation.aio.bodies import read_body
-from gateway.kinds.hosts import host_matches
+from gateway.foundation.hosts import host_matches
 from gateway.upstream.response_heads import BoundedResponses
 
 # `is_global` of Python 3.11 lets through 6to4, NAT64, mapped and site-local forms: these lists follow the IANA
@@ -125,7 +125,7 @@ def checked_url(
 
 
 def parse_override(text: str) -> URL:
-    """The operator's URL that stands for a kind's own hosts; raises ValueError that says how to write it.
+    """The operator's URL that replaces a kind's hosts; raises ValueError that says how to write it.
 
     It may have a path, which then comes before the path of each request.
     """

@@ -59,7 +59,7 @@ def segment_of(operation: Operation, name: str, value: Any) -> str:
 
 
 def header_lines(operation: Operation, placed: Mapping[str, Any]) -> dict[str, str]:
-    """The params sent as headers; none where the file has a URL of its own: the range goes to that URL."""
+    """The params sent as headers; none if the file has a URL of its own: the range goes to that URL."""
     if operation.action.download is not None and operation.action.download.url is not None:
         return {}
     lines = {header: text_of(value) for header, value in placed.items()}
@@ -231,7 +231,7 @@ def _copied(value: Any) -> Any:
 
 
 def _whole_body(operation: Operation, value: Any) -> bytes:
-    """A param as the whole body: JSON where the type says so, records as CSV, else text, or bytes in base64."""
+    """A param as the whole body: JSON if the type says so, records as CSV, else text, or bytes in base64."""
     if is_json(operation.content_type):
         return _ENCODER.encode(value)
     if operation.media_type == CSV and isinstance(value, list):

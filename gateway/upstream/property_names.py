@@ -21,7 +21,7 @@ _SINGLE = ("primaryDisplayProperty",)
 
 @dataclass(frozen=True, slots=True)
 class PropertyNames:
-    """A kind's `property_names`, both ways; `crm_*: hs_*` stands for every name that begins so."""
+    """A kind's `property_names`, both ways; `crm_*: hs_*` is for every name that begins so."""
 
     names: Mapping[str, str]
     _ours: Mapping[str, str] = field(init=False)
@@ -109,7 +109,7 @@ def _member(member: str, value: Any, names: PropertyNames) -> Any:
 
 
 def _keyed(properties: Mapping[str, Any], names: PropertyNames) -> dict[str, Any]:
-    """Renamed keys, except where the account has a property of its own by that name: neither value may be lost."""
+    """Renamed keys, unless the account has another property by that name: neither value may be lost."""
     return {name if (ours := names.ours(name)) in properties else ours: value for name, value in properties.items()}
 
 

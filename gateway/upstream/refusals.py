@@ -41,7 +41,7 @@ def with_details(spec: Failure, document: Any, code: str | None, message: str | 
 
 
 def usual_words(spec: Failure, document: Any, code: str | None) -> str | None:
-    """The message in the usual places, for an error response without one where the spec expects it."""
+    """The message in the usual places, for an error response without one if the spec expects it."""
     found = (_text_at(document, tuple(place.split("."))) for place in _USUAL_PLACES)
     return next((text[:_CHARACTERS] for text in found if text is not None and text != code), None)
 
@@ -110,7 +110,7 @@ def has_text(document: Any, path: JsonPath) -> bool:
 
 
 def _texts_at(document: Any, path: JsonPath) -> Iterator[str]:
-    """Every text below a place; `*` in it stands for each item of a list and each member of an object."""
+    """Every text below a place; `*` in it matches each item of a list and each member of an object."""
     if not path:
         yield from _texts(document)
         return

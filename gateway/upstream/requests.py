@@ -17,7 +17,7 @@ from gateway.errors import (
     FieldError,
     InvalidCredentials,
 )
-from gateway.kinds.hosts import host_matches
+from gateway.foundation.hosts import host_matches
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.auth import QUERY_PREFIX
@@ -40,7 +40,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     #: in place of `body`: a body that is read once, while it is sent; and its size in bytes
     stream: AsyncIterable[bytes] | None = None
     size: int = 0
-    #: the path that the request log has, where the URL is a secret
+    #: the path that the request log has, if the URL is a secret
     logged_path: str | None = None
 
 
@@ -138,7 +138,7 @@ def checked_environment(
 
 
 def _origin_of(spec: ConnectorSpec, value: str, override: URL | None) -> str | None:
-    """The origin as it was parsed, of one of the kind's hosts or of the override; None where it is neither.
+    """The origin as it was parsed, of one of the kind's hosts or of the override; None if it is neither.
 
     The text itself is not kept, because another parser may read it differently.
     """

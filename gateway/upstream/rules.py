@@ -25,7 +25,7 @@ from gateway.upstream.responses import OperationResult
 
 Params = dict[str, Any]
 
-#: records of a query without a LIMIT of its own (product document 2, crm-query rule 1)
+#: records of a query without LIMIT (product document 2, crm-query rule 1)
 _DEFAULT_LIMIT = 200
 #: a query's strings (one left open goes to the end), its parentheses, and what is between them
 _QUERY_TOKENS = re.compile(r"'(?:\\.|[^'\\])*'?|[()]|[^'()]+", re.DOTALL)
@@ -81,7 +81,7 @@ NO_RULE = Rule()
 
 
 def _with_limit(operation: Operation, params: Params) -> Params:
-    """A query without a LIMIT of its own asks for the documented 200 records."""
+    """A query without LIMIT asks for the documented 200 records."""
     query = params.get("q")
     if not isinstance(query, str) or has_outer_limit(query) or is_one_row(query):
         return params
@@ -92,7 +92,7 @@ def _with_limit(operation: Operation, params: Params) -> Params:
 
 
 def _with_conditions(operation: Operation, params: Params) -> Params:
-    """The filters are conditions of `query`, beside those of the caller."""
+    """The filters are conditions of `query`, in addition to those of the caller."""
     conditions = [
         condition.format(re.sub(r"([\"'\\])", r"\\\1", str(params[name])))
         for name, condition in _CONDITIONS.items()

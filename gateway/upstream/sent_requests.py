@@ -29,7 +29,7 @@ class SentRequest(msgspec.Struct, omit_defaults=True, kw_only=True):
     #: when it ended, in seconds since the epoch
     at: float
     method: str
-    #: without the query; `//host/…` where the host is not the application's own
+    #: without the query; `//host/…` if the host is not the application's own
     path: str
     attempt: int
     duration_ms: int

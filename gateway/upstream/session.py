@@ -77,7 +77,7 @@ class UpstreamSession:
     transport: Transport
     #: the operator's replacement of scheme, host and port of every URL of the kind
     override: URL | None = None
-    #: how to recognize an error response, where it differs from the rest of the kind
+    #: how to recognize an error response, if it differs from the rest of the kind
     failure: Failure | None = None
 
     def in_background(self) -> "UpstreamSession":
@@ -177,7 +177,7 @@ class UpstreamSession:
             return Exchange(response, error), error
 
         deadline = monotonic() + timeout
-        return await self._repeated(attempt, request.effect, deadline, run_context, may_repeat=may_repeat)
+        return await self._repeat(attempt, request.effect, deadline, run_context, may_repeat=may_repeat)
 
     async def stream(
         self,
@@ -211,9 +211,9 @@ class UpstreamSession:
                 return stream, responses.foreign_failure(stream.status, stream.headers)
             return stream, await self._refusal(stream, credentials)
 
-        return await self._repeated(attempt, request.effect, deadline, None, is_trusted=is_trusted)
+        return await self._repeat(attempt, request.effect, deadline, None, is_trusted=is_trusted)
 
-    async def _repeated(
+    async def _repeat(
         self,
         attempt: Attempt[Outcome],
         effect: Effect,

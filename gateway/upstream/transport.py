@@ -36,8 +36,10 @@ from gateway.upstream.sent_requests import INTERRUPTED, Observe, Received, note
 
 #: maximum bytes of a decoded JSON response; a larger one is an error of the application or of the query
 ANSWER_CAP = 32 << 20
-#: seconds
-CONNECT_TIMEOUT, IDLE_TIMEOUT = 5.0, 30.0
+#: seconds until a connection must be established
+CONNECT_TIMEOUT = 5.0
+#: seconds without a byte after which a response has timed out
+IDLE_TIMEOUT = 30.0
 #: seconds for a whole file
 LONGEST_STREAM = 12 * 3600.0
 #: bytes; a slow reader holds about ten times this
@@ -56,7 +58,7 @@ _CERTIFICATE_FAULTS = {
     62: "is for another host name",
 }
 _NO_HEADERS: Mapping[str, str] = {}
-#: stands for a response that was not received
+#: the status of a response that was not received
 _NO_RESPONSE = UpstreamResponse(0, _NO_HEADERS, b"")
 
 
@@ -107,7 +109,7 @@ class UpstreamStream:
     status: int
     headers: Mapping[str, str]
     #: the body, never decoded, in the chunks the network brings; the application is slowed down while nothing is read.
-    #: Reading raises UpstreamTruncated where it ends before its framing says so, UpstreamTimeout where nothing comes
+    #: Reading raises UpstreamTruncated if it ends before its framing says so, UpstreamTimeout if nothing comes
     chunks: AsyncIterator[bytes]
 
 
@@ -213,10 +215,9 @@ class Transport:
     ) -> UpstreamResponse:
         """The complete response to one try, whatever its status.
 
-        `credentials` are headers that authenticate; they are sent beside the request's own. `before` is awaited after
-        the permit and before the connection; `on_send` is called when the first byte is sent. Raises NotSent if no byte
-        was sent, UpstreamError and its subclasses, UpstreamRateLimited without a permit, and Unavailable if no
-        connection is left.
+        `credentials` are further headers, which authenticate. `before` is awaited after the permit and before the
+        connection; `on_send` is called when the first byte is sent. Raises NotSent if no byte was sent, UpstreamError
+        and its subclasses, UpstreamRateLimited without a permit, and Unavailable if no connection is left.
         """
         began, outcome, sending = monotonic(), "", _Sending(on_send)
         response = _NO_RESPONSE
@@ -331,7 +332,7 @@ class Transport:
                 note(self._observe, request, scope=scope, attempt=attempt, began=began, received=received)
 
     async def _sent(self, request: UpstreamRequest, extra_headers: Mapping[str, str]) -> aiohttp.ClientResponse:
-        """The answer up to its headers, to a request with `extra_headers` beside its own; the caller closes it."""
+        """The answer up to its headers, to a request with further headers, `extra_headers`; the caller closes it."""
         if self._client_session is None:
             raise RuntimeError("the transport is used before it was opened")
         with tracing.span(request.method, "client", **{"server.address": request.url.host or ""}):

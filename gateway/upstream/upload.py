@@ -31,7 +31,7 @@ class SourceFile:
         self.content_type = content_type
         self.size = size
         self._chunks = chunks
-        #: stands for the bytes while the request is built
+        #: the placeholder of the bytes while the request is built
         self.marker = secrets.token_bytes(_MARKER_BYTES)
         #: whether its bytes are being sent, and what reading them raised
         self.has_begun = False
@@ -40,7 +40,7 @@ class SourceFile:
         self.is_read = size == 0
 
     async def read(self) -> AsyncIterator[bytes]:
-        """The bytes as they come; raises MalformedRequest where they are not `size`, and yields no byte beyond it."""
+        """The bytes as they come; raises MalformedRequest if they are not `size`, and yields no byte beyond it."""
         self.has_begun, read = True, 0
         try:
             async for chunk in self._chunks:
@@ -75,7 +75,7 @@ def with_file(operation: Operation, params: Mapping[str, Any], file: SourceFile)
 
 
 def _from_query(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Query values, parsed as JSON where the schema allows no string: `true`, `["a","b"]`; others stay as they are."""
+    """Query values, parsed as JSON if the schema allows no string: `true`, `["a","b"]`; others stay as they are."""
     found = dict(params)
     for name, value in params.items():
         declared = operation.resolved(operation.action.params.get(name, {})).get("type", "string")

@@ -32,8 +32,10 @@ from gateway.upstream.upload import SourceFile
 
 #: bytes of a piece, or the next smaller multiple of `UploadSession.multiple`
 PIECE = 2 << 20
-#: seconds for the request of a piece, and of the longest pause before it is sent again
-_TIMEOUT, _LONGEST_WAIT = 300.0, 10.0
+#: seconds for the request of a piece
+_TIMEOUT = 300.0
+#: seconds of the longest pause before a piece is sent again
+_LONGEST_WAIT = 10.0
 #: characters of the shortest value in the query of a session's URL that is a secret by itself
 _SHORTEST_SECRET = 12
 #: the status of a session that waits for further bytes
@@ -74,9 +76,9 @@ class SessionUpload:
         return how
 
     async def state(self) -> int | OperationResult:
-        """The number of bytes that the application has stored, or its answer where it has the whole file.
+        """The number of bytes that the application has stored, or its answer if it has the whole file.
 
-        Raises UploadExpired where the session has ended.
+        Raises UploadExpired if the session has ended.
         """
         return await self._put(None, f"bytes */{self.size}", Effect.READ)
 
@@ -85,7 +87,7 @@ class SessionUpload:
     ) -> int | OperationResult:
         """Send a part of the file that begins at `offset`; the bytes that are stored then, or the answer at the end.
 
-        `before_piece` is awaited before each piece. Raises what reading the part raises, and UpstreamError where the
+        `before_piece` is awaited before each piece. Raises what reading the part raises, and UpstreamError if the
         application cannot be reached: the bytes that it has stored remain.
         """
         multiple = self.how.multiple

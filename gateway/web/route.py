@@ -67,15 +67,15 @@ class Route:
     query: type[BaseModel] | None = None
     #: the JSON of all 2xx responses, or by status; None for responses without JSON
     response: type[Struct] | Mapping[int, type[Struct]] | None = None
-    #: status → description, beside the errors of every route
+    #: status → description, in addition to the errors of every route
     answers: Mapping[int, str] = field(default_factory=lambda: {200: "OK"})
-    #: status → media types beside JSON, or instead of it
+    #: status → media types in addition to JSON, or instead of it
     media: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    #: statuses of errors beside those of every route
+    #: statuses of errors in addition to those of every route
     errors: tuple[int, ...] = ()
-    #: request headers beside those that every route reads
+    #: request headers in addition to those that every route reads
     reads: tuple[str, ...] = ()
-    #: status → response headers beside those of every response
+    #: status → response headers in addition to those of every response
     sends: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     #: the scope that the client needs; None if no data of the organization is read, or if the handler checks the scope
     scope: Scope | None = None

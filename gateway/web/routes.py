@@ -1,4 +1,4 @@
-"""Every URL in one table; each route stands beside its handler."""
+"""Every URL in one table; each route is in the module of its handler."""
 
 from itertools import chain
 

@@ -187,7 +187,7 @@ async def test_connectors_that_rely_on_a_feature_with_an_end_date_are_reported(d
     new = NewConnector(
         workspace_id=workspace,
         kind="support-desk",
-        name="c",
+        settings={"name": "c"},
         auth_method="api_token",
         environment={"subdomain": "acme"},
         credentials={"api_token": "t"},

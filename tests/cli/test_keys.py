@@ -53,7 +53,7 @@ async def connector(database: Database, operator: Operator):
     new = NewConnector(
         workspace_id=workspace,
         kind="support-desk",
-        name="c",
+        settings={"name": "c"},
         auth_method="api_token",
         environment={},
         credentials=CREDENTIALS,

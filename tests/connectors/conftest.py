@@ -43,7 +43,7 @@ def create(database: Database, store: ConnectorStore, organization_id: UUID) -> 
         new = NewConnector(
             workspace_id=workspace_id,
             kind=kind,
-            name=name,
+            settings={"name": name},
             auth_method="api_token",
             environment={"subdomain": "acme"},
             credentials=CREDENTIALS,

@@ -48,7 +48,7 @@ async def test_new_credentials_switch_on_only_what_its_owner_left_on(
     await world.connectors.update(record.organization_id, record.id, status=before)
     credentials = {**world.server.pair(), "client_id": "app-1", "client_secret": "app-secret-1"}
 
-    changed = await changes.change(world.caller, record.id, name=None, credentials=credentials, status=asked)
+    changed = await changes.change(world.caller, record.id, {}, credentials=credentials, status=asked)
 
     assert changed.status is after
     assert (await world.secrets(record.id))["access_token"] == credentials["access_token"]

@@ -2,10 +2,12 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.connectors.model import changed_columns
 from gateway.connectors.store import ConnectorStore
 from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
 from gateway.errors import InternalError, NotFound, Unavailable
@@ -100,6 +102,22 @@ async def test_a_change_that_fails_changes_nothing(
         await store.update(organization_id, connector_id, name="late", credentials={"api_token": "late"})
 
     assert (await store.secret(organization_id, connector_id)).values == CREDENTIALS
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, {}),
+        ({"name": "Desk"}, {"name": "Desk"}),
+        ({"name": None}, {}),
+        ({"status": None, "credentials": {"api_token": "t"}, "expires_at": None}, {}),
+        ({"status": "active"}, {"status": "active", "status_reason": None}),
+        ({"status": "needs_reauth", "status_reason": "r"}, {"status": "needs_reauth", "status_reason": "r"}),
+        ({"status_reason": None, "environment": {}}, {"status_reason": None, "environment": {}}),
+    ],
+)
+def test_a_change_sets_what_it_has_and_clears_only_what_may_be_empty(change: dict[str, Any], expected: dict[str, Any]):
+    assert changed_columns(change) == expected
 
 
 async def test_a_status_brings_its_reason_and_takes_it_away_again(

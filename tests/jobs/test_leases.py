@@ -137,13 +137,17 @@ async def test_losses_count_only_where_there_was_no_progress_between_them(leases
     assert await losses_of(sql, job) == worker_losses
 
 
-async def test_ends_and_heartbeats_at_once_do_not_wait_for_each_other_in_a_circle(leases, claimed):
+async def test_ends_and_heartbeats_at_once_do_not_wait_for_each_other_in_a_circle(leases, claimed, sql):
     held = [await claimed() for _ in range(50)]
     beats = [(job.id, job.fence) for job in reversed(held)]
 
     await asyncio.gather(
         *(leases.heartbeat(WORKER, beats) for _ in range(5)), *(leases.finish(job, SUCCESS) for job in held)
     )
+
+    ids = [job.id for job in held]
+    [[succeeded]] = await sql("SELECT count(*) FROM jobs WHERE id = ANY($1) AND status = 'succeeded'", ids)
+    assert succeeded == 50
 
 
 async def test_nothing_more_is_sent_for_a_job_that_is_to_be_canceled(jobs, leases, claimed, sql):

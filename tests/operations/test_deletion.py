@@ -313,7 +313,7 @@ async def test_a_workspace_that_is_being_deleted_is_given_no_connector(setting: 
     new = NewConnector(
         workspace_id=record.workspace_id,
         kind="work-management",
-        name="late",
+        settings={"name": "late"},
         auth_method="oauth",
         environment={},
         credentials={"access_token": "late"},
@@ -329,7 +329,7 @@ async def test_the_deletion_of_a_workspace_waits_for_a_connector_that_is_being_m
     new = NewConnector(
         workspace_id=record.workspace_id,
         kind="work-management",
-        name="late",
+        settings={"name": "late"},
         auth_method="oauth",
         environment={},
         credentials={"access_token": "late"},

@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from uuid import UUID, uuid4
 
 import msgspec
 import pytest
 
+from gateway.access.audit.log import Entry
 from gateway.errors import Unavailable
 from gateway.foundation.db.notifications import WRITTEN, NotificationListener
 from gateway.foundation.db.pool import Database
-from gateway.operations.response_cache import WRITING, Freshness, ResponseCache, key_of
+from gateway.operations.response_cache import WRITING, AuditedWrite, Freshness, ResponseCache, key_of
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult
 from tests.harness.postgres_relay import postgres_relay
@@ -36,6 +38,20 @@ class Application:
         body = msgspec.json.encode([self.asked, "x" * self.size])
         await self.may_answer.wait()
         return OperationResult(result=msgspec.Raw(body))
+
+
+class LoggedDatabase:
+    """A database that remembers the statements of its users."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.statements: list[str] = []
+
+    @asynccontextmanager
+    async def system(self):
+        async with self._database.system() as connection:
+            with connection.query_logger(lambda record: self.statements.append(record.query)):
+                yield connection
 
 
 def key(connector_id: UUID, **params: object):
@@ -259,3 +275,33 @@ async def test_an_answer_that_would_fill_the_memory_is_not_kept(cache):
     await cache.fetch(huge, Application(size=50_000), Freshness(5))
 
     assert cache.find(huge, 60) is None
+
+
+@pytest.mark.parametrize(
+    ("max_bytes", "is_audited", "notifications", "statements"),
+    [(100_000, False, 2, 2), (100_000, True, 2, 2), (0, False, 0, 0), (0, True, 0, 2)],
+)
+async def test_without_memory_a_write_sends_no_notification_and_only_its_audit_entries(
+    database, max_bytes, is_audited, notifications, statements
+):
+    logged = LoggedDatabase(database)
+    cache = ResponseCache(logged, max_bytes, lambda: True)
+    entry = Entry(what="tickets.update", organization_id=uuid4(), connector_id=uuid4())
+    audited = AuditedWrite(entry.intent_of(uuid4()), note=lambda _: None) if is_audited else None
+
+    async with cache.writing(uuid4(), audited):
+        if audited is not None:
+            entry.settle("succeeded")
+            audited.settlement = entry
+
+    assert len(logged.statements) == statements
+    assert sum("pg_notify" in statement for statement in logged.statements) == notifications
+
+
+async def test_without_memory_equal_calls_share_nothing(database):
+    cache, application, same = ResponseCache(database, 0, lambda: True), Application(), key(uuid4(), id=1)
+
+    answers = await asyncio.gather(*(cache.fetch(same, application, Freshness(5)) for _ in range(2)))
+
+    assert [answer.decoded()[0] for answer in answers] == [1, 2]
+    assert cache.find(same, None) is None

@@ -12,7 +12,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from gateway.errors import InvalidParams, UpstreamInvalidResponse
-from gateway.kinds.hosts import host_matches, is_forbidden_host
+from gateway.foundation.hosts import host_matches, is_forbidden_host
 from gateway.upstream.egress import (
     EgressConnector,
     EgressPolicy,

@@ -11,8 +11,10 @@ from gateway.errors import RateLimited
 
 #: seconds until Redis counts as unavailable
 _TIMEOUT = 0.5
-#: maximum attempts within a window by client id, and by address, which may be that of a proxy for many callers
-MAX_BY_ID, MAX_BY_ADDRESS = 20, 60
+#: maximum attempts within a window by client id
+MAX_BY_ID = 20
+#: maximum attempts within a window by address, which may be that of a proxy for many callers
+MAX_BY_ADDRESS = 60
 #: seconds of a window
 WINDOW = 60
 #: maximum counts of a process without Redis; the oldest are dropped first

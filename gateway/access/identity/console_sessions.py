@@ -8,8 +8,10 @@ from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import hashed, new_secret
 from gateway.foundation.db.pool import Database
 
-#: seconds without a request after which a session expires, and maximum seconds of a session
-IDLE, LIFETIME = 1800, 43_200
+#: seconds without a request after which a session expires
+IDLE = 1800
+#: maximum seconds of a session
+LIFETIME = 43_200
 
 _INSERT = "INSERT INTO console_sessions (token_hash, organization_id, client_id) VALUES ($1, $2, $3)"
 _USE = f"""

@@ -8,8 +8,10 @@ from yarl import URL
 
 from gateway.errors import FieldError
 
-#: maximum redirect URLs of a client, and characters of each
-MAX_URLS, MAX_LENGTH = 50, 2000
+#: maximum redirect URLs of a client
+MAX_URLS = 50
+#: maximum characters of a redirect URL
+MAX_LENGTH = 2000
 #: host names and addresses. Hosts are part of `frame-ancestors` and `form-action`, where `*` matches every host.
 HOST_NAME = re.compile(r"[A-Za-z0-9.-]+|[0-9A-Fa-f:.]+")
 

@@ -61,13 +61,13 @@ class Hosts:
         if cached is not None and until > time.monotonic():
             return cached
         await self._attempts.require("client metadata document", address)
-        host = host_of(client_id, await self._fetched(client_id))
+        host = host_of(client_id, await self._fetch(client_id))
         if len(self._cache) >= _MAX_CACHED:
             self._cache.clear()
         self._cache[client_id] = (time.monotonic() + _TRUST, host)
         return host
 
-    async def _fetched(self, client_id: str) -> Any:
+    async def _fetch(self, client_id: str) -> Any:
         url = _document_url(client_id)
         accept = {"Accept": "application/json"}
         try:

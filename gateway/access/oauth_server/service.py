@@ -29,8 +29,10 @@ from gateway.contract.oauth import (
 from gateway.errors import NotFound, OAuthError
 from gateway.kinds.catalog import Catalog
 
-#: seconds for which a code is valid, and an unused refresh token
-_CODE_SECONDS, _REFRESH_SECONDS = 60, 30 * 86400
+#: seconds for which a code is valid
+_CODE_SECONDS = 60
+#: seconds for which an unused refresh token is valid
+_REFRESH_SECONDS = 30 * 86400
 #: seconds after a consent when its refresh tokens expire, even if they are used; then the person must consent again
 _GRANT_SECONDS = 180 * 86400
 

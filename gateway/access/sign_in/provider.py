@@ -19,8 +19,12 @@ from gateway.upstream.oauth_tokens.model import App
 Document = TypeVar("Document")
 
 _DISCOVERY = "/.well-known/openid-configuration"
-#: timeout of a request in seconds, maximum bytes of a response, and seconds for which metadata and keys are cached
-_TIMEOUT, _MAX_BYTES, _TRUST = 10.0, 256 << 10, 300.0
+#: timeout of a request in seconds
+_TIMEOUT = 10.0
+#: maximum bytes of a response
+_MAX_BYTES = 256 << 10
+#: seconds for which metadata and keys are cached
+_TRUST = 300.0
 #: minimum seconds between requests for new keys, so that forged key ids do not cause many
 _KEY_INTERVAL = 30.0
 #: maximum characters of the provider's message in an error
@@ -79,7 +83,7 @@ class Provider:
         """The ID token and the access token for a code; raises SignInRefused if the provider refuses it."""
         endpoints = await self._endpoints({})
         request = code_request(endpoints, URL(endpoints.token_url, encoded=True), self._app(), code)
-        status, body = await self._fetched(request.method, request.url, request.headers, request.body)
+        status, body = await self._fetch(request.method, request.url, request.headers, request.body)
         try:
             if status == 200:
                 tokens = msgspec.json.decode(body, type=_TokenResponse)
@@ -133,7 +137,7 @@ class Provider:
             raise ProviderUnavailable("the provider's discovery document has a URL that is not https")
 
     async def _document(self, url: URL, model: type[Document]) -> Document:
-        status, body = await self._fetched("GET", url, {"Accept": "application/json"}, None)
+        status, body = await self._fetch("GET", url, {"Accept": "application/json"}, None)
         try:
             if status == 200:
                 return msgspec.json.decode(body, type=model)
@@ -141,9 +145,7 @@ class Provider:
             raise ProviderUnavailable(f"the provider's response at {url.path} is not valid") from error
         raise ProviderUnavailable(f"the provider responds with status {status} at {url.path}")
 
-    async def _fetched(
-        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
-    ) -> tuple[int, bytes]:
+    async def _fetch(self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None) -> tuple[int, bytes]:
         try:
             status, content = await bounded_response(
                 self._policy, method, url, headers, body, timeout=_TIMEOUT, max_bytes=_MAX_BYTES

@@ -167,12 +167,12 @@ class OAuthAuthorizers:
     async def revoke(self, record: ConnectorRecord) -> bool:
         """Revoke the grant at the application, best effort; returns whether the application confirmed it."""
         try:
-            return await self._revoked(record, self._catalog.served(record.kind).spec)
+            return await self._revoke(record, self._catalog.served(record.kind).spec)
         except GatewayError as error:
             log.info("a grant could not be revoked", extra={"connector_id": str(record.id), "code": error.code})
             return False
 
-    async def _revoked(self, record: ConnectorRecord, spec: ConnectorSpec) -> bool:
+    async def _revoke(self, record: ConnectorRecord, spec: ConnectorSpec) -> bool:
         if not _is_oauth(record, spec) or spec.oauth is None or spec.oauth.revocation_url is None:
             return False
         secret = await self._connectors.secret(record.organization_id, record.id)

@@ -122,12 +122,12 @@ class Flows:
     async def initiate(self, caller: Caller, requested: ConsentRequest) -> Started:
         """Begin a consent and return the browser's URL; raises InvalidParams, NotFound, and Conflict without an app."""
         with self._audit.record("oauth.initiate", caller, connector_id=requested.connector_id):
-            return await self._initiated(caller, requested)
+            return await self._initiate(caller, requested)
 
-    async def _initiated(self, caller: Caller, requested: ConsentRequest) -> Started:
+    async def _initiate(self, caller: Caller, requested: ConsentRequest) -> Started:
         spec = self._catalog.kind(requested.connector_type).spec
         consent_request.require_oauth(spec)
-        requested = await self._completed(caller, requested, spec.kind)
+        requested = await self._complete(caller, requested, spec.kind)
         override = self._upstreams.overrides.get(spec.kind)
         redirect_error = self._redirect_error(requested.redirect_url, caller.client)
         environment, scopes = consent_request.checked(spec, requested, redirect_error, override)
@@ -166,7 +166,7 @@ class Flows:
         caller.require_workspace(state.workspace_name, "OAuth flow")
         return state
 
-    async def _completed(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
+    async def _complete(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
         """The request, completed from the connector to reauthorize; raises NotFound and InvalidParams."""
         if requested.connector_id is None:
             caller.require_own_workspace(requested.workspace_name)
@@ -200,7 +200,7 @@ class Flows:
         what = "connector.reauthorize" if flow.reauthorizes else "connector.create"
         with self._audit.record(what, flow, connector_id=flow.reauthorizes, changed=["credentials"]) as entry:
             entry.kind = flow.kind
-            outcome = await self._connected(flow, query)
+            outcome = await self._connect(flow, query)
             if isinstance(outcome, TokenError):
                 await self.store.fail(flow, outcome.code, outcome.description)
                 entry.outcome = outcome.code
@@ -221,7 +221,7 @@ class Flows:
             return None
         return redirect_urls.redirect_error(url, client.redirect_urls, is_embedded=self._is_embedded)
 
-    async def _connected(self, flow: Flow, query: Query) -> ConnectorRecord | TokenError:
+    async def _connect(self, flow: Flow, query: Query) -> ConnectorRecord | TokenError:
         """The connector of a consent, or why there is none."""
         if (reason := self._catalog.unserved_reason(flow.kind)) is not None:
             return TokenError(
@@ -237,7 +237,7 @@ class Flows:
         if isinstance(tokens, TokenError):
             return tokens
         try:
-            return await self._saved(flow, kind, app, tokens)
+            return await self._save(flow, kind, app, tokens)
         except (InvalidCredentials, ReauthorizationRequired, NotFound) as error:
             if isinstance(error, NotFound):  # the connector was deleted, so the new grant would stay open
                 await server.revoke(app, tokens.credentials)
@@ -248,18 +248,17 @@ class Flows:
                 error=UpstreamInvalidResponse,
             )
 
-    async def _saved(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> ConnectorRecord:
+    async def _save(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> ConnectorRecord:
         spec, override = kind.spec, self._upstreams.overrides.get(flow.kind)
         environment = checked_environment(spec, {**flow.environment, **tokens.environment}, override)
         if missing := missing_token_variables(spec, environment):
             raise InvalidCredentials(f"the application's token response has no {missing[0]}")
         method = spec.oauth_method or ""
         credentials = credentials_of(app, tokens)
-        name = flow.name or spec.title
         new = NewConnector(
             workspace_id=flow.workspace_id,
             kind=spec.kind,
-            name=name,
+            settings={"name": flow.name or spec.title},
             auth_method=method,
             environment=environment,
             credentials=credentials,

@@ -11,8 +11,10 @@ from uuid import UUID, uuid4
 
 from gateway.foundation.db.pool import Connection, Database
 
-#: seconds that a lease lasts without a heartbeat, and seconds between heartbeats
-LEASE, HEARTBEAT = 10, 3
+#: seconds that a lease lasts without a heartbeat
+LEASE = 10
+#: seconds between heartbeats
+HEARTBEAT = 3
 
 # `refreshing_since` is set before the request is sent. An earlier value means that a response was lost.
 _CLAIM = f"""

@@ -44,8 +44,10 @@ from gateway.upstream.upstreams import Upstreams
 
 log = logging.getLogger(__name__)
 
-#: seconds between polls of a renewal in another process, and seconds until the wait times out
-_POLL_INTERVAL, _TIMEOUT = 0.1, 30.0
+#: seconds between polls of a renewal in another process
+_POLL_INTERVAL = 0.1
+#: seconds until the wait for a renewal times out
+_TIMEOUT = 30.0
 #: seconds for which saving new tokens is retried while PostgreSQL is unavailable
 _SAVE_TIMEOUT = 30.0
 
@@ -101,14 +103,14 @@ class Renewals:
         if not is_renewable(self._method(record), stale.values):
             require_refresh_token(stale.values)
         app = await self._apps.of(record.organization_id, record.kind, stale.values)
-        claimed = await self._claimed(record, stale.version)
+        claimed = await self._claim(record, stale.version)
         if isinstance(claimed, Secret):
             return claimed
-        result = await self._requested(record, app, stale, claimed)
+        result = await self._request(record, app, stale, claimed)
         REFRESHES.add(record.kind, "renewed" if isinstance(result, TokenSet) else result.kind.value)
         match result:
             case TokenSet():
-                return await self._saved(record, app, stale, claimed, result)
+                return await self._save(record, app, stale, claimed, result)
             case TokenError(kind=TokenErrorKind.GRANT):
                 return await self._mark_needs_reauth(claimed, result, self._method(record))
             case _:
@@ -118,7 +120,7 @@ class Renewals:
     def _method(self, record: ConnectorRecord) -> AuthMethod:
         return self._catalog.served(record.kind).spec.authentication[record.auth_method or ""]
 
-    async def _claimed(self, record: ConnectorRecord, version: int) -> RenewalLease | Secret:
+    async def _claim(self, record: ConnectorRecord, version: int) -> RenewalLease | Secret:
         """The lease, or the newer credentials that another process has stored."""
         deadline = asyncio.get_running_loop().time() + _TIMEOUT
         while asyncio.get_running_loop().time() < deadline:
@@ -131,7 +133,7 @@ class Renewals:
             await asyncio.sleep(_POLL_INTERVAL)
         raise UpstreamTimeout("another process is still renewing the access token; try again")
 
-    async def _requested(
+    async def _request(
         self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease
     ) -> TokenSet | TokenError:
         """Send the token request, with heartbeats of the lease until the response arrives."""
@@ -147,7 +149,7 @@ class Renewals:
             renewing.cancel()
         return renewing.result()
 
-    async def _saved(
+    async def _save(
         self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease, tokens: TokenSet
     ) -> Secret:
         """Commit the new tokens; retried while PostgreSQL is unavailable, because this is their only copy."""

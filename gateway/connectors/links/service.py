@@ -129,7 +129,7 @@ class ConnectLinks:
         """The state of a link, if the caller sees its workspace; raises NotFound."""
         session = await self._store.get(caller.organization_id, session_id)
         caller.require_workspace(session.workspace_name, "connect session")
-        return (await self._settled(session)).view
+        return (await self._settle(session)).view
 
     async def open(self, token: str) -> ConnectSession:
         """The session of a link; raises NotFound for an unknown token and if the client is disabled."""
@@ -178,9 +178,9 @@ class ConnectLinks:
         flow_id = session.flow_id
         if flow_id is None:
             raise NotFound("no consent was begun with this link")
-        return await self._settled(session), await self._flows.store.state(session.organization_id, flow_id)
+        return await self._settle(session), await self._flows.store.state(session.organization_id, flow_id)
 
-    async def _settled(self, session: ConnectSession) -> ConnectSession:
+    async def _settle(self, session: ConnectSession) -> ConnectSession:
         """The session, completed if its consent has created a connector, even if the browser did not return."""
         if session.flow_id is None or session.status is SessionStatus.COMPLETED:
             return session
@@ -210,7 +210,7 @@ class ConnectLinks:
     async def _create(self, session: ConnectSession, verified: VerifiedCredentials) -> ConnectorRecord:
         organization_id = session.organization_id
         workspace_id = await self._identity.workspace_named(organization_id, session.workspace_name)
-        new = verified.new_connector(workspace_id, verified.kind.spec.title)
+        new = verified.new_connector(workspace_id, {})
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             record = await self._connectors.create_within(connection, organization_id, new)
             await self._use_up(connection, session, record.id)

@@ -23,7 +23,7 @@ class NoticedChange(NamedTuple):
     """A change that an application reports."""
 
     entity: str
-    #: empty where the notice names no record
+    #: empty if the notice names no record
     record_id: str = ""
 
 

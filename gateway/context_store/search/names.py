@@ -1,6 +1,6 @@
 """Other spellings of field names: `created_at` for `createdAt`, `type_` for `type`, `properties_email`.
 
-Existing clients spell the names of the product documents in several ways. A name stands for a declared field if the two
+Existing clients spell the names of the product documents in several ways. A name means a declared field if the two
 differ only in case, in separators, and in the prefix of the application's properties.
 """
 
@@ -94,7 +94,7 @@ def _sort(entry: Any, names: Names) -> Any:
 
 
 def _renamed(members: Any, names: Names) -> Any:
-    """The members under declared names; unchanged if two of them stand for the same field."""
+    """The members under declared names; unchanged if two of them mean the same field."""
     if not isinstance(members, Mapping):
         return members
     renamed = {names.declared(name): value for name, value in members.items()}

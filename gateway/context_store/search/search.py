@@ -138,7 +138,7 @@ async def _plan(connection: Connection, entity: StoredEntity, query: Query) -> P
 async def _read(connection: Connection, plan: Plan, after: Position | None) -> _PageRows | None:
     """The rows of the page; None if the organization has no such entity."""
     if plan.words:
-        page_rows = await _fetched(connection, page(plan, Phase.ALL, plan.query.limit + 1, after, is_bitmap=True))
+        page_rows = await _fetch(connection, page(plan, Phase.ALL, plan.query.limit + 1, after, is_bitmap=True))
         if page_rows is None or page_rows.is_within_limit:
             return page_rows
     if not plan.is_planners_choice:
@@ -153,14 +153,14 @@ async def _index_scan(connection: Connection, plan: Plan, after: Position | None
     page_rows: _PageRows | None = None
     limit = plan.query.limit + 1
     for phase, start in plan.phases(after):
-        page_rows = await _fetched(connection, page(plan, phase, limit - len(rows), start))
+        page_rows = await _fetch(connection, page(plan, phase, limit - len(rows), start))
         rows += page_rows.rows if page_rows else ()
         if page_rows is None or len(rows) == limit:
             break
     return page_rows and replace(page_rows, rows=rows)
 
 
-async def _fetched(connection: Connection, statement: Statement) -> _PageRows | None:
+async def _fetch(connection: Connection, statement: Statement) -> _PageRows | None:
     rows = await connection.fetch(statement.text, *statement.arguments, timeout=NO_LIMIT)
     if not rows:
         return None

@@ -21,8 +21,10 @@ COMPARISONS = {Operator.GT: ">", Operator.GTE: ">=", Operator.LT: "<", Operator.
 WIDENED = {Operator.GT: ">=", Operator.GTE: ">=", Operator.LT: "<=", Operator.LTE: "<="}
 
 NOT_NULL = "jsonb_typeof(v) <> 'null'"
-#: ends of JSON paths: the elements of an array, or the value itself; all values within
-EACH, INSIDE = "[*]", ".**"
+#: end of a JSON path: the elements of an array, or the value itself
+EACH = "[*]"
+#: end of a JSON path: all values within
+INSIDE = ".**"
 
 
 class Arguments:

@@ -108,7 +108,7 @@ class SynchronizationRun:
 
     async def _one(self, resolved: ResolvedConnector, name: str, total: int) -> Report:
         """Synchronize one entity; raises errors that affect the whole job."""
-        source, entity = sources.source_of(resolved.connector.kind, name), await self._claimed(resolved, name)
+        source, entity = sources.source_of(resolved.connector.kind, name), await self._claim(resolved, name)
         if source is None or entity is None:
             return Report(name)
         interval = schedule.jittered(self._intervals.of(resolved.record.kind, name, source.sync))
@@ -118,19 +118,19 @@ class SynchronizationRun:
         except PASSING:
             raise
         except _FOR_ALL as error:
-            await self._all_failed(resolved, error, interval)
+            await self._fail_all(resolved, error, interval)
             raise
         except GatewayError as error:
             if isinstance(error, NotFound) and not isinstance(error, UpstreamNotFound):
                 raise  # the connector was deleted meanwhile
-            return await self._failed(entity, error, interval)
+            return await self._fail(entity, error, interval)
         except Exception:
-            await self._failed(entity, InternalError(), interval)
+            await self._fail(entity, InternalError(), interval)
             raise
         await self._release(entity)
         return report
 
-    async def _claimed(self, resolved: ResolvedConnector, name: str) -> StoredEntity | None:
+    async def _claim(self, resolved: ResolvedConnector, name: str) -> StoredEntity | None:
         """The entity, assigned to this job until the job ends; raises Unavailable while another job has it."""
         async with self._database.tenant(self._job.organization_id) as connection:
             entity = await entities.find(connection, resolved.record.id, name)
@@ -173,16 +173,16 @@ class SynchronizationRun:
         )
         return run
 
-    async def _all_failed(self, resolved: ResolvedConnector, error: GatewayError, interval: float) -> None:
+    async def _fail_all(self, resolved: ResolvedConnector, error: GatewayError, interval: float) -> None:
         """Mark all entities that are not done as failed, because the error affects them too."""
         for name in self._job.params["entities"]:
             if name not in self._done:
                 async with self._database.tenant(self._job.organization_id) as connection:
                     entity = await entities.find(connection, resolved.record.id, name)
                 if entity is not None:
-                    await self._failed(entity, error, interval)
+                    await self._fail(entity, error, interval)
 
-    async def _failed(self, entity: StoredEntity, error: GatewayError, interval: float) -> Report:
+    async def _fail(self, entity: StoredEntity, error: GatewayError, interval: float) -> Report:
         wait = schedule.jittered(schedule.after_failure(error, interval))
         log.warning(
             "an entity was not synchronized",

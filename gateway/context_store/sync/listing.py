@@ -27,7 +27,7 @@ class Listing:
     """A list, read by an operation page by page."""
 
     operation: Operation
-    #: constant params, in which `{since}` stands for the time
+    #: constant params, in which `{since}` is replaced by the time
     constant_params: Mapping[str, Any]
     #: how changes are requested; None if the application cannot list them
     since: Incremental | None = None

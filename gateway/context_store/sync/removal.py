@@ -17,8 +17,10 @@ from gateway.upstream.connector import UpstreamConnector
 
 log = logging.getLogger(__name__)
 
-#: a larger deletion of records, and of a larger share of the copy, waits until the next run confirms it
-MASS_RECORDS, MASS_SHARE = 20, 0.1
+#: records of a deletion above which it waits until the next run confirms it, if it also exceeds `MASS_SHARE`
+MASS_RECORDS = 20
+#: share of the copy above which such a deletion waits
+MASS_SHARE = 0.1
 #: unseen records that one run reads by their ids; the next runs read the others
 MAX_CONFIRMED = 10_000
 #: unseen records that are read before the next ones are looked up

@@ -177,7 +177,7 @@ class SyncRun:
                 if self.source.can_restart(checkpoint, is_resumed=is_resumed, is_known=is_known):
                     checkpoint, is_resumed, walk = self.source.restarted(checkpoint, parent), False, PageWalk()
                     continue
-                return await self._ended(checkpoint, error)
+                return await self._end(checkpoint, error)
             following, has_more = listing.after(checkpoint, page, params)
             if has_more and (endless := self._endless(walk, listing, page, following, parent)):
                 following, has_more = following.without(endless), False
@@ -204,7 +204,7 @@ class SyncRun:
             return error.detail
         return checkpoint.overdue(CLOCK.unix_time())
 
-    async def _ended(self, checkpoint: Checkpoint, error: GatewayError) -> Checkpoint:
+    async def _end(self, checkpoint: Checkpoint, error: GatewayError) -> Checkpoint:
         """The checkpoint after a list that the application does not continue: what it returned stays."""
         log.warning("a list is incomplete", extra={"entity": self.source.entity, "code": error.code})
         words = f"the application does not continue the list: {error.detail}"

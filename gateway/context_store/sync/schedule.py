@@ -23,8 +23,10 @@ LEASE = 60.0
 _MAX = 200
 #: the share by which an interval is lengthened or shortened at random, so that runs spread out over time
 _JITTER = 0.1
-#: maximum seconds until a failed run is tried again, if a retry may succeed, and otherwise
-_RETRYABLE_WAIT, _MAX_WAIT = 60.0, 3600.0
+#: maximum seconds until a failed run is tried again, if a retry may succeed
+_RETRYABLE_WAIT = 60.0
+#: the same for other failures
+_MAX_WAIT = 3600.0
 
 #: `held_by` counts only until its job has ended
 IS_FREE = """

@@ -74,18 +74,18 @@ class Synchronization:
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
             for entity in await schedule.register_all(connection, record.id, record.organization_id, kind, names):
                 await schedule.claim(connection, entity, job_id)
-        return await self._accepted(record, job_id, names, client_id=client_id, is_background=True)
+        return await self._accept(record, job_id, names, client_id=client_id, is_background=True)
 
     async def request(
         self, record: ConnectorRecord, names: Sequence[str] | None, caller: Caller, *, is_full: bool
     ) -> StoredJob:
         """Accept a job that synchronizes these entities, or all, with their parents; raises InvalidParams."""
         with self.audit.record("context_store.synchronize", caller, connector_id=record.id) as entry:
-            job = await self._requested(record, names, caller, is_full=is_full)
+            job = await self._request(record, names, caller, is_full=is_full)
             entry.outcome = "accepted"
         return job
 
-    async def _requested(
+    async def _request(
         self, record: ConnectorRecord, names: Sequence[str] | None, caller: Caller, *, is_full: bool
     ) -> StoredJob:
         kind = self.catalog.served(record.kind)
@@ -99,7 +99,7 @@ class Synchronization:
             return waiting
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
             await schedule.register_all(connection, record.id, record.organization_id, kind, requested)
-        return await self._accepted(
+        return await self._accept(
             record, uuid4(), requested, is_full=is_full, client_id=caller.client_id, is_background=False
         )
 
@@ -119,7 +119,7 @@ class Synchronization:
                 record = await self.connectors.get(due_run.organization_id, due_run.connector_id)
             except NotFound:
                 continue
-            await self._accepted(record, due_run.job_id, due_run.entities, is_background=True)
+            await self._accept(record, due_run.job_id, due_run.entities, is_background=True)
         return len(due_runs)
 
     async def read_records(self, organization_id: UUID, connector_id: UUID, ids: Mapping[str, Sequence[str]]) -> None:
@@ -131,7 +131,7 @@ class Synchronization:
         except NotFound:
             return
         if record.status is ConnectorStatus.ACTIVE and record.kind in self.catalog.kinds:
-            await self._accepted(record, uuid4(), list(ids), ids=ids, is_background=True)
+            await self._accept(record, uuid4(), list(ids), ids=ids, is_background=True)
 
     async def backfill(self) -> int:
         """Register the missing copies of connectors; returns the number of connectors."""
@@ -164,7 +164,7 @@ class Synchronization:
             return await RecordsRun(self.database, self.resolver, job, run_context).run()
         return await SynchronizationRun(self.database, self.resolver, self.intervals, job, run_context).run()
 
-    async def _accepted(
+    async def _accept(
         self,
         record: ConnectorRecord,
         job_id: UUID,

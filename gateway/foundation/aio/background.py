@@ -10,7 +10,7 @@ _TIMEOUT = 0.5
 async def cancel_and_wait(*tasks: "asyncio.Task[Any]") -> None:
     """Cancel tasks until they have ended.
 
-    One cancellation may not be enough: a library can turn it into an error of its own, and a task that continues
+    One cancellation may not be enough: a library can turn it into its own error, and a task that continues
     after errors then continues.
     """
     left = set(tasks)

@@ -1,4 +1,4 @@
-"""Asynchronous objects for programs without an event loop, which runs in a thread of its own."""
+"""Asynchronous objects for programs without an event loop, which runs in another thread."""
 
 import asyncio
 import threading
@@ -38,7 +38,7 @@ class LoopThread:
             while (item := self.run(following())) is not _END:
                 yield cast(T, item)
         finally:
-            self.run(_closed(items))
+            self.run(_close(items))
 
     def close(self) -> None:
         """Stop the loop and wait for its thread."""
@@ -58,7 +58,7 @@ class Synchronous(Generic[Target]):
         return repr(self._target)
 
 
-async def _closed(items: AsyncIterator[Any]) -> None:
+async def _close(items: AsyncIterator[Any]) -> None:
     close = getattr(items, "aclose", None)
     if close is not None:
         await close()

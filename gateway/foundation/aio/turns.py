@@ -1,4 +1,4 @@
-"""Long computations beside the other tasks of an event loop: in short turns, one computation at a time."""
+"""Long computations between the other tasks of an event loop: in short turns, one computation at a time."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -53,7 +53,7 @@ async def in_turn(computation: Callable[[], R]) -> R:
 
 
 async def in_thread(function: Callable[[T], R], argument: T) -> R:
-    """The result of a computation that may take longer than a turn; one at a time runs beside the event loop."""
+    """The result of a computation that may take longer than a turn; one at a time runs outside the event loop."""
     async with _lock(_IN_THREAD):
         return await asyncio.to_thread(function, argument)
 

@@ -148,7 +148,7 @@ async def require_schema(connection: Any) -> None:
 
 async def pending(url: str) -> list[Migration]:
     """The migrations that `migrate` would apply; the URL may be a pooler's. Raises SchemaError."""
-    connection = await _connected(url, statement_cache_size=0)
+    connection = await _connect(url, statement_cache_size=0)
     try:
         return missing_of(await applied_migrations(connection), shipped_migrations(), installed_version())
     finally:
@@ -160,7 +160,7 @@ async def migrate(url: str) -> list[Migration]:
 
     Raises SchemaError, and changes nothing, if the schema is of another history.
     """
-    connection, shipped, version = await _connected(url), shipped_migrations(), installed_version()
+    connection, shipped, version = await _connect(url), shipped_migrations(), installed_version()
     try:
         await connection.execute(_TAKE_LOCK, _LOCK)
         missing = missing_of(await applied_migrations(connection), shipped, version)
@@ -186,7 +186,7 @@ async def _apply(connection: "asyncpg.Connection[asyncpg.Record]", migration: Mi
         ) from error
 
 
-async def _connected(url: str, **options: Any) -> "asyncpg.Connection[asyncpg.Record]":
+async def _connect(url: str, **options: Any) -> "asyncpg.Connection[asyncpg.Record]":
     try:
         return await asyncpg.connect(url, timeout=10, **options)
     except CANNOT_SERVE as error:

@@ -6,8 +6,10 @@ import asyncpg
 
 from gateway.foundation.aio.single_flight import SingleFlight
 
-#: timeout of a response in seconds, and number of tries, because this process may be the slow one
-_TIMEOUT, _TRIES = 0.4, 2
+#: timeout of a response in seconds
+_TIMEOUT = 0.4
+#: number of tries, because this process may be the slow one
+_TRIES = 2
 
 _SLOW = """
     SELECT pid FROM pg_stat_activity
@@ -90,7 +92,7 @@ class Presence:
         for _ in range(_TRIES):
             try:
                 async with asyncio.timeout(_TIMEOUT):
-                    return await self._fetched()
+                    return await self._fetch()
             except asyncpg.PostgresConnectionError:
                 continue
             except (asyncpg.PostgresError, asyncpg.InterfaceError):
@@ -99,7 +101,7 @@ class Presence:
                 continue
         return None
 
-    async def _fetched(self) -> frozenset[int]:
+    async def _fetch(self) -> frozenset[int]:
         connection = await asyncpg.connect(self._url, statement_cache_size=0)
         try:
             return frozenset(row["pid"] for row in await connection.fetch(_SLOW))

@@ -1,4 +1,4 @@
-"""A partial file: the first bytes of a download, beside the target, with a note that identifies the file."""
+"""A partial file: the first bytes of a download, in the folder of the target, with a note that identifies the file."""
 
 import hashlib
 import json

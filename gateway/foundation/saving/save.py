@@ -100,8 +100,9 @@ async def save(
 ) -> Downloaded:
     """Save a file to the path `to`, or in the folder `to`; raises UpstreamTruncated if its SHA-256 is not `sha256`.
 
-    After an interruption the received bytes stay beside it as `….part`. The next call, also of another process, resumes
-    after them if the file has not changed (RFC 9110 §13.1.5). A FIFO or a device is written to as the bytes arrive.
+    After an interruption the received bytes stay in its folder as `….part`. The next call, also of another process,
+    resumes after them if the file has not changed (RFC 9110 §13.1.5). A FIFO or a device is written to as the bytes
+    arrive.
     """
     target = await _target(source, Path(to))
     if await asyncio.to_thread(is_special, target):

@@ -48,7 +48,7 @@ def configure_logs(log_format: str = "auto", level: str = "info") -> None:
 
 
 def log_format_of(log_format: str) -> str:
-    """`text` or `json`; for `auto` text where standard error is a terminal."""
+    """`text` or `json`; for `auto` text if standard error is a terminal."""
     if log_format != "auto":
         return log_format
     return "text" if sys.stderr.isatty() else "json"

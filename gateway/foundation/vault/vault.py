@@ -19,8 +19,10 @@ from pydantic import SecretStr
 
 from gateway.errors import InternalError
 
-#: bytes
-_NONCE, _KEY = 12, 32
+#: bytes of a nonce
+_NONCE = 12
+#: bytes of a key
+_KEY = 32
 #: the id and the bytes of each encryption key, the newest first
 KeyList = Sequence[tuple[str, bytes]]
 

@@ -13,8 +13,10 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 from gateway.errors import ResultExpired, Unavailable
 from gateway.upstream.http_ranges.ranges import Slice
 
-#: bytes written and read at a time
-_WRITE_SIZE, _READ_SIZE = 1 << 20, 256 << 10
+#: bytes written at a time
+_WRITE_SIZE = 1 << 20
+#: bytes read at a time
+_READ_SIZE = 256 << 10
 #: names listed at a time
 _LIST_SIZE = 1000
 _PARTIAL = ".part"

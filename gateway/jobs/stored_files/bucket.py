@@ -13,8 +13,10 @@ from gateway.errors import Unavailable
 from gateway.jobs.stored_files.blobs import Blob, gone
 from gateway.upstream.http_ranges.ranges import Slice
 
-#: bytes of one part of an upload (S3 requires at least 5 MiB and at most 10,000 parts), and of one chunk read
-_PART, _READ_SIZE = 16 << 20, 256 << 10
+#: bytes of one part of an upload; S3 requires at least 5 MiB and at most 10,000 parts
+_PART = 16 << 20
+#: bytes of one chunk read
+_READ_SIZE = 256 << 10
 #: concurrent parts of one upload
 _CONCURRENCY = 2
 _LIST_SIZE = 1000

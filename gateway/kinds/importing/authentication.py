@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from gateway.kinds.hosts import host_matches
+from gateway.foundation.hosts import host_matches
 from gateway.kinds.importing.model import Confidence, Finding, ImportFailed, Node, SourceOperation
 from gateway.kinds.importing.references import Document, node_of
 from gateway.kinds.importing.servers import (

@@ -10,8 +10,10 @@ from gateway.kinds.importing.references import node_of
 from gateway.kinds.importing.words import identifier
 
 _PLACE = "the document"
-#: the share of operations that must require a param, and the minimum number of them
-_NEARLY_ALL, _LEAST = 0.9, 3
+#: the share of operations that must require a param
+_NEARLY_ALL = 0.9
+#: the minimum number of operations that must require a param
+_LEAST = 3
 #: names of params that hold a secret, which variables must not
 _SECRET = re.compile(r"key|token|secret|auth|password|signature|session|idempoten", re.I)
 

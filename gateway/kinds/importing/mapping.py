@@ -187,7 +187,7 @@ def _mapped(
 
 
 def _add_addresses(connector: dict[str, Any], mapped: Sequence[Mapped]) -> None:
-    """Add the hosts and variables of operations with servers of their own."""
+    """Add the hosts and variables of operations with their own servers."""
     for address in (each.address for each in mapped if each.address is not None):
         hosts = dict.fromkeys([*connector["hosts"], *address.hosts])
         connector["hosts"] = ["*"] if "*" in hosts else list(hosts)

@@ -307,7 +307,7 @@ def _is_next(member: Member) -> bool:
 
 
 def _by_link_header(evidence: PagingSigns) -> Found:
-    """The Link header, only where the document has it."""
+    """The Link header, only if the document has it."""
     is_said = "link" in evidence.shape.headers or (evidence.says_link_header and evidence.shape.path == "$")
     param = evidence.param((*_PAGES[:-1], *_CURSORS))
     if not is_said or param is None:

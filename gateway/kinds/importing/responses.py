@@ -13,7 +13,7 @@ from gateway.kinds.members import is_json
 
 #: names of members with the records of a list, the most certain first
 _LISTS = ("data", "items", "results", "records", "values", "entries", "list", "objects", "resources", "content", "rows")
-#: names of members, in snake case, that stand beside the record or the list in a response
+#: names of members, in snake case, that a response has next to its record or list
 _BESIDE = frozenset({
     "meta", "metadata", "links", "jsonapi", "included", "request_id", "ok", "success", "errors", "warnings", "paging",
     "pagination", "list_info", "has_more", "response_status", "error", "messages",
@@ -266,7 +266,7 @@ _HOLDERS = ("result", "response", "_embedded", "payload", "body", "page")
 
 
 def is_beside(name: str) -> bool:
-    """Whether a member of a response stands beside the record or the list, by its name."""
+    """Whether a member of a response is next to the record or the list, by its name."""
     return identifier(name) in _BESIDE
 
 

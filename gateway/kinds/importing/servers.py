@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from gateway.kinds.hosts import is_forbidden_host
+from gateway.foundation.hosts import is_forbidden_host
 from gateway.kinds.importing.model import Confidence, Finding, ImportFailed, Node, NotMapped
 from gateway.kinds.importing.references import node_of
 from gateway.kinds.importing.words import identifier, phrase, plain, words
@@ -20,14 +20,14 @@ _PUBLISHERS = re.compile(
     r"(^|\.)(github\.com|githubusercontent\.com|github\.io|gitlab\.com|bitbucket\.org|jsdelivr\.net|unpkg\.com"
     r"|swaggerhub\.com|amazonaws\.com|googleapis\.com|apis\.guru|readme\.io|postman\.com)$"
 )
-#: first labels of hosts that stand for the customer's own
+#: first labels of example hosts that each customer replaces by its own
 _STANDING_FOR = re.compile(
     r"your.*|my[_-]?(domain|company|instance|account|org|organization|server|site|store|shop|app|subdomain|api|host)"
     r"|.*(sub[_-]?domain|placeholder|change[_-]?me).*|example|acme|tenant|customer|company|domain|instance|host|hostname"
     r"|server|organization|workspace|x{2,}|foo|some.*",
     re.I,
 )
-#: domains that are reserved for documentation (RFC 2606), as hosts that stand for an application's
+#: domains that are reserved for documentation (RFC 2606), as placeholders for an application's hosts
 _RESERVED = re.compile(r"([^.]+\.)?example\.(com|net|org)|(.*\.)?(example|test|invalid|tld)", re.I)
 #: words that mark a server that has no live data
 _TRIAL = frozenset(["sandbox", "test", "testing", "staging", "stage", "dev", "demo", "mock", "uat", "qa", "preprod"])
@@ -119,7 +119,7 @@ def with_variables(url: str, variables: Mapping[str, Node]) -> ServerAddress:
 
 
 def own_address(servers: object, address: ServerAddress, answers: Mapping[str, str]) -> ServerAddress | None:
-    """The address of an operation with servers of its own, if it is another than that of the kind; raises NotMapped."""
+    """The address of an operation with its own servers, if it differs from that of the kind; raises NotMapped."""
     first = node_of(servers[0]) if isinstance(servers, list) and servers else {}
     if not isinstance(first.get("url"), str):
         return None
@@ -211,7 +211,7 @@ def _located(url: str, base_url: str) -> str:
 
 
 def _of_origin(url: str, environment: Mapping[str, dict[str, Any]] | None = None) -> ServerAddress:
-    """The address of an application that each customer has at a host of its own."""
+    """The address of an application that each customer has at another host."""
     variable = {"description": "URL of the application, without a path", "type": "origin"}
     others = {name: each for name, each in (environment or {}).items() if f"{{{name}}}" in url and name != ORIGIN}
     return ServerAddress(url, ("*",), {ORIGIN: {**variable, "example": "https://app.your-company.com"}, **others})

@@ -13,8 +13,10 @@ from yarl import URL
 from gateway.kinds.importing.model import UNREAD, ImportFailed
 from gateway.kinds.importing.references import references_in
 
-#: maximum bytes of one document, and of all together
-MAX_BYTES, _MAX_TOTAL = 64 << 20, 128 << 20
+#: maximum bytes of one document
+MAX_BYTES = 64 << 20
+#: maximum bytes of all documents together
+_MAX_TOTAL = 128 << 20
 #: maximum documents in one import
 _MAX_DOCUMENTS = 5_000
 #: the member of the bundle that holds the referenced documents
@@ -84,10 +86,10 @@ async def load(source: str, fetch: Fetch | None = None) -> dict[str, Any]:
     """
     if not is_url(source):
         folder, uri = _file(source)
-        return await _bundled(uri, source, _below(folder))
+        return await _bundle(uri, source, _below(folder))
     if fetch is None:
         raise ImportFailed(f"{source} is a URL; only files can be read here")
-    return await _bundled(source, source, partial(fetch, host=urlsplit(source).hostname or ""))
+    return await _bundle(source, source, partial(fetch, host=urlsplit(source).hostname or ""))
 
 
 def _mapping(content: bytes, name: str) -> dict[str, Any]:
@@ -128,7 +130,7 @@ def _file(source: str) -> tuple[Path, str]:
     return path.parent, path.as_uri()
 
 
-async def _bundled(uri: str, name: str, read: Reader) -> dict[str, Any]:
+async def _bundle(uri: str, name: str, read: Reader) -> dict[str, Any]:
     """The document at a URI: the documents that it refers to are put into it, and `UNREAD` has those that failed."""
     root = _mapping(await read(uri), name)
     bundled: dict[str, Any] = {}

@@ -17,7 +17,7 @@ from gateway.kinds.importing.model import ImportFailed
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _MARK = re.compile(r"# Imported by `gateway specs import`.*\n# sha256 ([0-9a-f]{64})\n")
 _HEADER = "# Imported by `gateway specs import` from {source}; corrections belong in an overlay.\n"
-#: the report beside the specs
+#: the report in the folder of the specs
 REPORT = "import-report.txt"
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from gateway.contract.kinds import PagingStyle
 from gateway.errors import BY_CODE, InvalidParams
+from gateway.foundation.hosts import host_matches
 from gateway.kinds import params as checks
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Kind
-from gateway.kinds.hosts import host_matches
 from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
 from gateway.kinds.lint import webhooks as lint_webhooks

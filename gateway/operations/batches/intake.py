@@ -19,8 +19,10 @@ from gateway.operations.batches.model import StoredOperation
 from gateway.upstream.download import ACTION as DOWNLOAD
 from gateway.upstream.prepared import prepare
 
-#: maximum operations and bytes of one stored part
-_PART_LINES, _PART_BYTES = 500, 256 << 10
+#: maximum operations of one stored part
+_PART_LINES = 500
+#: maximum bytes of one stored part
+_PART_BYTES = 256 << 10
 _ORDER = (Effect.READ, Effect.IDEMPOTENT, Effect.WRITE)
 _NOT_IN_BATCHES = {
     DOWNLOAD: "a batch cannot download files; send the download separately",

@@ -8,8 +8,10 @@ from typing import Any
 from gateway.operations.batches.model import ItemStatus
 from gateway.upstream.run_context import Effects
 
-#: maximum operations and bytes of one stored part of the result; a single larger result is one part
-PART_LINES, PART_BYTES = 1000, 1 << 20
+#: maximum operations of one stored part of the result
+PART_LINES = 1000
+#: maximum bytes of one stored part of the result; a single larger result is one part
+PART_BYTES = 1 << 20
 
 
 class Journal:

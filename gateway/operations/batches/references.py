@@ -20,7 +20,7 @@ _INDEX = re.compile(r"[0-9]{1,9}")
 Place: TypeAlias = tuple[str | int, ...]
 #: codes of faults of a whole value that a reference within it may cause
 _OF_WHOLES = frozenset({"type", "oneOf", "anyOf"})
-#: bytes of JSON that a step's references may stand for, because a thousand may name one large value
+#: maximum bytes of JSON that replace a step's references, because a thousand may name one large value
 _MAX_FILLED = 32 << 20
 
 
@@ -145,7 +145,7 @@ class _Paths(msgspec.Struct):
 def values_of(result: msgspec.Raw, named: Iterable[str]) -> Iterator[tuple[str, msgspec.Raw]]:
     """The JSON of each value of a step's result that these references name; a value that is not there is left out.
 
-    Each object and array on the way is divided once, and nothing beside the way is parsed.
+    Each object and array on the way is divided once, and nothing off the way is parsed.
     """
     # `a.result.id` means `a.id`, unless the result has a member `result`.
     has_result = "result" in _members(result)

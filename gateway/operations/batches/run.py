@@ -254,7 +254,7 @@ class BatchRun:
             if is_requeued(self._job, error, None):
                 self._interruption = error
                 return None
-            return [None] * len(group)  # nothing was sent; each operation ends with the error of its own call
+            return [None] * len(group)  # nothing was sent; each operation ends with the error of its call
         except LostLease:
             raise
         except Exception:

@@ -67,7 +67,7 @@ class Batches:
             resolved.require_active()
             key = self._sealing.new_key(caller.organization_id, uuid4())
             try:
-                new, idempotency = await self._received(caller, call, resolved, key, received)
+                new, idempotency = await self._receive(caller, call, resolved, key, received)
             except BaseException:
                 await self._discard(key)
                 raise
@@ -81,7 +81,7 @@ class Batches:
             entry.accept(call_id_of(accepted.job, is_new=accepted.is_new))
         return accepted
 
-    async def _received(
+    async def _receive(
         self,
         caller: Caller,
         call: BatchCall,

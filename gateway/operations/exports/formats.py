@@ -11,8 +11,10 @@ from gateway.kinds.spreadsheets import BYTE_ORDER_MARK, csv_lines, guarded
 
 #: Content-Type by the file's extension
 CONTENT_TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8; header=present"}
-#: maximum cells and characters of JSON of the rows that are converted at once; a single row may be larger
-MAX_CELLS, MAX_CHARACTERS = 10_000, 64 << 10
+#: maximum cells of the rows that are converted at once
+MAX_CELLS = 10_000
+#: maximum characters of JSON of the rows that are converted at once; a single row may be larger
+MAX_CHARACTERS = 64 << 10
 # A number stays as the application wrote it: 1.10 is not 1.1.
 _RECORD = msgspec.json.Decoder(float_hook=lambda text: msgspec.Raw(text.encode()))
 

@@ -115,25 +115,25 @@ class Uploads:
 
     async def state(self, caller: Caller, connector_id: UUID, upload_id: UUID) -> UploadState:
         """The state of the upload, as the application reports it; raises NotFound, UploadExpired and UpstreamError."""
-        resumed = await self._resumed(caller, connector_id, upload_id)
+        resumed = await self._resume(caller, connector_id, upload_id)
         if resumed.upload.answer is not None:
             return resumed.state(_stored_answer(resumed.upload.answer))
         found = await resumed.session.state()
         if isinstance(found, int):
             return resumed.state(found)
         with self.audit.record(_OPERATION, caller, connector_id=connector_id) as entry:
-            return resumed.state(await self._finished(entry, resumed, partial(_same, found)))
+            return resumed.state(await self._finish(entry, resumed, partial(_same, found)))
 
     async def append(
         self, caller: Caller, connector_id: UUID, upload_id: UUID, offset: int, part: SourceFile, *, is_last: bool
     ) -> UploadState:
         """Send a part of the file that begins at `offset` to the application.
 
-        Raises UploadOffsetMismatch if the upload is at another offset, MalformedRequest where the part does not fit,
-        and Conflict where a later request continues the upload.
+        Raises UploadOffsetMismatch if the upload is at another offset, MalformedRequest if the part does not fit,
+        and Conflict if a later request continues the upload.
         """
         with self.audit.record(_OPERATION, caller, connector_id=connector_id) as entry:
-            resumed = await self._resumed(caller, connector_id, upload_id)
+            resumed = await self._resume(caller, connector_id, upload_id)
             entry.what = None
             if resumed.upload.answer is not None:
                 return resumed.state(_stored_answer(resumed.upload.answer))
@@ -141,7 +141,7 @@ class Uploads:
             send = partial(self._sent, resumed, offset, part)
             if offset + part.size < resumed.upload.size:
                 return resumed.state(await send())
-            return resumed.state(await self._finished(entry, resumed, send))
+            return resumed.state(await self._finish(entry, resumed, send))
 
     async def _sent(self, resumed: _Resumed, offset: int, part: SourceFile) -> int | OperationResult:
         found = await resumed.session.state()
@@ -155,7 +155,7 @@ class Uploads:
         fence = await self.store.take(resumed.upload)
         return await resumed.session.send(part, offset, partial(self.store.ensure_held, resumed.upload, fence))
 
-    async def _finished(
+    async def _finish(
         self, entry: Entry, resumed: _Resumed, send: Callable[[], Awaitable[int | OperationResult]]
     ) -> OperationResult:
         """Complete the upload: it is counted and recorded once, and its answer is stored."""
@@ -185,7 +185,7 @@ class Uploads:
                 entry.what = entry.what if is_end else None
         return answer
 
-    async def _resumed(self, caller: Caller, connector_id: UUID, upload_id: UUID) -> _Resumed:
+    async def _resume(self, caller: Caller, connector_id: UUID, upload_id: UUID) -> _Resumed:
         resolved = await self.connectors.get_for(caller, connector_id)
         caller.require(Scope.WRITE)
         resolved.require_active()

@@ -35,7 +35,7 @@ from gateway.settings import Settings, SettingsError, ignored_variables
 OLDEST_POSTGRES = 150000
 #: seconds; leases and tokens use the database's clock, logs the machine's
 _CLOCK_SKEW = 5.0
-#: file descriptors that a front end needs beside its connections
+#: file descriptors that a front end needs in addition to its connections
 _OTHER_FILES = 100
 #: free bytes in the data directory below which the check warns
 _MIN_FREE_BYTES = 1 << 30
@@ -48,8 +48,10 @@ OTHER_VARIABLES = frozenset(
         *("TEST_DATABASE_URL", "TEST_REDIS_URL"),
     }
 )
-#: variables that other programs obey: proxies, and the file and folder of trusted authorities, which OpenSSL reads
-_PROXIES, _AUTHORITIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), ("SSL_CERT_FILE", "SSL_CERT_DIR")
+#: variables with proxies, which other programs obey
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+#: variables with the file and the folder of trusted authorities, which OpenSSL reads
+_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class CheckStatus(StrEnum):

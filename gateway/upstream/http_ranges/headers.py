@@ -85,13 +85,13 @@ def is_not_modified(if_none_match: str | None, etag: str | None) -> bool:
 
 
 def media_type(value: str | None) -> str:
-    """The media type as given where it is well formed, otherwise that of unknown bytes."""
+    """The media type as given if it is well formed, otherwise that of unknown bytes."""
     text = (value or "").strip()
     return text if text.isascii() and _MEDIA_TYPE.fullmatch(text) else DEFAULT_TYPE
 
 
 def content_disposition(value: str | None) -> str | None:
-    """The disposition (RFC 6266) with a safe file name: `inline` where it says so, else `attachment`; None for none."""
+    """The disposition (RFC 6266) with a safe file name: `inline` if it says so, else `attachment`; None for none."""
     if value is None:
         return None
     kind = "inline" if value.partition(";")[0].strip().lower() == "inline" else "attachment"
@@ -113,7 +113,7 @@ def safe_name(name: str) -> str:
 
 
 def is_multipart(headers: Mapping[str, str]) -> bool:
-    """Whether a body is `multipart/byteranges`: parts of a file, each with headers of its own."""
+    """Whether a body is `multipart/byteranges`: parts of a file, each with its own headers."""
     return headers.get("Content-Type", "").lower().startswith("multipart/byteranges")
 
 

@@ -21,7 +21,7 @@ class File:
 
     status: int
     headers: Mapping[str, str]
-    #: bytes of the whole file, None where the application does not say
+    #: bytes of the whole file, None if the application does not say
     size: int | None
     _chunks: AsyncIterator[bytes]
 
@@ -37,7 +37,7 @@ class File:
 def judged_file(reply: FileResponse, size: int | None, chunks: AsyncIterator[bytes]) -> File:
     """The file of a response; `size` is the record's size of the plain bytes.
 
-    Raises UpstreamTruncated and UpstreamInvalidResponse where the answer and the record contradict each other.
+    Raises UpstreamTruncated and UpstreamInvalidResponse if the answer and the record contradict each other.
     """
     coding = reply.headers.get("Content-Encoding", "").lower()
     part, length = reply.stated.content_range, reply.stated.length

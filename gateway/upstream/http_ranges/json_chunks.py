@@ -13,7 +13,7 @@ from gateway.upstream.http_ranges.integrity import File
 #: bytes of one chunk at most
 LARGEST = 64 << 10
 TEXT, BASE64 = "text", "base64"
-#: bytes of a chunk where the caller names no range
+#: bytes of a chunk if the caller names no range
 _DEFAULT_LENGTH = {TEXT: 15 << 10, BASE64: 48 << 10}
 _TYPE, _FORMAT, _RANGE = "_airbyte_response_type", "_airbyte_response_format", "range_header"
 _BOUNDED = re.compile(r"bytes=([0-9]{1,18})-([0-9]{1,18})", re.ASCII)

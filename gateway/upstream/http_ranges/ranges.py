@@ -11,7 +11,7 @@ from gateway.errors import ConflictingRange, RangeNotSatisfiable, UpstreamInvali
 
 #: ranges in one request beyond which the whole is given (§14.2 warns of many small or overlapping ones)
 MAX_RANGES = 10
-#: stands for every number of more than 19 digits; no file is so long, and int() refuses thousands of digits
+#: the value of every number of more than 19 digits; no file is so long, and int() refuses thousands of digits
 BEYOND = 10**19
 
 _RANGE = re.compile(r"([0-9]*)-([0-9]*)")

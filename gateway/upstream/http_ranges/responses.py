@@ -26,7 +26,7 @@ class StatedBody:
     #: the Content-Length
     length: int | None = None
     content_range: ContentRange | None = None
-    #: whether it is parts of a file, each with headers of its own
+    #: whether it is parts of a file, each with its own headers
     is_in_parts: bool = False
 
 

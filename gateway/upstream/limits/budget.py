@@ -18,8 +18,10 @@ from gateway.upstream.refusals import LONGEST_WAIT
 _LITTLE = 0.2
 #: the fraction of a window's tokens that background requests may use
 BACKGROUND_SHARE = 0.5
-#: windows per period of the budget, so that no burst spends it at once; and the shortest window in seconds
-_WINDOWS, _SHORTEST_WINDOW = 10, 1.0
+#: windows per period of the budget, so that no burst spends it at once
+_WINDOWS = 10
+#: the shortest window in seconds
+_SHORTEST_WINDOW = 1.0
 #: the longest `retry_after` in seconds that the queue of refused requests adds
 _LONGEST_QUEUE = 300
 #: an exhausted allowance without a reset time is tried again after window / _PARTS, at most _MAX_RECHECK seconds:

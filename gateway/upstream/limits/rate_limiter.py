@@ -24,8 +24,10 @@ from gateway.upstream.limits.pauses import Pauses
 from gateway.upstream.limits.shared import GONE, Restriction, SharedLimits
 from gateway.upstream.rate_limits import RateScope
 
-#: seconds between refreshes of the restrictions, and between counts of the processes that share a scope
-_REFRESH_INTERVAL, _COUNT_INTERVAL = 0.5, GONE / 2
+#: seconds between refreshes of the restrictions
+_REFRESH_INTERVAL = 0.5
+#: seconds between counts of the processes that share a scope
+_COUNT_INTERVAL = GONE / 2
 #: scopes whose pauses one query reads at their first use
 _MAX_READS = 1000
 #: seconds after which an unused scope is dropped

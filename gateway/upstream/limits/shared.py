@@ -16,8 +16,10 @@ GONE = 5.0
 #: seconds by which the clocks of processes may differ
 _DRIFT = 60
 _AWAY = (RedisError, OSError, TimeoutError)
-#: sorted sets of paused and throttled scopes; the score is the Unix time of the end
-_PAUSED, _THROTTLED = "gateway:paused", "gateway:throttled"
+#: sorted set of paused scopes; the score is the Unix time of the end
+_PAUSED = "gateway:paused"
+#: sorted set of throttled scopes; the score is the Unix time of the end
+_THROTTLED = "gateway:throttled"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ _UNKNOWN = "the response to the request was lost; look it up before you send it 
 #: the errors of items that were not sent, because the response to another request was lost, or for another reason
 _UNSENT_AFTER_LOSS = "not sent: the response to another request was lost"
 _UNSENT_AFTER_ERROR = "not sent: another request failed"
-#: the line of one item: `{id, success}`, with `error` or `record`; `success` is null where it is unknown
+#: the line of one item: `{id, success}`, with `error` or `record`; `success` is null if it is unknown
 Line = dict[str, Any]
 
 
@@ -29,7 +29,7 @@ class _ItemReport(msgspec.Struct, frozen=True, kw_only=True):
     ids: list[Any]
     #: the position of its item in the portion
     index: Any
-    #: whether its item was done, where the application says so
+    #: whether its item was done, if the application says so
     success: Any
     #: the errors of its item: the value at each path
     errors: list[Any]

@@ -16,8 +16,10 @@ from gateway.upstream.responses import OperationResult, value_at
 from gateway.upstream.run_context import RunContext
 from gateway.upstream.session import UpstreamSession
 
-#: seconds until the second poll; each interval is longer than the one before by the factor
-_FIRST_INTERVAL, _INTERVAL_FACTOR = 0.2, 1.5
+#: seconds until the second poll
+_FIRST_INTERVAL = 0.2
+#: factor by which each interval is longer than the one before
+_INTERVAL_FACTOR = 1.5
 #: consecutive polls that may fail, about a minute: the application's operation continues meanwhile
 _MAX_FAILED_POLLS = 20
 

@@ -25,7 +25,7 @@ _MAX_COUNT = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """One part of the input: the params of its request, and its items, none where the input has no items."""
+    """One part of the input: the params of its request, and its items, none if the input has no items."""
 
     params: Params
     items: Sequence[Any] = ()
@@ -49,7 +49,7 @@ class Tally:
         return Tally(**{name: number + others[name] for name, number in mine.items()})
 
     def document(self) -> dict[str, int]:
-        """The numbers; `unknown` and `not_sent` only where there are such items."""
+        """The numbers; `unknown` and `not_sent` only if there are such items."""
         return {name: number for name, number in asdict(self).items() if number or name in ("succeeded", "failed")}
 
     @classmethod

@@ -48,8 +48,10 @@ from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at, valu
 from gateway.upstream.retries import TRIES, back_off, is_refusal
 from gateway.upstream.run_context import InMemoryRunContext
 
-#: lines of item results in one stored part, and the part numbers that each portion has
-_PART, _PARTS_OF_PORTION = 1000, 10_000
+#: lines of item results in one stored part
+_PART = 1000
+#: the part numbers that each portion has
+_PARTS_OF_PORTION = 10_000
 #: seconds that a run waits when other jobs fill the application's queue and the application names no wait
 _QUEUE_FULL_WAIT = 5
 _NOT_STARTED = "canceled; the rest was not started"

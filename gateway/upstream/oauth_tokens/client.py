@@ -43,9 +43,9 @@ class TokenClient:
         return await self._tokens(request, app, code.code, code.verifier or "")
 
     async def renew(self, app: App, credentials: Mapping[str, str], method: AuthMethod) -> TokenSet | TokenError:
-        """New tokens for the refresh token, or for the app's own credentials where the method grants them so.
+        """New tokens for the refresh token, or for the app's own credentials if the method grants them so.
 
-        Raises ReauthorizationRequired where there is no refresh token.
+        Raises ReauthorizationRequired if there is no refresh token.
         """
         oauth = self.spec.oauth_endpoints
         if method.grant_type == "client_credentials":

@@ -180,7 +180,7 @@ def _request(
     effect: Effect,
     operation: str = "oauth.token",
 ) -> UpstreamRequest:
-    """A form with the app's proof (RFC 6749 §2.3.1), written as JSON where the application reads no forms."""
+    """A form with the app's proof (RFC 6749 §2.3.1), written as JSON if the application reads no forms."""
     secret = app.client_secret.get_secret_value()
     # An app without a secret is a public client: it only names itself.
     proof = ClientAuth(app.client_id, secret, _STYLES[oauth.client_authentication] if secret else "none")
@@ -240,7 +240,7 @@ def _texts(oauth: OAuthEndpoints, document: Any, names: Iterable[str]) -> dict[s
 
 
 def _member(oauth: OAuthEndpoints, document: Any, name: str) -> Any:
-    """A member of the answer where RFC 6749 §5.1 has it, else at its path in the spec's `outputs`."""
+    """A member of the answer if RFC 6749 §5.1 has it, else at its path in the spec's `outputs`."""
     value = document.get(name) if isinstance(document, dict) else None
     return value_at(document, oauth.outputs[name]) if value in (None, "") and name in oauth.outputs else value
 

@@ -132,7 +132,7 @@ def is_renewable(method: AuthMethod, credentials: Mapping[str, str]) -> bool:
 
 
 def require_refresh_token(credentials: Mapping[str, str]) -> str:
-    """The refresh token; raises ReauthorizationRequired where there is none."""
+    """The refresh token; raises ReauthorizationRequired if there is none."""
     token = credentials.get("refresh_token")
     if not token:
         raise ReauthorizationRequired("the access token has expired and there is no refresh token; authorize again")

@@ -122,7 +122,7 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
     services, caller, headers = request.app[SERVICES], request[CALLER], call_headers(request)
     connector_id = path_id(request, "connector_id")
     await services.operations.batches.require_connector(caller, connector_id)
-    options, limit, received, callback_url = await _received(request)
+    options, limit, received, callback_url = await _receive(request)
     callback = None if callback_url is None else await services.events.webhooks.callback(caller, callback_url)
     call = BatchCall(
         connector_id=connector_id,
@@ -147,7 +147,7 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
     return await result_response(request, job, {**sent, "Location": f"/api/v1/jobs/{job.id}"})
 
 
-async def _received(request: web.Request) -> tuple[BatchOptions, int, AsyncIterator[ReceivedOperation], str | None]:
+async def _receive(request: web.Request) -> tuple[BatchOptions, int, AsyncIterator[ReceivedOperation], str | None]:
     """The options, the maximum number of operations, the operations, and the callback URL."""
     query = read_query(request, BatchQuery)
     if request.content_type in _LINES:

@@ -1,7 +1,8 @@
 """Connectors and workspaces: create, list, read, change, check, delete."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_type_hints
 
+import msgspec
 from aiohttp import web
 from msgspec.structs import asdict
 from pydantic import Field
@@ -12,6 +13,7 @@ from gateway.contract.connectors import (
     ConnectorPage,
     ConnectorRequest,
     ConnectorSelection,
+    ConnectorSettings,
     ConnectorStatus,
     Health,
     IfExists,
@@ -118,7 +120,7 @@ async def create_connector(request: web.Request) -> web.Response:
     connector_request = ConnectorRequest(
         workspace_name=body.workspace_name,
         connector_type=body.connector_type,
-        name=body.name,
+        settings=_settings(body),
         credentials=body.credentials,
         environment=body.environment,
         validate=body.validate_,
@@ -171,8 +173,14 @@ async def change_connector(request: web.Request) -> Connector:
     connector_id = path_id(request, "connector_id")
     status = None if body.status is None else ConnectorStatus(body.status)
     return await services.connectors.change.change(
-        caller, connector_id, name=body.name, credentials=body.credentials, status=status
+        caller, connector_id, _settings(body), credentials=body.credentials, status=status
     )
+
+
+def _settings(body: CreateConnector | ChangeConnector) -> ConnectorSettings:
+    """The settings that the body has."""
+    given = body.model_dump(include=set(get_type_hints(ConnectorSettings)), exclude_unset=True)
+    return msgspec.convert(given, ConnectorSettings)
 
 
 async def delete_connector(request: web.Request) -> web.Response:

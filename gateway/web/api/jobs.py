@@ -250,7 +250,7 @@ async def result_response(
     as_lines = accepts_lines(request)
     chunks = results.records(result.head, result.lines) if as_lines else _document(request, job, result)
     content_type = NDJSON if as_lines else "application/json"
-    return await _streamed(request, chunks, content_type, headers=headers)
+    return await _stream(request, chunks, content_type, headers=headers)
 
 
 async def head_job_result(request: web.Request) -> web.StreamResponse:
@@ -281,10 +281,10 @@ async def _partial(request: web.Request, job: JobSummary, result: JobResult) -> 
             yield chunk
         yield b"}"
 
-    return await _streamed(request, chunks(), PROBLEM, status_of(error))
+    return await _stream(request, chunks(), PROBLEM, status_of(error))
 
 
-async def _streamed(
+async def _stream(
     request: web.Request,
     chunks: AsyncIterator[bytes],
     content_type: str,

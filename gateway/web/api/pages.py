@@ -15,22 +15,22 @@ _SHORT = "public, max-age=300"
 async def favicon(request: web.Request) -> web.Response:
     """GET /favicon.ico: the icon, which browsers and programs request by themselves."""
     brand = request.app[PAGES].brand
-    return await _served(request, brand.logo or static_files()["mark.svg"])
+    return await _serve(request, brand.logo or static_files()["mark.svg"])
 
 
 async def static_file(request: web.Request) -> web.Response:
     """GET /static/{name}."""
     name, brand = request.match_info["name"], request.app[PAGES].brand
     own = {"brand.css": brand.style, "brand-logo": brand.logo}
-    return await _served(request, own.get(name) or static_files().get(name))
+    return await _serve(request, own.get(name) or static_files().get(name))
 
 
 async def connect_script(request: web.Request) -> web.Response:
     """GET /connect.js: the script that opens a connect link from any page."""
-    return await _served(request, static_files()["connect.js"])
+    return await _serve(request, static_files()["connect.js"])
 
 
-async def _served(request: web.Request, file: StaticFile | None) -> web.Response:
+async def _serve(request: web.Request, file: StaticFile | None) -> web.Response:
     if file is None:
         raise NotFound("there is no such file")
     is_fixed = request.query.get("v") == file.digest

@@ -17,8 +17,10 @@ from gateway.web.bodies import Body, Form, json_response, read_body, read_form
 from gateway.web.keys import ACCESS
 from gateway.web.route import NO_STORE, Route
 
-#: maximum characters of a client's id, and of its secret
-_MAX_ID, _MAX_SECRET = 200, 500
+#: maximum characters of a client's id
+_MAX_ID = 200
+#: maximum characters of a client's secret
+_MAX_SECRET = 500
 _NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
 

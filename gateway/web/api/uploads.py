@@ -110,7 +110,7 @@ async def append(request: web.Request) -> web.Response:
     offset, is_last = _number(request, "Upload-Offset"), _is_complete(request)
     part = SourceFile("", PARTIAL_UPLOAD, length, _chunks(request))
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
-        return await _appended(request, _ids(request), offset, part, is_last=is_last)
+        return await _append(request, _ids(request), offset, part, is_last=is_last)
 
 
 async def _begun(request: web.Request, call: OperationCall, file: SourceFile, length: int) -> web.Response:
@@ -123,10 +123,10 @@ async def _begun(request: web.Request, call: OperationCall, file: SourceFile, le
     _send_interim(request, headers)
     part = SourceFile(file.name, file.content_type, length, _chunks(request))
     ids = call.connector_id, state.upload.id
-    return await _appended(request, ids, 0, part, is_last=is_last, status=201)
+    return await _append(request, ids, 0, part, is_last=is_last, status=201)
 
 
-async def _appended(
+async def _append(
     request: web.Request, ids: tuple[Any, Any], offset: int, part: SourceFile, *, is_last: bool, status: int = 204
 ) -> web.Response:
     started = time.monotonic()

@@ -8,7 +8,7 @@ from aiohttp import web
 from gateway.access.audit.activity import MAX_ERRORS
 from gateway.access.audit.log import EntryFilter
 from gateway.access.identity.model import Scope
-from gateway.contract.connectors import Connector, ConnectorSelection, ConnectorStatus
+from gateway.contract.connectors import Connector, ConnectorSelection, ConnectorSettings, ConnectorStatus
 from gateway.contract.gateway_state import RequestSelection
 from gateway.errors import GatewayError, MalformedRequest
 from gateway.jobs.model import JobFilter
@@ -78,8 +78,7 @@ async def change_connector(request: web.Request) -> web.Response:
     await request.app[SERVICES].connectors.change.change(
         request[CALLER],
         connector_id,
-        name=name_in(fields, "name"),
-        credentials=None,
+        ConnectorSettings(name=name_in(fields, "name")),
         status=ConnectorStatus(status) if status in (ConnectorStatus.ACTIVE, ConnectorStatus.DISABLED) else None,
     )
     return see_other(f"{_PAGE}/{connector_id}")

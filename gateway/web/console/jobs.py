@@ -30,8 +30,10 @@ from gateway.web.console.session import chosen_in, read_console_form
 from gateway.web.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
 
 _PAGE = "/console/jobs"
-#: maximum jobs of a page, and maximum records of a result on its page
-_LIMIT, _RECORDS = 50, 50
+#: maximum jobs of a page
+_LIMIT = 50
+#: maximum records of a result on its page
+_RECORDS = 50
 #: maximum changes of state in a job's history
 _STEPS = 100
 #: maximum bytes of a batch's result that are searched for operations that did not succeed

@@ -22,8 +22,10 @@ from gateway.web.console.schema_form import fields_of, params_of, table_of
 from gateway.web.console.session import read_console_form
 from gateway.web.keys import AUDIT, CALLER, INDEX, REQUEST_ID, SERVICES
 
-#: maximum operations in the list, and maximum characters of a response on the page
-_LIMIT, _SHOWN = 8, 20_000
+#: maximum operations in the list
+_LIMIT = 8
+#: maximum characters of a response on the page
+_SHOWN = 20_000
 _EXECUTE = "/api/v1/integrations/connectors/{connector_id}/execute"
 _NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "rows", "next", "incomplete"))
 

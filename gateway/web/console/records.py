@@ -29,8 +29,10 @@ from gateway.web.keys import ACCESS, CALLER, SERVICES
 _LIMIT = 50
 #: maximum conditions of a search
 _MAX_CONDITIONS = 6
-#: maximum records and columns of its CSV file
-_MAX_RECORDS, _MAX_COLUMNS = 1000, 100
+#: maximum records of its CSV file
+_MAX_RECORDS = 1000
+#: maximum columns of its CSV file
+_MAX_COLUMNS = 100
 
 
 async def search_copy(request: web.Request) -> web.Response:

@@ -11,8 +11,10 @@ from gateway.web.console.session import read_console_form
 from gateway.web.keys import CALLER, SERVICES
 
 _PAGE = "/console/webhooks"
-#: maximum webhooks and deliveries of a page
-_LIMIT, _DELIVERIES = 50, 25
+#: maximum webhooks of a page
+_LIMIT = 50
+#: maximum deliveries of a page
+_DELIVERIES = 25
 
 
 async def list_webhooks(request: web.Request) -> web.Response:

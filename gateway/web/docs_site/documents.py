@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = "/docs"
 #: the front page, whose links are the navigation
 MAP = "docs/README.md"
-#: documents beside those of docs/ → their path below `/docs`
+#: documents other than those of docs/ → their path below `/docs`
 _BESIDE = {
     "README.md": "start",
     "deploy/README.md": "how-to/install",

@@ -7,12 +7,18 @@ from dataclasses import dataclass, field
 from gateway.kinds.spec import ConnectorSpec
 
 _WORD = re.compile(r"[\w-]+")
-#: points of a word in the title, and further points at the beginning of a word of the title
-_IN_TITLE, _BEGINS_TITLE = 20, 10
-#: points of each occurrence in the text, and the maximum number of occurrences that count
-_IN_TEXT, _MAX_IN_TEXT = 1, 5
-#: characters of a snippet before and after the first word found
-_BEFORE, _AFTER = 60, 140
+#: points of a word in the title
+_IN_TITLE = 20
+#: further points at the beginning of a word of the title
+_BEGINS_TITLE = 10
+#: points of each occurrence in the text
+_IN_TEXT = 1
+#: the maximum number of occurrences that count
+_MAX_IN_TEXT = 5
+#: characters of a snippet before the first word found
+_BEFORE = 60
+#: characters of a snippet after the first word found
+_AFTER = 140
 
 
 @dataclass(frozen=True, slots=True)

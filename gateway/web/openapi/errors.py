@@ -37,7 +37,7 @@ MEANINGS = {
     503: "Temporarily unavailable",
     504: "The application did not answer in time",
 }
-#: errors of the endpoints of RFC 6749 and 7009, which have a format of their own
+#: errors of the endpoints of RFC 6749 and 7009, which have another format
 FORM_ERRORS = {
     400: "Invalid request or grant",
     401: "Unknown client or wrong secret",

@@ -17,7 +17,7 @@ from gateway.web.openapi.requests import (
 from gateway.web.openapi.schemas import Schema
 from gateway.web.route import Route
 
-#: shell variables that stand for the ids of a path
+#: shell variables for the ids of a path
 _VARIABLES = {
     "connector_id": "CONNECTOR",
     "job_id": "JOB",

@@ -54,7 +54,7 @@ bugs = logging.getLogger(__name__)
 _REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organization-Id"), istr("X-Content-Type-Options")
 _WELL_KNOWN = "/.well-known/"
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
-#: path variables that name the target of a change, beside the connector
+#: path variables, other than the connector's, that name the target of a change
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
 
 
@@ -205,7 +205,7 @@ def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Cal
 
 @cache
 def _target_of(path: str) -> str:
-    """The variable of a route's path that names the target beside the connector; an empty string if there is none."""
+    """The variable of a route's path that names a target other than the connector; empty if there is none."""
     return next((name for name in _TARGETS if f"{{{name}}}" in path), "")
 
 

@@ -168,5 +168,4 @@ async def test_closing_the_stream_cancels_the_call(raw):
     ):
         await reply.content.readline()
 
-    async with asyncio.timeout(10):
-        await fixture_server.CANCELED.wait()
+    assert await asyncio.wait_for(fixture_server.CANCELED.wait(), 10)

@@ -68,7 +68,7 @@ class World:
         new = NewConnector(
             workspace_id=workspace_id,
             kind=kind,
-            name="c",
+            settings={"name": "c"},
             auth_method=method,
             environment=environment or {},
             credentials=credentials,

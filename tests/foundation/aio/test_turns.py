@@ -25,12 +25,16 @@ async def test_items_are_computed_in_order():
 
 async def test_a_long_computation_is_divided_into_turns():
     with never_blocked(0.05):
-        await asyncio.gather(*(mapped(spin, [0.002] * 50) for _ in range(4)))
+        computed = await asyncio.gather(*(mapped(spin, [0.002] * 50) for _ in range(4)))
+
+    assert computed == [[0.002] * 50] * 4
 
 
 async def test_a_large_item_does_not_hold_the_loop():
     with never_blocked(0.05):
-        await mapped(spin, [0.001, 0.3, 0.001], lambda seconds: seconds > 0.1)
+        computed = await mapped(spin, [0.001, 0.3, 0.001], lambda seconds: seconds > 0.1)
+
+    assert computed == [0.001, 0.3, 0.001]
 
 
 async def test_computations_alternate():

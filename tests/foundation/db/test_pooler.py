@@ -199,7 +199,7 @@ async def test_where_nothing_can_be_listened_to_everything_is_looked_at_again() 
     notifications.subscribe({}, looked.set)
 
     async with notifications.listening():
-        await asyncio.wait_for(looked.wait(), 10)
+        assert await asyncio.wait_for(looked.wait(), 10)
 
 
 async def test_what_is_missing_is_reported_through_the_pooler_too(pooled_url: str) -> None:
