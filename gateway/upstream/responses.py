@@ -6,6 +6,7 @@ dumping takes 225 µs.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from math import ceil
 from typing import Any
@@ -34,7 +35,7 @@ from gateway.kinds.members import JsonPath, MetaPath
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
 from gateway.upstream import allowances, refusals
 from gateway.upstream.allowances import left_until
-from gateway.upstream.redaction import Secrets
+from gateway.upstream.redaction import NO_SECRETS, Secrets
 from gateway.upstream.sent_requests import request_id_of
 
 #: a link of a Link header with its attributes, and one attribute (RFC 8288 §3)
@@ -50,7 +51,6 @@ _NULL = b"null"
 NULL = msgspec.Raw(_NULL)
 #: the place of the records of a result that is a list
 ROOT = "$"
-NO_HEADERS: Mapping[str, str] = {}
 _NO_RECORDS = msgspec.Raw(b"[]")
 #: the status of a response without content: a list of no records (RFC 9110 §15.3.5)
 _NO_CONTENT = 204
@@ -65,12 +65,14 @@ _MAX_PARSED_BODY, _MAX_PARSED_MEMBER = 1 << 20, 64 << 10
 
 
 class UpstreamResponse(msgspec.Struct):
-    """A complete answer of the application; header names in lower case."""
+    """A complete answer of the application; header names in lower case, the request's secrets masked in them."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     _members: dict[str, msgspec.Raw] | None = None
+    #: those of the request, masked in what errors and Meta repeat of the body; records stay as they are
+    secrets: Secrets = NO_SECRETS
 
     @property
     def members(self) -> dict[str, msgspec.Raw]:
@@ -186,10 +188,10 @@ def _record_and_meta(
     if not path and paging is None:
         return payloads.whole(body), None
     if (not path or path[0].isdigit()) and _is_list(body):
-        meta = None if paging is None else _meta(paging, {}, response.headers) or None
+        meta = None if paging is None else _meta(paging, {}, response) or None
         return raw_at(payloads.whole(body), path), meta
     members = response.members
-    meta = None if paging is None else _meta(paging, members, response.headers) or None
+    meta = None if paging is None else _meta(paging, members, response) or None
     if not path:
         return msgspec.Raw(body), meta
     raw = members.get(path[0])
@@ -200,16 +202,25 @@ def _is_list(body: bytes) -> bool:
     return _LIST.match(body) is not None
 
 
-def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> dict[str, Any]:
+def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], response: UpstreamResponse) -> dict[str, Any]:
     meta = {}
     for name, path in paging.meta.items():
-        value = _meta_value(path, members, headers)
+        value = _without_secrets(_meta_value(path, members, response.headers), response.secrets)
         meta[name] = None if value == "" else value  # some applications end their cursors with an empty string
     if paging.incomplete is not None:
-        incomplete = _meta_value(paging.incomplete.path, members, headers)
+        incomplete = _meta_value(paging.incomplete.path, members, response.headers)
         if paging.incomplete.applies(incomplete):
-            meta[paging.incomplete.meta] = incomplete
+            meta[paging.incomplete.meta] = _without_secrets(incomplete, response.secrets)
     return meta
+
+
+def _without_secrets(value: Any, secrets: Secrets) -> Any:
+    """A value of Meta, with the secrets masked that an application writes into links to the next page."""
+    if isinstance(value, str):
+        return secrets.masked_value(value)
+    if isinstance(value, dict | list):
+        return payloads.value(secrets.masked_value(msgspec.json.encode(value).decode()).encode())
+    return value
 
 
 def _meta_value(path: MetaPath, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> Any:
@@ -266,10 +277,9 @@ def value_at(document: Any, path: JsonPath) -> Any:
 def failure(
     spec: Failure,
     response: UpstreamResponse,
-    credentials: Mapping[str, str] = NO_HEADERS,
     limits: Sequence[Allowance] = (),
 ) -> GatewayError | None:
-    """The error for a response, with the secrets of the call's headers masked; None for a success.
+    """The error for a response, with the request's secrets masked; None for a success.
 
     `limits` are the allowances that headers report.
     """
@@ -277,20 +287,20 @@ def failure(
     hides_failure = bool(spec.when_present) and not is_refusal and _has_any(response, spec.when_present)
     if not is_refusal and not hides_failure and (spec.ok is None or _is_true(response, spec.ok)):
         return None
-    document, secrets = _lenient(response), Secrets.of_headers(credentials)
+    document, secrets = _lenient(response), response.secrets
     if not is_refusal and not hides_failure and (not isinstance(document, dict) or spec.ok not in document):
         return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
     code, safe = _first_text(document, spec.code), _masked(document, secrets)
     safe_code, message = _first_text(safe, spec.code), _first_text(safe, spec.message)
-    request_id = _first_text(safe, spec.request_id) or secrets.masked(request_id_of(response.headers) or "")
     message = refusals.with_details(spec, safe, safe_code, message) or refusals.usual_words(spec, safe, safe_code)
     if message is None and document is None and (line := refusals.first_line(response.body)) is not None:
         message = secrets.masked(line)
-    fault = UpstreamFault(
-        status=response.status,
+    fault = fault_of(response)
+    fault = replace(
+        fault,
         code=safe_code,
         message=message,
-        request_id=request_id or None,
+        request_id=_first_text(safe, spec.request_id) or fault.request_id,
         field=refusals.field(spec, safe),
     )
     wait = refusals.wait_of(spec, document, code, response.status)
@@ -302,6 +312,11 @@ def failure(
     if isinstance(error, UpstreamError):
         error.nothing_done = not {code, str(response.status)}.isdisjoint(spec.nothing_done)
     return error
+
+
+def fault_of(response: UpstreamResponse) -> UpstreamFault:
+    """The response, as an error names it: without the request's secrets."""
+    return UpstreamFault(status=response.status, request_id=request_id_of(response.headers, response.secrets) or None)
 
 
 def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
