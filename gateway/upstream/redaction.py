@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from urllib.parse import quote
 
-import msgspec
+from gateway.errors import UpstreamInvalidResponse
+from gateway.foundation import payloads
 
 MASK = "***"
 #: a secret that a header names: `Authorization: Token token=abc`
@@ -90,8 +91,8 @@ def secrets_in_body(body: bytes) -> Iterator[str]:
     """The texts of members of a JSON body whose names say that they are secrets, in its first 64 KiB."""
     for found in _SECRET_MEMBER.finditer(body, 0, _SEARCHED):
         try:
-            value = msgspec.json.decode(found[1], type=str)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            value = payloads.value(found[1])
+        except UpstreamInvalidResponse:
             continue
         if len(value) >= _UNMISTAKABLE:
             yield value
