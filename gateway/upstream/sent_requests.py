@@ -65,7 +65,7 @@ def sent_request(
     """An attempt of a connector's request that ends now, without its secrets; `began` is of the monotonic clock."""
     assert scope.connector_id is not None
     upstream_request_id, context = request_id_of(received.headers, secrets), tracing.log_fields()
-    path = request.logged_path or secrets.masked(request.url.raw_path)
+    path = request.logged_path or secrets.masked_value(request.url.raw_path)
     if scope.foreign_host is not None:
         path = f"//{scope.foreign_host}/…"
     return SentRequest(

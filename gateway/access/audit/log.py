@@ -66,9 +66,11 @@ _ENTRIES_WHERE = """
     WHERE
 """
 # An intent is shown until its settlement is stored.
-_NOT_SETTLED = """
-    (outcome IS NOT NULL OR NOT EXISTS (
-        SELECT FROM audit AS settled WHERE settled.call_id = audit.call_id AND settled.entry_kind = 'settlement'))
+_NOT_SETTLED = "(outcome IS NOT NULL OR EXISTS (SELECT FROM audit_unsettled WHERE audit_id = audit.id))"
+# An array and no subquery in the condition, so that the planner reads the entries by their ids.
+_UNSETTLED = """
+    audit.id = ANY(ARRAY(SELECT audit_id FROM audit_unsettled WHERE organization_id = {} ORDER BY audit_id DESC
+                         LIMIT 10000))
 """
 # An array and no subquery in the condition, so that the planner reads the index of each actor.
 _ACTOR_NAMED = """
@@ -307,6 +309,22 @@ class Audit:
     ) -> Sequence[StoredEntry]:
         """Matching entries of one organization, newest first."""
         entries = entries or EntryFilter()
+        found = await self._found(organization_id, entries, before, limit)
+        if entries.outcome == UNKNOWN:
+            found += await self._found(organization_id, entries, before, limit, are_unsettled=True)
+            found.sort(key=lambda entry: (entry.at, entry.id), reverse=True)
+        return found[:limit]
+
+    async def _found(
+        self,
+        organization_id: UUID,
+        entries: EntryFilter,
+        before: int | None,
+        limit: int,
+        *,
+        are_unsettled: bool = False,
+    ) -> list[StoredEntry]:
+        """Matching entries; `are_unsettled` selects the intents without a settlement instead of the outcome."""
         after_entry = (organization_id, before, before)
         where = Where()
         where.add("organization_id = {}", organization_id)
@@ -316,9 +334,10 @@ class Audit:
         where.add(_ACTOR_NAMED, organization_id, entries.actor_name)
         where.add("what = {}", entries.operation)
         where.add("target = {}", entries.target)
-        where.add(
-            "COALESCE(outcome, 'unknown') = {}" if entries.outcome == UNKNOWN else "outcome = {}", entries.outcome
-        )
+        if are_unsettled:
+            where.add(_UNSETTLED, organization_id)
+        else:
+            where.add("outcome = {}", entries.outcome)
         where.add("request_id = {}", entries.request_id)
         where.add("at >= {}", entries.since)
         where.add("at < {}", entries.until)
