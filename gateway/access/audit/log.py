@@ -23,8 +23,18 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.access.audit.activity import Activity, activity_of, last_uses_of
-from gateway.access.audit.usage import COUNT, USAGE, UsagePoint, usage_point, whole_step
-from gateway.errors import GatewayError
+from gateway.access.audit.usage import (
+    COUNT,
+    MAX_READ,
+    USAGE,
+    UsagePoint,
+    UsageShare,
+    points_statement,
+    shares_statement,
+    usage_point,
+    whole_step,
+)
+from gateway.errors import FieldError, GatewayError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.batch_writer import BatchWriter, Spool
 from gateway.foundation.db.pool import Database
@@ -356,12 +366,43 @@ class Audit:
         """When each client last did something that was recorded."""
         return await last_uses_of(self._database, organization_id, client_ids)
 
-    async def usage(self, organization_id: UUID, since: datetime, step: int) -> Sequence[UsagePoint]:
-        """Calls, errors and their duration from then to now, a point for each step (seconds) as `whole_step` has it."""
+    async def usage(
+        self, organization_id: UUID, since: datetime, step: int, workspaces: Collection[str] | None = None
+    ) -> Sequence[UsagePoint]:
+        """Calls, errors and their duration from then to now, a point for each step (seconds) as `whole_step` has it.
+
+        The calls of `workspaces` are read one by one: raises InvalidParams if they are too many.
+        """
         span, seconds = whole_step(step)
+        interval = timedelta(seconds=seconds)
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(USAGE, organization_id, span, since, timedelta(seconds=seconds))
-        return [usage_point(row) for row in rows]
+            if workspaces is None:
+                rows = await connection.fetch(USAGE, organization_id, span, since, interval)
+                return [usage_point(row) for row in rows]
+            statement, arguments = points_statement(is_limited=True), (list(workspaces), MAX_READ + 1, interval)
+            rows = await connection.fetch(statement, organization_id, since, *arguments)
+        _require_few(rows)
+        return [UsagePoint(**{name: row[name] for name in UsagePoint.__slots__}) for row in rows]
+
+    async def usage_by(
+        self, organization_id: UUID, since: datetime, by: str, workspaces: Collection[str] | None = None
+    ) -> Sequence[UsageShare]:
+        """Calls and errors of each client, connector or workspace, the busiest first, 1,000 at most.
+
+        Raises InvalidParams if there are too many calls to be read one by one.
+        """
+        statement = shares_statement(by, is_limited=workspaces is not None)
+        async with self._database.tenant(organization_id) as connection:
+            names = None if workspaces is None else list(workspaces)
+            rows = await connection.fetch(statement, organization_id, since, names, MAX_READ + 1)
+        _require_few(rows)
+        return [UsageShare(row["id"], row["name"], row["calls"], row["errors"]) for row in rows]
+
+
+def _require_few(rows: Sequence[Any]) -> None:
+    if rows and rows[0]["read"] > MAX_READ:
+        message = f"since: more than {MAX_READ:,} calls since then; ask for a later since"
+        raise InvalidParams(faults=[FieldError("/since", "since", "too_many", message)])
 
 
 def _with_call_id(row: dict[str, Any]) -> dict[str, Any]:

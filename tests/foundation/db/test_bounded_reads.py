@@ -147,6 +147,15 @@ async def test_usage(plans: Plans, organization_id: UUID, days: float, step: int
     assert max(plans.rows_read) <= MAX_READ
 
 
+async def test_usage_of_workspaces_reads_entries_of_their_connectors_only(plans: Plans, organization_id: UUID):
+    since = datetime.now(UTC) - timedelta(days=1)
+
+    await Audit(plans).usage(organization_id, since, 600, workspaces=["x"])
+    await Audit(plans).usage_by(organization_id, since, "client", workspaces=["x"])
+
+    assert max(plans.rows_read) <= MAX_READ
+
+
 async def test_what_an_organization_has_in_progress(plans: Plans, organization_id: UUID):
     await read_work_in_progress(plans, organization_id)
 
