@@ -139,11 +139,24 @@ class WorkInProgressView(Struct, frozen=True, kw_only=True):
     oldest_synced_at: Annotated[Time | None, member("When the oldest copy was synchronized.", TIME)]
 
 
-class UsageView(Struct, frozen=True):
+class UsageShareView(Struct, frozen=True):
+    """The calls of one client, connector or workspace."""
+
+    id: Annotated[Id, member("Its id.")]
+    name: Annotated[str, member("Its name.", "Support bot")]
+    calls: Annotated[int, member("The number of calls.", 12)]
+    errors: Annotated[int, member("The number of failed calls.", 1)]
+
+
+class UsageView(Struct, frozen=True, omit_defaults=True):
     """Calls over time, and the work in progress."""
 
     data: Annotated[list[UsagePointView], member("One point for each interval, the oldest first.")]
     in_progress: Annotated[WorkInProgressView, member("The work in progress.")]
+    by: Annotated[
+        list[UsageShareView] | None,
+        member("With `by`: the calls of each client, connector or workspace since then, the busiest first."),
+    ] = None
 
 
 class HealthCheckView(Struct, frozen=True):

@@ -9,11 +9,12 @@ from yarl import URL
 
 from gateway.errors import GatewayError, UpstreamTimeout
 from gateway.events.retries import retry_after
-from gateway.events.signing import signed_headers
+from gateway.events.signing import SIGNATURES, signed_headers
 from gateway.events.webhook import DeliveryAttempt
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.telemetry.metrics import WEBHOOK_ATTEMPTS, WEBHOOK_SECONDS
 from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.redaction import NO_SECRETS
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.transport import NotSent, Transport
 
@@ -39,15 +40,21 @@ class Sender:
             "Content-Type": "application/json",
             **signed_headers(message_id, body.decode(), at, signing_secrets),
         }
-        request = UpstreamRequest(method="POST", url=URL(url, encoded=True), headers=headers, body=body)
+        request = UpstreamRequest(
+            method="POST",
+            url=URL(url, encoded=True),
+            headers=headers,
+            body=body,
+            secrets=tuple(headers[SIGNATURES].split()),
+        )
         scope = RateScope(id=f"webhook:{webhook_id}", kind="webhook")
-        status, kept, error, pause = None, b"", None, None
+        status, kept, error, pause, secrets = None, b"", None, None, NO_SECRETS
         try:
             async with (
                 asyncio.timeout(self._timeout),
                 self._transport.open(request, scope, timeout=self._timeout) as response,
             ):
-                status = response.status
+                status, secrets = response.status, response.secrets
                 pause = retry_after(response.headers.get("retry-after"), at)
                 async for chunk in response.chunks:
                     kept += chunk
@@ -66,7 +73,8 @@ class Sender:
         outcome = "error" if status is None else f"{status // 100}xx"
         WEBHOOK_ATTEMPTS.add(outcome)
         WEBHOOK_SECONDS.observe(took)
-        text = None if status is None else kept[:_STORED_BYTES].decode(errors="replace").replace("\0", "")
+        answer = secrets.masked(kept.decode(errors="replace").replace("\0", ""))
+        text = None if status is None else answer[:_STORED_BYTES]
         return DeliveryAttempt(
             at=at, duration_ms=round(took * 1000), status=status, body=text, error=error, retry_after=pause
         )

@@ -9,6 +9,8 @@ from standardwebhooks.webhooks import Webhook
 
 #: bytes of a secret; Standard Webhooks allows 24 to 64
 _SECRET_BYTES = 32
+#: the header of the signatures, with spaces between them
+SIGNATURES = "webhook-signature"
 
 
 def new_secret() -> str:
@@ -22,5 +24,5 @@ def signed_headers(message_id: str, body: str, at: datetime, signing_secrets: Se
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(int(at.timestamp())),
-        "webhook-signature": " ".join(signatures),
+        SIGNATURES: " ".join(signatures),
     }

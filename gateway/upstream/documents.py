@@ -41,12 +41,19 @@ async def _fetch(session: aiohttp.ClientSession, override: URL | None, url: str,
                     continue
                 content = await read_body(response.content, MAX_BYTES)
         except UpstreamInvalidResponse as error:
-            raise ImportFailed(f"{url}: {error}; only https URLs of {host} are allowed") from error
+            raise ImportFailed(f"{_shown(url)}: {error}; only https URLs of {host} are allowed") from error
+        except aiohttp.ClientResponseError as error:
+            raise ImportFailed(f"{_shown(url)} cannot be fetched: its answer is not valid HTTP") from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise ImportFailed(f"{url} cannot be fetched: {error or type(error).__name__}") from error
+            raise ImportFailed(f"{_shown(url)} cannot be fetched: {str(error) or type(error).__name__}") from error
         if response.status != 200:
-            raise ImportFailed(f"{url} returned status {response.status}")
+            raise ImportFailed(f"{_shown(url)} returned status {response.status}")
         if len(content) > MAX_BYTES:
-            raise ImportFailed(f"{url} is larger than {MAX_BYTES >> 20} MiB")
+            raise ImportFailed(f"{_shown(url)} is larger than {MAX_BYTES >> 20} MiB")
         return content
-    raise ImportFailed(f"{url} redirects more than {_MAX_REDIRECTS} times")
+    raise ImportFailed(f"{_shown(url)} redirects more than {_MAX_REDIRECTS} times")
+
+
+def _shown(url: str) -> str:
+    """The URL without its query, in which some servers expect a key."""
+    return url.partition("?")[0]

@@ -28,6 +28,8 @@ ACTION = "download"
 #: redirects followed for one file
 REDIRECTS = 3
 
+#: stands for a path that the application named
+_ANY_PATH = "/…"
 _REDIRECTING = frozenset({301, 302, 303, 307, 308})
 _KEEPS_METHOD = frozenset({307, 308})
 _PASSED_ON = frozenset({200, 206, 304, 416}) | _REDIRECTING
@@ -65,6 +67,8 @@ class _Target:
     headers: Mapping[str, str] = field(default_factory=dict)
     method: str = "GET"
     body: bytes | None = None
+    #: the path that the request log has, where the application named the URL: such a path may be the key to the file
+    logged_path: str | None = None
 
 
 @asynccontextmanager
@@ -141,6 +145,7 @@ class _Opening:
                     body=target.body,
                     effect=self.call.effect,
                     operation=self.call.operation.name,
+                    logged_path=target.logged_path,
                 ),
                 self.exit_stack,
                 deadline=self.deadline,
@@ -165,7 +170,8 @@ class _Opening:
                 "another service may store it, or it was removed"
             )
         url = self._checked(described.url)
-        return _Target(url=url, is_trusted=not self.how.presigned and url.origin() in self.session.own_origins)
+        is_trusted = not self.how.presigned and url.origin() in self.session.own_origins
+        return _Target(url=url, is_trusted=is_trusted, logged_path=_ANY_PATH)
 
     def _next_target(self, target: _Target, stream: UpstreamStream) -> _Target:
         """The target of a redirect; after one redirect to another host no credentials are sent any more.
@@ -178,9 +184,9 @@ class _Opening:
         url = self._checked(_joined(target.url, location))
         is_trusted = target.is_trusted and url.origin() in self.session.own_origins
         if is_trusted and stream.status in _KEEPS_METHOD:
-            return replaced(target, url=url)
+            return replaced(target, url=url, logged_path=_ANY_PATH)
         headers = {name: value for name, value in target.headers.items() if name.lower() != "content-type"}
-        return _Target(url=url, is_trusted=is_trusted, headers=headers if is_trusted else {})
+        return _Target(url=url, is_trusted=is_trusted, headers=headers if is_trusted else {}, logged_path=_ANY_PATH)
 
     def _checked(self, url: str) -> URL:
         spec = self.session.spec

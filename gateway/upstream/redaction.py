@@ -3,9 +3,12 @@
 import binascii
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
 from urllib.parse import quote
+
+from gateway.errors import UpstreamInvalidResponse
+from gateway.foundation import payloads
 
 MASK = "***"
 #: a secret that a header names: `Authorization: Token token=abc`
@@ -14,6 +17,20 @@ _NAMED = re.compile(r'\w+="?([^"]+)"?')
 _SHORTEST = 4
 #: characters of a secret's prefix that identify a truncated secret, and the shortest secret that is searched this way
 _HEAD, _CUTTABLE = 16, 24
+#: characters of a secret that is masked in headers and Meta too: a shorter one may be in a cursor by chance
+_UNMISTAKABLE = 8
+#: sets of credentials whose encodings are kept
+_REMEMBERED = 512
+#: bytes of a request's body that are searched for secrets
+_SEARCHED = 64 << 10
+#: a member of a JSON body whose name says that it is a secret
+_SECRET_MEMBER = re.compile(
+    rb'(?:password|passwd|secret|private_?key|api_?key|access_?token|refresh_?token)"[ \t\r\n]*:[ \t\r\n]*'
+    rb'("(?:[^"\\]|\\.)*")',
+    re.IGNORECASE,
+)
+#: headers that name an address or a version: a part of them cannot be replaced
+_ADDRESSES, _VALIDATORS = frozenset({"location"}), frozenset({"etag", "last-modified"})
 
 
 class Secrets:
@@ -23,12 +40,12 @@ class Secrets:
         self._values = frozenset(value for value in values if len(value) >= _SHORTEST)
 
     @classmethod
-    def of_headers(cls, headers: Mapping[str, str]) -> "Secrets":
-        """Those of the headers that authenticate a request (RFC 6750, RFC 7617)."""
-        return cls(secret for value in headers.values() for secret in _in_header(value))
+    def of_headers(cls, values: Iterable[str]) -> "Secrets":
+        """Those of the values of headers that authenticate a request (RFC 6750, RFC 7617)."""
+        return _of_headers(tuple(values))
 
     def __or__(self, other: "Secrets") -> "Secrets":
-        return Secrets(self._values | other._values)
+        return Secrets(self._values | other._values) if other._values else self
 
     def masked(self, text: str) -> str:
         """The text with each secret replaced, the cut-off beginning of a long one too."""
@@ -39,10 +56,51 @@ class Secrets:
                 text = _without_beginnings(text, form)
         return text
 
+    def masked_value(self, text: str) -> str:
+        """A value that the gateway uses, such as a cursor, with each whole secret of 8 or more characters replaced."""
+        for form in self._unmistakable_forms:
+            text = text.replace(form, MASK)
+        return text
+
+    def masked_headers(self, headers: dict[str, str]) -> dict[str, str]:
+        """The headers, masked as values; `Location` stays, a validator (RFC 9110 §8.8) with a secret is left out."""
+        text = "\n".join(headers.values())
+        if not any(form in text for form in self._unmistakable_forms):
+            return headers
+        masked = {name: value if name in _ADDRESSES else self.masked_value(value) for name, value in headers.items()}
+        return {name: value for name, value in masked.items() if name not in _VALIDATORS or value == headers[name]}
+
     @cached_property
     def _forms(self) -> list[str]:
-        """Longest first, so that no part is replaced before the whole."""
-        return sorted({form for value in self._values for form in _forms_of(value)}, key=len, reverse=True)
+        return _all_forms(self._values)
+
+    @cached_property
+    def _unmistakable_forms(self) -> list[str]:
+        return _all_forms(value for value in self._values if len(value) >= _UNMISTAKABLE)
+
+
+NO_SECRETS = Secrets()
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _of_headers(values: tuple[str, ...]) -> Secrets:
+    return Secrets(secret for value in values for secret in _in_header(value))
+
+
+def secrets_in_body(body: bytes) -> Iterator[str]:
+    """The texts of members of a JSON body whose names say that they are secrets, in its first 64 KiB."""
+    for found in _SECRET_MEMBER.finditer(body, 0, _SEARCHED):
+        try:
+            value = payloads.value(found[1])
+        except UpstreamInvalidResponse:
+            continue
+        if len(value) >= _UNMISTAKABLE:
+            yield value
+
+
+def _all_forms(values: Iterable[str]) -> list[str]:
+    """Longest first, so that no part is replaced before the whole."""
+    return sorted({form for value in values for form in _forms_of(value)}, key=len, reverse=True)
 
 
 def _in_header(value: str) -> Iterator[str]:
@@ -54,8 +112,11 @@ def _in_header(value: str) -> Iterator[str]:
         yield named[1]
     if scheme.lower() == "basic":
         pair = _decoded(secret)
-        yield pair
-        yield pair.partition(":")[2]
+        user, _, password = pair.partition(":")
+        yield from (pair, password)
+        # Some applications take a key as the user, with a constant in place of the password.
+        if len(password) < _SHORTEST:
+            yield user
 
 
 def _decoded(text: str) -> str:

@@ -30,6 +30,13 @@ _DAY: Final = 3600
 LONGEST_WAIT: Final = 3600
 
 
+def places_of(spec: Failure) -> tuple[str, ...]:
+    """The names of the members of an error response that say what failed."""
+    stated = (*spec.code, *spec.message, *spec.request_id, *spec.details, *spec.field, *spec.limit_name)
+    names = (*(place[0] for place in stated if place), *(place.partition(".")[0] for place in _USUAL_PLACES))
+    return tuple(dict.fromkeys((*names, *((spec.ok,) if spec.ok else ()))))
+
+
 def with_details(spec: Failure, document: Any, code: str | None, message: str | None) -> str | None:
     """The application's message and what its details add, each text once."""
     texts = [message] if message else []

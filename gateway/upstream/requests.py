@@ -21,6 +21,7 @@ from gateway.foundation.hosts import host_matches
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.auth import QUERY_PREFIX
+from gateway.upstream.redaction import Secrets, secrets_in_body
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 #: one segment of a path, which is no relative one
@@ -42,6 +43,15 @@ class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0
     #: the path that the request log has, if the URL is a secret
     logged_path: str | None = None
+    #: secrets of the URL and the body, which its response may echo
+    secrets: tuple[str, ...] = ()
+
+    def secrets_beside(self, credentials: Mapping[str, str]) -> Secrets:
+        """The secrets of the request, and of the headers that authenticate it."""
+        own = (value for name, value in self.headers.items() if name.lower() == "authorization")
+        found = Secrets.of_headers((*credentials.values(), *own))
+        body = () if self.body is None or self.effect is Effect.READ else secrets_in_body(self.body)
+        return found | Secrets((*self.secrets, *body))
 
 
 def with_query_credentials(
@@ -52,7 +62,7 @@ def with_query_credentials(
     separator = "&" if request.url.raw_query_string else "?"
     url = URL(f"{request.url}{separator}{urlencode(members, safe='*', quote_via=quote)}", encoded=True)
     headers = {name: value for name, value in credentials.items() if name[0] != QUERY_PREFIX}
-    return replace(request, url=url), headers
+    return replace(request, url=url, secrets=(*request.secrets, *members.values())), headers
 
 
 def base_address(

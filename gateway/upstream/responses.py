@@ -6,7 +6,9 @@ dumping takes 225 µs.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from math import ceil
 from typing import Any
 
@@ -34,7 +36,7 @@ from gateway.kinds.members import JsonPath, MetaPath
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
 from gateway.upstream import allowances, refusals
 from gateway.upstream.allowances import left_until
-from gateway.upstream.redaction import Secrets
+from gateway.upstream.redaction import NO_SECRETS, Secrets
 from gateway.upstream.sent_requests import request_id_of
 
 #: a link of a Link header with its attributes, and one attribute (RFC 8288 §3)
@@ -50,7 +52,6 @@ _NULL = b"null"
 NULL = msgspec.Raw(_NULL)
 #: the place of the records of a result that is a list
 ROOT = "$"
-NO_HEADERS: Mapping[str, str] = {}
 _NO_RECORDS = msgspec.Raw(b"[]")
 #: the status of a response without content: a list of no records (RFC 9110 §15.3.5)
 _NO_CONTENT = 204
@@ -62,20 +63,29 @@ DEFAULT_RETRY_AFTER = 30
 _MESSAGE_CHARACTERS = 500
 #: bytes of a failure that is parsed completely, and of a member of a larger one
 _MAX_PARSED_BODY, _MAX_PARSED_MEMBER = 1 << 20, 64 << 10
+#: bytes of the member that has the Meta, and items of a page for which the application may return null
+_MAX_META, _MAX_NULLS = 1 << 20, 100_000
+#: an item that is null
+_NULL_ITEM = re.compile(rb"[\[,][ \t\r\n]*null[ \t\r\n]*(?=[,\]])")
 
 
 class UpstreamResponse(msgspec.Struct):
-    """A complete answer of the application; header names in lower case."""
+    """A complete answer of the application; header names in lower case, the request's secrets masked in them."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     _members: dict[str, msgspec.Raw] | None = None
+    #: those of the request, masked in what errors and Meta repeat of the body; records stay as they are
+    secrets: Secrets = NO_SECRETS
 
-    @property
-    def members(self) -> dict[str, msgspec.Raw]:
-        """The members of the JSON object that the body is, unparsed: found in one pass, however often they are asked
-        for. Raises UpstreamInvalidResponse."""
+    def members(self, names: tuple[str, ...]) -> dict[str, msgspec.Raw]:
+        """The members of these names, and perhaps others, of the JSON object that the body is, unparsed.
+
+        Those of a small body are found in one pass, however often they are asked for. Raises UpstreamInvalidResponse.
+        """
+        if len(self.body) > _MAX_PARSED_BODY:
+            return payloads.members_of(self.body, names)
         if self._members is None:
             self._members = payloads.members(self.body)
         return self._members
@@ -165,6 +175,7 @@ def _listed(raw: msgspec.Raw, key: str) -> msgspec.Raw:
 
 def _without_nulls(operation: Operation, raw: msgspec.Raw, meta: dict[str, Any] | None) -> OperationResult:
     """The records within the items of a list, unparsed; items for which the application returned null are named."""
+    _require_few_nulls(operation, raw)
     path, items = operation.action.unwrap, payloads.items(raw)
     found = [raw_at(item, path) for item in items] if path else items
     missing = [str(number) for number, each in enumerate(found, 1) if each is None or _first_byte(each) == _NULL_BEGIN]
@@ -180,6 +191,16 @@ def _without_nulls(operation: Operation, raw: msgspec.Raw, meta: dict[str, Any] 
     return OperationResult(result=rest, meta=meta, incomplete=f"{reason}; {advice}", nulls=len(missing))
 
 
+def _require_few_nulls(operation: Operation, raw: msgspec.Raw) -> None:
+    text = bytes(raw)
+    if text.count(_NULL) > _MAX_NULLS:
+        nulls = islice(_NULL_ITEM.finditer(text), _MAX_NULLS, None)
+        if next(nulls, None) is not None:
+            raise UpstreamInvalidResponse(
+                f"{operation}: the application returned null for more than {_MAX_NULLS:,} items"
+            )
+
+
 def _record_and_meta(
     response: UpstreamResponse, path: JsonPath, paging: Paging | None
 ) -> tuple[msgspec.Raw | None, dict[str, Any] | None]:
@@ -192,34 +213,51 @@ def _record_and_meta(
     if not path and paging is None:
         return payloads.whole(body), None
     if (not path or path[0].isdigit()) and _is_list(body):
-        meta = None if paging is None else _meta(paging, {}, response.headers) or None
+        meta = None if paging is None else _meta(paging, {}, response) or None
         return raw_at(payloads.whole(body), path), meta
-    members = response.members
-    meta = None if paging is None else _meta(paging, members, response.headers) or None
+    members = response.members(tuple(dict.fromkeys(place[0] for place in (path, *_meta_places(paging)) if place)))
+    meta = None if paging is None else _meta(paging, members, response) or None
     if not path:
         return msgspec.Raw(body), meta
     raw = members.get(path[0])
     return (raw_at(raw, path[1:]) if raw is not None and len(path) > 1 else raw), meta
 
 
+def _meta_places(paging: Paging | None) -> Iterable[MetaPath]:
+    if paging is None:
+        return ()
+    return (*paging.meta.values(), *(() if paging.incomplete is None else (paging.incomplete.path,)))
+
+
 def _is_list(body: bytes) -> bool:
     return _LIST.match(body) is not None
 
 
-def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> dict[str, Any]:
+def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], response: UpstreamResponse) -> dict[str, Any]:
     meta = {}
     for name, path in paging.meta.items():
-        value = _meta_value(path, members, headers)
+        value = _without_secrets(_meta_value(path, members, response.headers), response.secrets)
         meta[name] = None if value == "" else value  # some applications end their cursors with an empty string
     if paging.incomplete is not None:
-        incomplete = _meta_value(paging.incomplete.path, members, headers)
+        incomplete = _meta_value(paging.incomplete.path, members, response.headers)
         if paging.incomplete.applies(incomplete):
-            meta[paging.incomplete.meta] = incomplete
+            meta[paging.incomplete.meta] = _without_secrets(incomplete, response.secrets)
     return meta
+
+
+def _without_secrets(value: Any, secrets: Secrets) -> Any:
+    """A value of Meta, with the secrets masked that an application writes into links to the next page."""
+    if isinstance(value, str):
+        return secrets.masked_value(value)
+    if isinstance(value, dict | list):
+        return payloads.value(secrets.masked_value(msgspec.json.encode(value).decode()).encode())
+    return value
 
 
 def _meta_value(path: MetaPath, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> Any:
     raw = members.get(path[0])
+    if raw is not None and len(raw) > _MAX_META:
+        raise UpstreamInvalidResponse("the paging data of the application's answer are larger than 1 MiB")
     if len(path) == 1:
         return None if raw is None else payloads.value(raw)
     if path[0] == HEADER_PATH:
@@ -272,10 +310,9 @@ def value_at(document: Any, path: JsonPath) -> Any:
 def failure(
     spec: Failure,
     response: UpstreamResponse,
-    credentials: Mapping[str, str] = NO_HEADERS,
     limits: Sequence[Allowance] = (),
 ) -> GatewayError | None:
-    """The error for a response, with the secrets of the call's headers masked; None for a success.
+    """The error for a response, with the request's secrets masked; None for a success.
 
     `limits` are the allowances that headers report.
     """
@@ -283,20 +320,20 @@ def failure(
     hides_failure = bool(spec.when_present) and not is_refusal and _has_any(response, spec.when_present)
     if not is_refusal and not hides_failure and (spec.ok is None or _is_true(response, spec.ok)):
         return None
-    document, secrets = _lenient(response), Secrets.of_headers(credentials)
+    document, secrets = _lenient(response, refusals.places_of(spec)), response.secrets
     if not is_refusal and not hides_failure and (not isinstance(document, dict) or spec.ok not in document):
         return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
     code, safe = _first_text(document, spec.code), _masked(document, secrets)
     safe_code, message = _first_text(safe, spec.code), _first_text(safe, spec.message)
-    request_id = _first_text(safe, spec.request_id) or secrets.masked(request_id_of(response.headers) or "")
     message = refusals.with_details(spec, safe, safe_code, message) or refusals.usual_words(spec, safe, safe_code)
     if message is None and document is None and (line := refusals.first_line(response.body)) is not None:
         message = secrets.masked(line)
-    fault = UpstreamFault(
-        status=response.status,
+    fault = fault_of(response)
+    fault = replace(
+        fault,
         code=safe_code,
         message=message,
-        request_id=request_id or None,
+        request_id=_first_text(safe, spec.request_id) or fault.request_id,
         field=refusals.field(spec, safe),
     )
     wait = refusals.wait_of(spec, document, code, response.status)
@@ -310,12 +347,17 @@ def failure(
     return error
 
 
+def fault_of(response: UpstreamResponse) -> UpstreamFault:
+    """The response, as an error names it: without the request's secrets."""
+    return UpstreamFault(status=response.status, request_id=request_id_of(response.headers, response.secrets) or None)
+
+
 def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
     """Whether a successful response has a value at one of these paths."""
     if not response.body or response.body.isspace() or _is_list(response.body):
         return False
     try:
-        members = response.members
+        members = response.members(tuple({place[0]: None for place in places}))
     except UpstreamInvalidResponse:
         return False
     return any(_has_something(members[place[0]], place[1:]) for place in places if place[0] in members)
@@ -330,7 +372,7 @@ def _has_something(raw: msgspec.Raw, place: JsonPath) -> bool:
 def _is_true(response: UpstreamResponse, member: str) -> bool:
     """Whether a member of a successful answer is true; the answer may be of any size."""
     try:
-        raw = response.members.get(member)
+        raw = response.members((member,)).get(member)
     except UpstreamInvalidResponse:
         return False
     return raw is not None and bytes(memoryview(raw)) == b"true"
@@ -438,15 +480,16 @@ def _until(moment: str, now: str) -> int | None:
         return None
 
 
-def _lenient(response: UpstreamResponse) -> Any:
+def _lenient(response: UpstreamResponse, names: tuple[str, ...]) -> Any:
     """The parsed body of an error response, or None: an error page in HTML must not hide the status.
 
-    Only the small members of a large body are parsed, because error messages are short.
+    Only the small members of these names are parsed in a large body, because error messages are short.
     """
     try:
         if len(response.body) <= _MAX_PARSED_BODY:
             return payloads.value(response.body)
-        return {name: payloads.value(raw) for name, raw in response.members.items() if len(raw) <= _MAX_PARSED_MEMBER}
+        members = response.members(names)
+        return {name: payloads.value(raw) for name, raw in members.items() if len(raw) <= _MAX_PARSED_MEMBER}
     except UpstreamInvalidResponse:
         return None
 

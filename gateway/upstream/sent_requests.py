@@ -9,6 +9,7 @@ import msgspec
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.telemetry import tracing
 from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.redaction import Secrets
 from gateway.upstream.requests import UpstreamRequest
 
 #: characters of a path
@@ -58,17 +59,16 @@ class Received(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-def note(
-    observe: Observe | None, request: UpstreamRequest, scope: RateScope, attempt: int, began: float, received: Received
-) -> None:
-    """Report an attempt that ends now; `began` is of the monotonic clock. Requests without a connector are left out."""
-    if observe is None or scope.connector_id is None:
-        return
-    upstream_request_id, context = request_id_of(received.headers), tracing.log_fields()
-    path = request.logged_path or request.url.raw_path
+def sent_request(
+    request: UpstreamRequest, scope: RateScope, *, secrets: Secrets, attempt: int, began: float, received: Received
+) -> SentRequest:
+    """An attempt of a connector's request that ends now, without its secrets; `began` is of the monotonic clock."""
+    assert scope.connector_id is not None
+    upstream_request_id, context = request_id_of(received.headers, secrets), tracing.log_fields()
+    path = request.logged_path or secrets.masked_value(request.url.raw_path)
     if scope.foreign_host is not None:
         path = f"//{scope.foreign_host}/…"
-    sent = SentRequest(
+    return SentRequest(
         connector_id=scope.connector_id,
         at=CLOCK.unix_time(),
         method=request.method,
@@ -84,12 +84,11 @@ def note(
         request_id=context.get("request_id"),
         job_id=context.get("job_id"),
     )
-    observe(sent)
 
 
-def request_id_of(headers: Mapping[str, str]) -> str | None:
-    """The application's own id of a request, cut to its limit."""
+def request_id_of(headers: Mapping[str, str], secrets: Secrets) -> str | None:
+    """The application's own id of a request, masked and cut to its limit."""
     for name in _REQUEST_ID_HEADERS:
         if name in headers:
-            return headers[name][:_MAX_ID]
+            return secrets.masked(headers[name])[:_MAX_ID]
     return None

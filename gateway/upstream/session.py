@@ -21,7 +21,6 @@ from gateway.errors import (
     InvalidParams,
     ReauthorizationRequired,
     UpstreamError,
-    UpstreamFault,
     UpstreamInvalidResponse,
     UpstreamNotFound,
     UpstreamRateLimited,
@@ -37,7 +36,6 @@ from gateway.upstream.redaction import Secrets
 from gateway.upstream.requests import UpstreamRequest, base_address, with_query_credentials, with_variables
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.run_context import RunContext
-from gateway.upstream.sent_requests import request_id_of
 from gateway.upstream.transport import LONGEST_STREAM, NotSent, Transport, UpstreamStream
 from gateway.upstream.upload import SourceFile, streamed
 
@@ -86,7 +84,7 @@ class UpstreamSession:
 
     async def secrets(self) -> Secrets:
         """The secrets to mask in the application's messages."""
-        return Secrets.of_headers(await self.authorizer.headers())
+        return Secrets.of_headers((await self.authorizer.headers()).values())
 
     @cached_property
     def address(self) -> str:
@@ -144,15 +142,13 @@ class UpstreamSession:
         timeout: float,
         run_context: RunContext | None = None,
         accepted: Collection[int] = (),
-        secrets: Mapping[str, str] = responses.NO_HEADERS,
         may_repeat: Callable[[], bool] = lambda: True,
     ) -> Exchange:
         """Send and judge, with as many tries as the effect class and `may_repeat` allow within `timeout` seconds.
 
-        `accepted` statuses are not failures. The values of `secrets` are masked in the application's messages, as the
-        credentials are. A write is marked as in flight right before each try. A refusal is in the exchange;
-        UpstreamError and its subclasses are raised. If the answer to a write was lost, the error says that its outcome
-        is unknown.
+        `accepted` statuses are not failures. A write is marked as in flight right before each try. A refusal is in the
+        exchange; UpstreamError and its subclasses are raised. If the answer to a write was lost, the error says that
+        its outcome is unknown.
         """
         run_context = None if request.effect is Effect.READ else run_context
         before = None if run_context is None else run_context.mark_in_flight
@@ -173,7 +169,7 @@ class UpstreamSession:
             )
             if response.status in accepted:
                 return Exchange(response), None
-            error = self._failure(response, {**credentials, **secrets} if secrets else credentials)
+            error = self._failure(response)
             return Exchange(response, error), error
 
         deadline = monotonic() + timeout
@@ -209,7 +205,7 @@ class UpstreamSession:
                 return stream, None
             if not is_trusted:
                 return stream, responses.foreign_failure(stream.status, stream.headers)
-            return stream, await self._refusal(stream, credentials)
+            return stream, await self._refusal(stream)
 
         return await self._repeat(attempt, request.effect, deadline, None, is_trusted=is_trusted)
 
@@ -285,21 +281,21 @@ class UpstreamSession:
         finally:
             doubts.settle(self.scope.id)
 
-    def _failure(self, response: UpstreamResponse, credentials: Mapping[str, str]) -> GatewayError | None:
+    def _failure(self, response: UpstreamResponse) -> GatewayError | None:
         if self.failure is not None:
-            return responses.failure(self.failure, response, credentials)
+            return responses.failure(self.failure, response)
         limit = self.spec.rate_limit
-        return responses.failure(self.spec.failure, response, credentials, limit.allowances if limit else ())
+        return responses.failure(self.spec.failure, response, limit.allowances if limit else ())
 
-    async def _refusal(self, stream: UpstreamStream, credentials: Mapping[str, str]) -> GatewayError:
+    async def _refusal(self, stream: UpstreamStream) -> GatewayError:
         """The error for a response that does not contain the file."""
         body = b""
         async for chunk in stream.chunks:
             body += chunk
             if len(body) > _REFUSAL_CAP:
                 break
-        response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP])
-        error = self._failure(response, credentials)
+        response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP], secrets=stream.secrets)
+        error = self._failure(response)
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
 
 
@@ -308,7 +304,7 @@ def _answered(call: PreparedCall, request: UpstreamRequest, response: UpstreamRe
     try:
         return call.answer(response)
     except UpstreamInvalidResponse as error:
-        error.upstream = UpstreamFault(status=response.status, request_id=request_id_of(response.headers))
+        error.upstream = responses.fault_of(response)
         raise retries.answer_lost(request.effect, error) from error
 
 

@@ -30,9 +30,10 @@ from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.upstream.permits import Permit, Permits
 from gateway.upstream.rate_limits import RateLimiter, RateScope, Unlimited
 from gateway.upstream.read_budget import ReadBudget
+from gateway.upstream.redaction import NO_SECRETS, Secrets
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import UpstreamResponse
-from gateway.upstream.sent_requests import INTERRUPTED, Observe, Received, note
+from gateway.upstream.sent_requests import INTERRUPTED, Observe, Received, sent_request
 
 #: maximum bytes of a decoded JSON response; a larger one is an error of the application or of the query
 ANSWER_CAP = 32 << 20
@@ -104,13 +105,15 @@ class _ObservedRequest(aiohttp.ClientRequest):
 
 @dataclass(frozen=True, slots=True)
 class UpstreamStream:
-    """An answer whose body is still to be read; header names in lower case."""
+    """An answer whose body is still to be read; header names in lower case, the request's secrets masked in them."""
 
     status: int
     headers: Mapping[str, str]
     #: the body, never decoded, in the chunks the network brings; the application is slowed down while nothing is read.
     #: Reading raises UpstreamTruncated if it ends before its framing says so, UpstreamTimeout if nothing comes
     chunks: AsyncIterator[bytes]
+    #: those of the request, to be masked in what errors repeat of the body
+    secrets: Secrets = NO_SECRETS
 
 
 class _Chunks(Wait):
@@ -213,14 +216,14 @@ class Transport:
         on_send: Callable[[], None] | None = None,
         attempt: int = 1,
     ) -> UpstreamResponse:
-        """The complete response to one try, whatever its status.
+        """The complete response to one try, whatever its status; the request's secrets are masked in its headers.
 
         `credentials` are further headers, which authenticate. `before` is awaited after the permit and before the
         connection; `on_send` is called when the first byte is sent. Raises NotSent if no byte was sent, UpstreamError
         and its subclasses, UpstreamRateLimited without a permit, and Unavailable if no connection is left.
         """
         began, outcome, sending = monotonic(), "", _Sending(on_send)
-        response = _NO_RESPONSE
+        response, secrets = _NO_RESPONSE, request.secrets_beside(credentials)
         token = _SENDING.set(sending)
         try:
             async with Permit(self._permits, scope, min(timeout, PERMIT_TIMEOUT)) as permit:
@@ -233,8 +236,9 @@ class Transport:
                         if request.stream is not None:
                             request = _paced(request, request.stream, idle)
                         async with await self._sent(request, credentials) as answer:
-                            headers = _lower(answer.headers)
-                            response = UpstreamResponse(answer.status, headers, await self._read(answer, idle))
+                            headers = secrets.masked_headers(_lower(answer.headers))
+                            body = await self._read(answer, idle)
+                            response = UpstreamResponse(answer.status, headers, body, secrets=secrets)
                 except TimeoutError as error:
                     raise _translated(error, request.url.host or "", was_sent=sending.has_begun) from error
                 finally:
@@ -252,7 +256,7 @@ class Transport:
             if outcome or sending.has_begun:
                 code = None if response.status else outcome or INTERRUPTED
                 received = Received(response.status, response.headers, len(response.body), code)
-                note(self._observe, request, scope=scope, attempt=attempt, began=began, received=received)
+                self._note(request, scope, secrets, attempt=attempt, began=began, received=received)
         return response
 
     async def _read(self, answer: aiohttp.ClientResponse, idle: IdleTimeout) -> bytes:
@@ -302,6 +306,7 @@ class Transport:
         `timeout` is for all of it. Raises as `fetch` does.
         """
         extra_headers = {**credentials, "Accept-Encoding": "identity", "Accept": "*/*"}
+        secrets = request.secrets_beside(credentials)
         async with Permit(self._permits, scope, PERMIT_TIMEOUT) as permit:
             began, code = monotonic(), INTERRUPTED
             try:
@@ -316,20 +321,33 @@ class Transport:
                 raise
             finally:
                 if code:
-                    note(
-                        self._observe, request, scope=scope, attempt=attempt, began=began, received=Received(error=code)
-                    )
-            permit.headers = headers = _lower(answer.headers)
+                    self._note(request, scope, secrets, attempt=attempt, began=began, received=Received(error=code))
+            permit.headers = headers = secrets.masked_headers(_lower(answer.headers))
             permit.give_place()  # a limit counts requests, and not the time that a caller takes to read
             chunks = _Chunks(answer.content, timeout, self._idle)
             self._timeouts.add(chunks)
             try:
                 async with answer:
-                    yield UpstreamStream(answer.status, headers, chunks)
+                    yield UpstreamStream(answer.status, headers, chunks, secrets)
             finally:
                 self._timeouts.remove(chunks)
                 received = Received(answer.status, headers, chunks.size, chunks.error)
-                note(self._observe, request, scope=scope, attempt=attempt, began=began, received=received)
+                self._note(request, scope, secrets, attempt=attempt, began=began, received=received)
+
+    def _note(
+        self,
+        request: UpstreamRequest,
+        scope: RateScope,
+        secrets: Secrets,
+        *,
+        attempt: int,
+        began: float,
+        received: Received,
+    ) -> None:
+        if self._observe is not None and scope.connector_id is not None:
+            self._observe(
+                sent_request(request, scope, secrets=secrets, attempt=attempt, began=began, received=received)
+            )
 
     async def _sent(self, request: UpstreamRequest, extra_headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         """The answer up to its headers, to a request with further headers, `extra_headers`; the caller closes it."""

@@ -5,7 +5,7 @@ At most one piece is in memory. The URL of a session is a secret: it lets its ho
 
 import asyncio
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -140,10 +140,9 @@ class SessionUpload:
             stream=piece,
             size=size,
             logged_path=self.call.operation.upload_start.path,
+            secrets=_secrets_of(self.url),
         )
-        exchange = await self.session.exchange(
-            request, timeout=_TIMEOUT, accepted=(_INCOMPLETE,), secrets=_secrets_of(self.url)
-        )
+        exchange = await self.session.exchange(request, timeout=_TIMEOUT, accepted=(_INCOMPLETE,))
         if isinstance(exchange.error, UpstreamNotFound):
             raise UploadExpired(
                 "the application has ended the upload's session; start again and send the file from its beginning",
@@ -243,7 +242,7 @@ def _type_of(call: PreparedCall, file: SourceFile) -> str:
     return header_text(text)
 
 
-def _secrets_of(url: str) -> Mapping[str, str]:
+def _secrets_of(url: str) -> tuple[str, ...]:
     """The parts of a session's URL that let its holder write: the whole, and long values of its query."""
     query = URL(url, encoded=True).query
-    return {"url": url, **{name: value for name, value in query.items() if len(value) >= _SHORTEST_SECRET}}
+    return (url, *(value for value in query.values() if len(value) >= _SHORTEST_SECRET))

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from gateway.access.audit.log import Audit
@@ -326,6 +327,20 @@ async def test_a_slow_body_does_not_outlive_the_deadline_and_the_status_counts(s
 
     assert attempt.duration_ms < 5000
     assert (attempt.status, attempt.is_success) == (status, status < 300)
+
+
+async def test_a_signature_that_the_receiver_echoes_is_not_stored():
+    async def echo(request: web.Request) -> web.Response:
+        return web.Response(text=f"{'x' * 900} {request.headers['webhook-signature']} {'x' * 200}", status=400)
+
+    application = web.Application()
+    application.router.add_post("/", echo)
+    async with TestServer(application) as server:
+        url = server.make_url("/")
+        async with Transport(EgressPolicy.of([url.origin()])) as transport:
+            attempt = await Sender(transport).send(uuid4(), str(url), "m", b"{}", ["whsec_MA=="])
+
+    assert attempt.body == f"{'x' * 900} *** {'x' * 200}"[:1024]
 
 
 async def test_a_late_head_ends_the_attempt():

@@ -40,6 +40,8 @@ class OpenIdProvider:
     answer: dict[str, Any] = field(default_factory=dict)
     #: creates the ID token instead of the provider
     forge: Callable[[dict[str, Any]], str] | None = None
+    #: whether the token endpoint refuses with the secrets of the request in its words
+    echoes: bool = False
     #: the authorization requests and the forms of the token endpoint
     asked: list[dict[str, str]] = field(default_factory=list)
     token_requests: list[dict[str, str]] = field(default_factory=list)
@@ -58,7 +60,7 @@ class OpenIdProvider:
 
     def reset(self) -> None:
         """Respond correctly again."""
-        self.claims, self.metadata, self.answer, self.forge = {}, {}, {}, None
+        self.claims, self.metadata, self.answer, self.forge, self.echoes = {}, {}, {}, None, False
         self.asked, self.token_requests = [], []
 
     def rotate(self, kid: str) -> None:
@@ -100,6 +102,9 @@ class OpenIdProvider:
     async def _token(self, request: web.Request) -> web.Response:
         form = dict(parse_qsl(await request.text()))
         self.token_requests.append(form)
+        if self.echoes:
+            words = f"{request.headers['Authorization']} {CLIENT_SECRET} {form['code']}"
+            return web.json_response({"error": "invalid_grant", "error_description": words}, status=400)
         proof = base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
         asked = self._codes.pop(form.get("code", ""), None)
         if request.headers.get("Authorization") != f"Basic {proof}":

@@ -97,3 +97,27 @@ def test_a_value_that_is_encoded_again_keeps_numbers_beyond_a_double():
     found = payloads.editable(rb'{"a": 1e400, "b": "\ud83d", "c": -%s, "d": 7}' % LONG)
 
     assert msgspec.json.encode(found) == b'{"a":1e400,"b":"\xef\xbf\xbd","c":-%s,"d":7}' % LONG
+
+
+@pytest.mark.parametrize("item", [b"{}       ", b"1"])
+def test_a_list_of_too_many_items_is_refused_before_it_is_divided(item: bytes):
+    text = b"[" + b",".join([item] * 4_000_002) + b"]"
+
+    with pytest.raises(UpstreamInvalidResponse, match="too many small records"):
+        payloads.items(text)
+
+
+def test_a_large_object_is_read_member_by_member():
+    text = b'{"id": 7, "more": [' + b",".join([b"[]"] * 1000) + b'], "name": "\xc3\xa9", "id": 8}'
+
+    found = payloads.members_of(text, ("id", "name", "none"))
+
+    assert {name: bytes(raw) for name, raw in found.items()} == {"id": b"8", "name": '"\u00e9"'.encode()}
+
+
+def test_a_large_text_is_not_decoded_the_slow_way():
+    text = b'["' + b"x" * (4 << 20) + b'", "\\ud83d"]'
+
+    with pytest.raises(UpstreamInvalidResponse):
+        payloads.value(text)
+    assert payloads.value(payloads.BYTE_ORDER_MARK + b'["' + b"x" * (4 << 20) + b'"]')[0][0] == "x"

@@ -8,16 +8,13 @@ import pytest
 from gateway.errors import document
 from gateway.kinds.failures import Failure
 from gateway.upstream import responses
-from gateway.upstream.redaction import Secrets
+from gateway.upstream.redaction import Secrets, secrets_in_body
 from gateway.upstream.responses import UpstreamResponse
 
 TOKEN = "xoxb-1234/5678+canary-7b1e4f9a52d0"
 PASSWORD = "canary-3f6a\u00fc"
 BASIC = b64encode(f"a@b.c/token:{PASSWORD}".encode()).decode()
-HEADERS = {"Authorization": f"Bearer {TOKEN}", "X-Proxy": f"Basic {BASIC}"}
-SECRETS = Secrets.of_headers({"Authorization": f"Bearer {TOKEN}"}) | Secrets.of_headers(
-    {"Authorization": f"Basic {BASIC}"}
-)
+SECRETS = Secrets.of_headers((f"Bearer {TOKEN}", f"Basic {BASIC}"))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +65,7 @@ def test_no_member_of_an_error_holds_a_secret(status):
     spec = Failure(code=(("error",),), message=(("message",),), request_id=(("id",),), ok="ok")
     body = f'{{"ok": false, "error": "{TOKEN}", "message": "{BASIC} {PASSWORD}", "id": "{TOKEN}"}}'.encode()
 
-    error = responses.failure(spec, UpstreamResponse(status, {"x-request-id": TOKEN}, body), HEADERS)
+    error = responses.failure(spec, UpstreamResponse(status, {"x-request-id": TOKEN}, body, secrets=SECRETS))
 
     assert "canary" not in str(document(error))
     assert BASIC not in str(document(error))
@@ -79,6 +76,55 @@ def test_a_secret_at_the_cut_of_a_long_message_is_masked_before_the_cut():
     spec = Failure(message=(("message",),))
     body = f'{{"message": "{"x" * 490}{TOKEN}"}}'.encode()
 
-    error = responses.failure(spec, UpstreamResponse(422, {}, body), HEADERS)
+    error = responses.failure(spec, UpstreamResponse(422, {}, body, secrets=SECRETS))
 
     assert error.upstream.message == "x" * 490 + "***"
+
+
+def test_a_value_that_the_gateway_uses_is_changed_only_by_a_whole_long_secret():
+    jwt = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
+    secrets = Secrets([f"{jwt}.token.canary", "1234"])
+
+    assert secrets.masked_value(f"{jwt}.cursor.51234") == f"{jwt}.cursor.51234"
+    assert secrets.masked_value(f"?key={jwt}.token.canary&page=2") == "?key=***&page=2"
+
+
+def test_headers_are_masked_a_validator_is_left_out_and_an_address_stays():
+    headers = {
+        "x-request-id": f"r {TOKEN}",
+        "etag": f'"{TOKEN}"',
+        "last-modified": "yesterday",
+        "location": f"/?key={TOKEN}",
+        "content-length": "12",
+    }
+
+    masked = SECRETS.masked_headers(headers)
+
+    assert masked == {
+        "x-request-id": "r ***",
+        "last-modified": "yesterday",
+        "location": f"/?key={TOKEN}",
+        "content-length": "12",
+    }
+
+
+def test_a_key_that_is_the_user_of_basic_authentication_is_masked():
+    key = "key-9f8e7d6c"
+
+    masked = Secrets.of_headers([f"Basic {b64encode(f'{key}:X'.encode()).decode()}"]).masked(f"no {key}")
+
+    assert masked == "no ***"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b'{"user": {"password": "p\\u00e4ss-word"}}', ["p\u00e4ss-word"]),
+        (b'[{"webhook_secret" : "whsec\\"12345", "API_KEY":"k-1234567"}]', ['whsec"12345', "k-1234567"]),
+        (b'{"password": "short", "page_token": "123456789", "secret": 123456789, "secrets": "123456789"}', []),
+        (b'{"password": "cut off' + b" " * 100, []),
+        (b" " * (64 << 10) + b'{"password": "123456789"}', []),
+    ],
+)
+def test_members_of_a_body_that_are_named_as_secrets_are_found(body, found):
+    assert list(secrets_in_body(body)) == found

@@ -1,5 +1,6 @@
 """Sign-in at an OpenID Connect provider, to the console and to give a host access, and attacks on it."""
 
+import base64
 import json
 import re
 import time
@@ -195,6 +196,19 @@ async def test_a_token_within_the_allowed_clock_skew_is_accepted(
     provider.claims |= {"aud": [CLIENT_ID], "exp": int(time.time()) - 5}
 
     assert (await visitor.sign_in()).status == 303
+
+
+async def test_the_providers_words_show_no_secret_to_a_person_who_is_not_signed_in(
+    visitor: Visitor, provider: OpenIdProvider
+):
+    provider.echoes = True
+
+    refused = await visitor.sign_in()
+
+    proof = base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode())
+    assert refused.status == 422
+    assert b"the provider refuses the code: invalid_grant: Basic *** *** ***" in refused.body
+    assert [each for each in (proof, CLIENT_SECRET.encode()) if each in refused.body] == []
 
 
 @pytest.mark.parametrize(

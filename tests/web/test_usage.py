@@ -1,12 +1,17 @@
 """GET /api/v1/usage: calls over time, and the work in progress."""
 
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.harness.caller import Api
+from gateway.access.identity.tokens import hashed, new_secret
+from tests.harness.caller import Api, ConnectorApi
+from tests.harness.clients import EVERY_SCOPE
 from tests.harness.in_process import FrontEnd
+from tests.harness.waiting import eventually
 
 
 async def _usage(api: Api) -> list[dict[str, Any]]:
@@ -54,3 +59,63 @@ async def test_a_month_in_steps_of_a_day_is_within_the_limit_of_points(api: Api)
     answer = await api.get(f"/api/v1/usage?step=86400&since={since}")
 
     assert len(answer.json()["data"]) in (31, 32)
+
+
+@dataclass(frozen=True)
+class TwoWorkspaces:
+    """A caller of an organization, one that is limited to the workspace `own`, and a connector in each workspace."""
+
+    whole: Api
+    limited: Api
+    own: ConnectorApi
+    other: ConnectorApi
+
+
+@pytest.fixture
+async def two(front: FrontEnd) -> AsyncIterator[TwoWorkspaces]:
+    organization_id, secret = await front.organization(), new_secret()
+    client_id = await front.services.identity.create_client(
+        "limited", [organization_id], hashed(secret), EVERY_SCOPE, workspaces=["own"]
+    )
+    async with (
+        front.api(organization_id) as whole,
+        Api.of(front.base_url, str(client_id), secret) as limited,
+    ):
+        own, other = [await whole.connector(workspace_name=name, name=name) for name in ("own", "other")]
+        await own.execute("tickets", "list")
+        assert (await other.send("tickets", "get", {"ticket_id": 10**12})).status == 404
+        await own.through(limited).execute("tickets", "list")
+        yield TwoWorkspaces(whole, limited, own, other)
+
+
+async def test_a_client_limited_to_workspaces_sees_the_usage_of_their_connectors(two: TwoWorkspaces):
+    await two.other.submit("tickets", "list")
+
+    async def counted() -> dict[str, Any] | None:
+        view: dict[str, Any] = (await two.limited.get("/api/v1/usage?by=workspace")).document()
+        return view if sum(each["calls"] for each in view["by"]) == 3 else None
+
+    usage = await eventually(counted)
+
+    assert [(each["name"], each["calls"], each["errors"]) for each in usage["by"]] == [("own", 3, 0)]
+    assert (sum(each["calls"] for each in usage["data"]), usage["in_progress"]["queued"]) == (3, 0)
+    assert max(each["p95_ms"] or 0 for each in usage["data"]) > 0
+    assert (await two.whole.get("/api/v1/usage")).document()["in_progress"]["queued"] == 1
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        ("workspace", [("own", 3, 0), ("other", 2, 1)]),
+        ("connector", [("own", 3, 0), ("other", 2, 1)]),
+        ("client", [("test", 4, 1), ("limited", 1, 0)]),
+    ],
+)
+async def test_calls_are_counted_by_what_the_query_names(two: TwoWorkspaces, by: str, expected: Any):
+    async def counted() -> list[dict[str, Any]] | None:
+        shares: list[dict[str, Any]] = (await two.whole.get(f"/api/v1/usage?by={by}")).document()["by"]
+        return shares if sum(each["calls"] for each in shares) >= 5 else None
+
+    shares = await eventually(counted)
+
+    assert [(each["name"], each["calls"], each["errors"]) for each in shares] == expected

@@ -23,8 +23,18 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.access.audit.activity import Activity, activity_of, last_uses_of
-from gateway.access.audit.usage import COUNT, USAGE, UsagePoint, usage_point, whole_step
-from gateway.errors import GatewayError
+from gateway.access.audit.usage import (
+    COUNT,
+    MAX_READ,
+    USAGE,
+    UsagePoint,
+    UsageShare,
+    points_statement,
+    shares_statement,
+    usage_point,
+    whole_step,
+)
+from gateway.errors import FieldError, GatewayError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.batch_writer import BatchWriter, Spool
 from gateway.foundation.db.pool import Database
@@ -66,9 +76,11 @@ _ENTRIES_WHERE = """
     WHERE
 """
 # An intent is shown until its settlement is stored.
-_NOT_SETTLED = """
-    (outcome IS NOT NULL OR NOT EXISTS (
-        SELECT FROM audit AS settled WHERE settled.call_id = audit.call_id AND settled.entry_kind = 'settlement'))
+_NOT_SETTLED = "(outcome IS NOT NULL OR EXISTS (SELECT FROM audit_unsettled WHERE audit_id = audit.id))"
+# An array and no subquery in the condition, so that the planner reads the entries by their ids.
+_UNSETTLED = """
+    audit.id = ANY(ARRAY(SELECT audit_id FROM audit_unsettled WHERE organization_id = {} ORDER BY audit_id DESC
+                         LIMIT 10000))
 """
 # An array and no subquery in the condition, so that the planner reads the index of each actor.
 _ACTOR_NAMED = """
@@ -307,6 +319,22 @@ class Audit:
     ) -> Sequence[StoredEntry]:
         """Matching entries of one organization, newest first."""
         entries = entries or EntryFilter()
+        found = await self._found(organization_id, entries, before, limit)
+        if entries.outcome == UNKNOWN:
+            found += await self._found(organization_id, entries, before, limit, are_unsettled=True)
+            found.sort(key=lambda entry: (entry.at, entry.id), reverse=True)
+        return found[:limit]
+
+    async def _found(
+        self,
+        organization_id: UUID,
+        entries: EntryFilter,
+        before: int | None,
+        limit: int,
+        *,
+        are_unsettled: bool = False,
+    ) -> list[StoredEntry]:
+        """Matching entries; `are_unsettled` selects the intents without a settlement instead of the outcome."""
         after_entry = (organization_id, before, before)
         where = Where()
         where.add("organization_id = {}", organization_id)
@@ -316,9 +344,10 @@ class Audit:
         where.add(_ACTOR_NAMED, organization_id, entries.actor_name)
         where.add("what = {}", entries.operation)
         where.add("target = {}", entries.target)
-        where.add(
-            "COALESCE(outcome, 'unknown') = {}" if entries.outcome == UNKNOWN else "outcome = {}", entries.outcome
-        )
+        if are_unsettled:
+            where.add(_UNSETTLED, organization_id)
+        else:
+            where.add("outcome = {}", entries.outcome)
         where.add("request_id = {}", entries.request_id)
         where.add("at >= {}", entries.since)
         where.add("at < {}", entries.until)
@@ -337,12 +366,43 @@ class Audit:
         """When each client last did something that was recorded."""
         return await last_uses_of(self._database, organization_id, client_ids)
 
-    async def usage(self, organization_id: UUID, since: datetime, step: int) -> Sequence[UsagePoint]:
-        """Calls, errors and their duration from then to now, a point for each step (seconds) as `whole_step` has it."""
+    async def usage(
+        self, organization_id: UUID, since: datetime, step: int, workspaces: Collection[str] | None = None
+    ) -> Sequence[UsagePoint]:
+        """Calls, errors and their duration from then to now, a point for each step (seconds) as `whole_step` has it.
+
+        The calls of `workspaces` are read one by one: raises InvalidParams if they are too many.
+        """
         span, seconds = whole_step(step)
+        interval = timedelta(seconds=seconds)
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(USAGE, organization_id, span, since, timedelta(seconds=seconds))
-        return [usage_point(row) for row in rows]
+            if workspaces is None:
+                rows = await connection.fetch(USAGE, organization_id, span, since, interval)
+                return [usage_point(row) for row in rows]
+            statement, arguments = points_statement(is_limited=True), (list(workspaces), MAX_READ + 1, interval)
+            rows = await connection.fetch(statement, organization_id, since, *arguments)
+        _require_few(rows)
+        return [UsagePoint(**{name: row[name] for name in UsagePoint.__slots__}) for row in rows]
+
+    async def usage_by(
+        self, organization_id: UUID, since: datetime, by: str, workspaces: Collection[str] | None = None
+    ) -> Sequence[UsageShare]:
+        """Calls and errors of each client, connector or workspace, the busiest first, 1,000 at most.
+
+        Raises InvalidParams if there are too many calls to be read one by one.
+        """
+        statement = shares_statement(by, is_limited=workspaces is not None)
+        async with self._database.tenant(organization_id) as connection:
+            names = None if workspaces is None else list(workspaces)
+            rows = await connection.fetch(statement, organization_id, since, names, MAX_READ + 1)
+        _require_few(rows)
+        return [UsageShare(row["id"], row["name"], row["calls"], row["errors"]) for row in rows]
+
+
+def _require_few(rows: Sequence[Any]) -> None:
+    if rows and rows[0]["read"] > MAX_READ:
+        message = f"since: more than {MAX_READ:,} calls since then; ask for a later since"
+        raise InvalidParams(faults=[FieldError("/since", "since", "too_many", message)])
 
 
 def _with_call_id(row: dict[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,55 @@ USAGE = f"""
     LEFT JOIN found ON found.at = point
     ORDER BY point
 """
+#: entries that a statement reads where no counts exist: by client, connector or workspace, and for limited callers
+MAX_READ = 100_000
+# The newest calls of a period. $1 organization, $2 since when, $3 workspaces, $4 rows.
+_RECENT = """
+    SELECT at, outcome, took_ms, actor, connector_id FROM audit
+    WHERE organization_id = $1 AND at >= $2 AND outcome IS NOT NULL AND $3::text[] IS NULL
+    ORDER BY at DESC, id DESC LIMIT $4
+"""
+# Entries are read by the index of their connector, so that those of other workspaces are not read.
+_RECENT_OF_WORKSPACES = """
+    SELECT entry.* FROM connectors JOIN workspaces ON workspaces.id = workspace_id CROSS JOIN LATERAL (
+        SELECT at, outcome, took_ms, actor, connector_id FROM audit
+        WHERE organization_id = $1 AND connector_id = connectors.id AND at >= $2 AND outcome IS NOT NULL
+        ORDER BY at DESC, id DESC LIMIT $4) AS entry
+    WHERE connectors.organization_id = $1 AND workspaces.name = ANY ($3::text[])
+    LIMIT $4
+"""
+_POINTS = """
+    WITH recent AS MATERIALIZED ({recent}), found AS (
+        SELECT date_bin($5::interval, at, 'epoch') AS at, count(*) AS calls,
+               count(*) FILTER (WHERE outcome NOT IN ('succeeded', 'accepted')) AS errors,
+               percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY took_ms) AS took
+        FROM recent GROUP BY 1
+    )
+    SELECT point AS at, COALESCE(calls, 0) AS calls, COALESCE(errors, 0) AS errors, round(took[1]::numeric, 1)::float8
+           AS p50_ms, round(took[2]::numeric, 1)::float8 AS p95_ms, (SELECT count(*) FROM recent) AS read
+    FROM generate_series(date_bin($5::interval, $2, 'epoch'), now(), $5::interval) AS point
+    LEFT JOIN found ON found.at = point
+    ORDER BY point
+"""
+_SHARES = """
+    WITH recent AS MATERIALIZED ({recent})
+    SELECT {id}::text AS id, {name} AS name, count(*) AS calls,
+           count(*) FILTER (WHERE outcome NOT IN ('succeeded', 'accepted')) AS errors,
+           (SELECT count(*) FROM recent) AS read
+    FROM recent {join} WHERE {id} IS NOT NULL
+    GROUP BY 1, 2 ORDER BY calls DESC, id LIMIT 1000
+"""
+_OF_CONNECTORS = "JOIN connectors ON connectors.id = connector_id"
+#: what calls are counted by → the id, the name and the tables that have it
+_BY = {
+    "client": ("actor", "clients.name", "JOIN clients ON clients.id = actor"),
+    "connector": ("connector_id", "connectors.name", _OF_CONNECTORS),
+    "workspace": (
+        "workspace_id",
+        "workspaces.name",
+        f"{_OF_CONNECTORS} JOIN workspaces ON workspaces.id = workspace_id",
+    ),
+}
 #: counts the calls of a JSON array, beside those that PostgreSQL counts as their entries are inserted
 COUNT = """
     SELECT gateway_count_calls(array_agg(organization_id), array_agg(to_timestamp(at)), array_agg(outcome),
@@ -59,6 +108,28 @@ class UsagePoint:
     errors: int
     p50_ms: float | None
     p95_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageShare:
+    """The calls of one client, connector or workspace."""
+
+    id: str
+    name: str
+    calls: int
+    errors: int
+
+
+def points_statement(*, is_limited: bool) -> str:
+    """Points from entries: $1 organization, $2 since when, $3 workspaces, $4 rows to read, $5 time between points."""
+    return _POINTS.format(recent=_RECENT_OF_WORKSPACES if is_limited else _RECENT)
+
+
+def shares_statement(by: str, *, is_limited: bool) -> str:
+    """Calls by `client`, `connector` or `workspace`; $1 to $4 as for points."""
+    id_, name, join = _BY[by]
+    recent = _RECENT_OF_WORKSPACES if is_limited else _RECENT
+    return _SHARES.format(recent=recent, id=id_, name=name, join=join)
 
 
 def whole_step(step: int) -> tuple[int, int]:

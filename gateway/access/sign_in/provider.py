@@ -15,6 +15,7 @@ from gateway.kinds.authentication import OAuthEndpoints
 from gateway.upstream.egress import EgressPolicy, bounded_response
 from gateway.upstream.oauth_tokens.messages import Code, ConsentParams, code_request, consent_url
 from gateway.upstream.oauth_tokens.model import App
+from gateway.upstream.redaction import NO_SECRETS, Secrets
 
 Document = TypeVar("Document")
 
@@ -93,7 +94,8 @@ class Provider:
             raise ProviderUnavailable(
                 f"the provider's token endpoint responds with status {status} and no token"
             ) from error
-        raise SignInRefused(f"the provider refuses the code: {error_text(refusal.error, refusal.error_description)}")
+        text = error_text(refusal.error, refusal.error_description, request.secrets_beside({}))
+        raise SignInRefused(f"the provider refuses the code: {text}")
 
     async def _metadata(self) -> ProviderMetadata:
         url = URL(self.settings.issuer.rstrip("/") + _DISCOVERY)
@@ -159,7 +161,7 @@ class Provider:
         return status, content
 
 
-def error_text(code: str, description: str = "") -> str:
-    """The provider's error, short and on one line."""
-    text = f"{code}: {description}" if description else code
+def error_text(code: str, description: str = "", secrets: Secrets = NO_SECRETS) -> str:
+    """The provider's error, short and on one line, with the secrets of the request masked."""
+    text = secrets.masked(f"{code}: {description}" if description else code)
     return "".join(each for each in text[:_MAX_WORDS] if each.isprintable())

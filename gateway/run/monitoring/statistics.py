@@ -45,7 +45,8 @@ _SYNC = """
 _OWN_SYNC = _SYNC.replace("WHERE deleted_at", "WHERE context_entities.organization_id = $1 AND deleted_at")
 _OWN_JOBS = """
     SELECT status, count(*) AS jobs FROM jobs
-    WHERE organization_id = $1 AND status IN ('queued', 'running', 'waiting') GROUP BY status
+    WHERE organization_id = $1 AND status IN ('queued', 'running', 'waiting')
+    AND ($2::text[] IS NULL OR workspace_name = ANY ($2)) GROUP BY status
 """
 _OWN_COPIES = """
     SELECT count(*) AS copies, count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
@@ -53,6 +54,7 @@ _OWN_COPIES = """
            min(COALESCE(last_synced_at, connectors.created_at)) AS oldest_synced_at
     FROM context_entities JOIN connectors ON connectors.id = connector_id
     WHERE context_entities.organization_id = $1 AND deleted_at IS NULL AND connectors.status = 'active'
+    AND ($2::text[] IS NULL OR workspace_id IN (SELECT id FROM workspaces WHERE name = ANY ($2)))
 """
 
 #: seconds without a heartbeat after which a worker counts as stopped
@@ -134,11 +136,14 @@ class WorkInProgress:
     oldest_synced_at: datetime | None
 
 
-async def read_work_in_progress(database: Database, organization_id: UUID) -> WorkInProgress:
-    """The statistics of one organization as of now; raises Unavailable."""
+async def read_work_in_progress(
+    database: Database, organization_id: UUID, workspaces: Collection[str] | None = None
+) -> WorkInProgress:
+    """The statistics of one organization as of now, or of these workspaces of it; raises Unavailable."""
+    limit = None if workspaces is None else list(workspaces)
     async with database.tenant(organization_id) as connection:
-        jobs = {row["status"]: row["jobs"] for row in await connection.fetch(_OWN_JOBS, organization_id)}
-        copies = await connection.fetchrow(_OWN_COPIES, organization_id)
+        jobs = {row["status"]: row["jobs"] for row in await connection.fetch(_OWN_JOBS, organization_id, limit)}
+        copies = await connection.fetchrow(_OWN_COPIES, organization_id, limit)
     assert copies is not None
     return WorkInProgress(*(jobs.get(status, 0) for status in ("queued", "running", "waiting")), **copies)
 

@@ -15,7 +15,7 @@ from gateway.upstream import pagination
 from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.portions import Params, ResultPosition
 from gateway.upstream.prepared import PreparedCall
-from gateway.upstream.responses import OperationResult, UpstreamResponse, raw_at
+from gateway.upstream.responses import OperationResult, raw_at
 
 #: characters of a field of a CSV response
 _MAX_FIELD = 16 << 20
@@ -74,7 +74,7 @@ async def _csv_answer(run: OperationRun, call: PreparedCall) -> OperationResult:
     except (UnicodeDecodeError, csv.Error) as error:
         words = "the application's answer is not the CSV it promises"
         raise UpstreamInvalidResponse(f"{call.operation}: {words}") from error
-    return call.answer(UpstreamResponse(response.status, response.headers, msgspec.json.encode(rows)))
+    return call.answer(msgspec.structs.replace(response, body=msgspec.json.encode(rows), _members=None))
 
 
 def rows_of(text: str) -> list[dict[str, str]]:

@@ -40,7 +40,7 @@ class TokenClient:
         """Exchange a code for tokens; a failure is a TokenError. A code is never sent twice."""
         oauth = self.spec.oauth_endpoints
         request = messages.code_request(oauth, self._address(oauth.token_url), app, code)
-        return await self._tokens(request, app, code.code, code.verifier or "")
+        return await self._tokens(request)
 
     async def renew(self, app: App, credentials: Mapping[str, str], method: AuthMethod) -> TokenSet | TokenError:
         """New tokens for the refresh token, or for the app's own credentials if the method grants them so.
@@ -49,14 +49,14 @@ class TokenClient:
         """
         oauth = self.spec.oauth_endpoints
         if method.grant_type == "client_credentials":
-            result = await self._tokens(messages.client_request(oauth, self._address(oauth.token_url), app), app)
+            result = await self._tokens(messages.client_request(oauth, self._address(oauth.token_url), app))
             # With client credentials the app is the grant: a refusal is permanent.
             if isinstance(result, TokenError) and result.kind is TokenErrorKind.APP:
                 return replace(result, kind=TokenErrorKind.GRANT)
             return result
         refresh_token = require_refresh_token(credentials)
         request = messages.refresh_request(oauth, self._address(oauth.token_url), app, refresh_token)
-        return await self._tokens(request, app, refresh_token)
+        return await self._tokens(request)
 
     async def revoke(self, app: App | None, credentials: Mapping[str, str]) -> bool:
         """Revoke the grant at the application; returns whether the application confirmed it."""
@@ -78,7 +78,7 @@ class TokenClient:
     def _session(self, failure: Failure) -> UpstreamSession:
         return self.upstreams.session(self.spec, self.environment, _NO_CREDENTIALS, self.scope, failure=failure)
 
-    async def _tokens(self, request: UpstreamRequest, app: App, *secrets: str) -> TokenSet | TokenError:
+    async def _tokens(self, request: UpstreamRequest) -> TokenSet | TokenError:
         session = self._session(_BY_STATUS)
         # The clock is read before sending: a token may expire later than computed, never earlier.
         sent_at = CLOCK.now()
@@ -86,5 +86,4 @@ class TokenClient:
             exchange = await session.exchange(request, timeout=_TIMEOUT)
         except GatewayError as error:
             return messages.unanswered(error)
-        secrets = (*secrets, app.client_secret.get_secret_value())
-        return messages.read_tokens(self.spec, exchange.response, sent_at, secrets=secrets)
+        return messages.read_tokens(self.spec, exchange.response, sent_at)

@@ -29,7 +29,7 @@ from gateway.kinds.authentication import OAuthEndpoints
 from gateway.kinds.members import JsonPath
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.oauth_tokens.model import SKEW, App, TokenError, TokenErrorKind, TokenSet
-from gateway.upstream.redaction import Secrets
+from gateway.upstream.redaction import NO_SECRETS, Secrets
 from gateway.upstream.requests import UpstreamRequest, relocated
 from gateway.upstream.responses import UpstreamResponse, value_at
 
@@ -38,6 +38,8 @@ _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _STYLES = {"basic": "client_secret_basic", "body": "client_secret_post"}
 #: RFC 6749 §5.2: errors that refuse the app itself rather than its grant
 _APP_CODES = frozenset({"invalid_client", "unauthorized_client"})
+#: members of requests that are secrets (RFC 6749 §2.3.1, §4.1.3, §6; RFC 7636 §4.5; RFC 7009 §2.1)
+_SECRET_MEMBERS = frozenset({"client_secret", "code", "code_verifier", "refresh_token", "token"})
 #: seconds; a token with a longer `expires_in` counts as one that never expires
 _LONGEST_LIFE = 10 * 365 * 86400
 #: characters of an application's message that an error repeats
@@ -189,21 +191,26 @@ def _request(
         content_type, body = _JSON, msgspec.json.encode(dict(parse_qsl(form, keep_blank_values=True)))
     else:
         content_type, body = _FORM, form.encode()
-    headers = {"Accept": _JSON, "Content-Type": content_type, **headers}
-    return UpstreamRequest(method=method, url=address, headers=headers, body=body, effect=effect, operation=operation)
+    return UpstreamRequest(
+        method=method,
+        url=address,
+        headers={"Accept": _JSON, "Content-Type": content_type, **headers},
+        body=body,
+        effect=effect,
+        operation=operation,
+        secrets=(secret, *(value for name, value in parse_qsl(form) if name in _SECRET_MEMBERS)),
+    )
 
 
-def read_tokens(
-    spec: ConnectorSpec, response: UpstreamResponse, now: datetime, *, secrets: Iterable[str] = ()
-) -> TokenSet | TokenError:
-    """The tokens in an answer that came for a request sent at `now`; `secrets` are masked in errors."""
+def read_tokens(spec: ConnectorSpec, response: UpstreamResponse, now: datetime) -> TokenSet | TokenError:
+    """The tokens in an answer that came for a request sent at `now`; the request's secrets are masked in errors."""
     oauth, document = spec.oauth_endpoints, _document(response.body)
     access = _member(oauth, document, "access_token")
     # If an application's answers have a success flag, its token endpoint's have it too: a 200 can be a failure.
     is_success = spec.failure.ok is None or value_at(document, (spec.failure.ok,)) is not False
     if 200 <= response.status < 300 and is_success and isinstance(access, str) and access.isprintable():
         return _tokens(spec, oauth, document, now)
-    return _token_error(spec, response.status, document, tuple(secrets))
+    return _token_error(spec, response.status, document, response.secrets)
 
 
 def unanswered(error: GatewayError) -> TokenError:
@@ -256,7 +263,7 @@ def _end(lifetime: Any, now: datetime) -> datetime | None:
     return now + max(timedelta(seconds=seconds), timedelta(seconds=seconds / 2) + SKEW)
 
 
-def _token_error(spec: ConnectorSpec, status: int, document: Any, secrets: tuple[str, ...]) -> TokenError:
+def _token_error(spec: ConnectorSpec, status: int, document: Any, secrets: Secrets) -> TokenError:
     """Why there are no tokens. Only a clear refusal makes the grant or the app invalid."""
     code = _first_text(document, (("error",), *spec.failure.code, ("status",)))
     if status >= 500 or status == 429 or code is None:
@@ -302,7 +309,7 @@ def _first_text(document: Any, paths: Iterable[JsonPath]) -> str | None:
     return next((value for value in values if isinstance(value, str) and value), None)
 
 
-def printable(text: str, secrets: Iterable[str] = ()) -> str:
+def printable(text: str, secrets: Secrets = NO_SECRETS) -> str:
     """An application's message for an error: short, in the characters of RFC 6749 §5.2, secrets masked."""
-    masked = Secrets(secrets).masked(text)
+    masked = secrets.masked(text)
     return "".join(each if " " <= each <= "~" and each not in '"\\' else " " for each in masked)[:_WORDS].strip()

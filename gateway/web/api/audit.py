@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from datetime import timedelta
-from typing import ClassVar
+from typing import ClassVar, Literal
 from uuid import UUID
 
 from aiohttp import web
@@ -15,6 +15,7 @@ from gateway.contract.gateway_state import (
     AuditEntryView,
     AuditPage,
     UsagePointView,
+    UsageShareView,
     UsageView,
     WorkInProgressView,
 )
@@ -62,23 +63,32 @@ class UsageQuery(QueryString):
         description="seconds between points; rounded up to whole ten seconds, from 60 on to whole minutes, from 600 on "
         "to whole ten minutes",
     )
+    by: Literal["client", "connector", "workspace"] | None = Field(
+        None, description="also count the calls of each of these, if there are at most 100,000"
+    )
 
 
 async def show_usage(request: web.Request) -> UsageView:
-    """Calls, errors and durations over time, from the audit log, and the work in progress."""
+    """Calls, errors and durations over time, from the audit log, and the work in progress.
+
+    A client that is limited to workspaces sees the calls of their connectors, at most 100,000 since `since`.
+    """
     query, now, services = read_query(request, UsageQuery), CLOCK.now(), request.app[SERVICES]
     since = max(query.since or now - timedelta(hours=1), now - timedelta(days=31))
     if (now - since).total_seconds() / query.step > _MAX_POINTS:
         message = f"step: more than {_MAX_POINTS} points; ask for a longer step or a later since"
         raise InvalidParams(faults=[FieldError("/step", "step", "too_many", message)])
-    organization_id = request[CALLER].organization_id
-    points = await services.logs.audit.usage(organization_id, since, query.step)
-    in_progress = await read_work_in_progress(services.database, organization_id)
+    organization_id, workspaces = request[CALLER].organization_id, request[CALLER].client.workspaces
+    audit = services.logs.audit
+    points = await audit.usage(organization_id, since, query.step, workspaces)
+    shares = None if query.by is None else await audit.usage_by(organization_id, since, query.by, workspaces)
+    in_progress = await read_work_in_progress(services.database, organization_id, workspaces)
     view = [
         UsagePointView(at=point.at, calls=point.calls, errors=point.errors, p50_ms=point.p50_ms, p95_ms=point.p95_ms)
         for point in points
     ]
-    return UsageView(view, WorkInProgressView(**asdict(in_progress)))
+    by = None if shares is None else [UsageShareView(**asdict(share)) for share in shares]
+    return UsageView(view, WorkInProgressView(**asdict(in_progress)), by)
 
 
 async def list_audit(request: web.Request) -> AuditPage:

@@ -19,7 +19,7 @@ from gateway.jobs.access import JobResult
 from gateway.jobs.model import JobFilter, JobSummary, url_of
 from gateway.jobs.tasks import has_file
 from gateway.upstream.http_ranges.headers import is_not_modified
-from gateway.upstream.responses import NO_HEADERS, NULL
+from gateway.upstream.responses import NULL
 from gateway.web.api.downloads import stored_file
 from gateway.web.bodies import (
     MAX_WAIT,
@@ -51,6 +51,7 @@ _HOPS = 20
 _HOP_WAIT = 240
 #: maximum seconds of all redirects, with the time between them
 CHAIN_SECONDS = _HOPS * (_HOP_WAIT + 15)
+_NO_HEADERS: Mapping[str, str] = {}
 #: the beginning of an encoded answer without its result
 _NULL_RESULT = b'{"status":"success","result":null'
 
@@ -155,7 +156,7 @@ def _wait_of(request: web.Request, query: WaitQuery) -> tuple[int, Mapping[str, 
     """The seconds to wait, and the header that says so if `Prefer: wait` decides them; raises MalformedRequest."""
     preferred = preferences_of(request).wait
     if query.wait is not None or preferred is None:
-        return query.wait or 0, NO_HEADERS
+        return query.wait or 0, _NO_HEADERS
     return preferred, {"Preference-Applied": f"wait={preferred}"}
 
 
@@ -239,7 +240,7 @@ async def job_result(request: web.Request) -> web.StreamResponse:
 
 
 async def result_response(
-    request: web.Request, job: JobSummary, headers: Mapping[str, str] = NO_HEADERS
+    request: web.Request, job: JobSummary, headers: Mapping[str, str] = _NO_HEADERS
 ) -> web.StreamResponse:
     """The result of a job that has ended, as a stream; raises the error that it ended with."""
     result = await request.app[SERVICES].jobs.access.result(job, request.app[LINK_BASE])
@@ -289,7 +290,7 @@ async def _stream(
     chunks: AsyncIterator[bytes],
     content_type: str,
     status: int = 200,
-    headers: Mapping[str, str] = NO_HEADERS,
+    headers: Mapping[str, str] = _NO_HEADERS,
 ) -> web.StreamResponse:
     response = web.StreamResponse(status=status, headers={"Content-Type": content_type, **headers})
     await response.prepare(request)

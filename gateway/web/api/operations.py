@@ -57,7 +57,7 @@ async def list_health_checks(request: web.Request) -> HealthCheckList:
     each check is `passed`, `warning` or `failed`. Only `gateway doctor` checks settings and other organizations.
     """
     services, caller = request.app[SERVICES], request[CALLER]
-    in_progress = await read_work_in_progress(services.database, caller.organization_id)
+    in_progress = await read_work_in_progress(services.database, caller.organization_id, caller.client.workspaces)
     connectors = await services.connectors.access.count(caller)
     checks = organization_checks((await request.app[READINESS]()).checks, in_progress, connectors)
     return HealthCheckList([HealthCheckView(**asdict(check)) for check in checks])

@@ -57,8 +57,8 @@ async def overview(request: web.Request) -> web.Response:
     caller, services = request[CALLER], request.app[SERVICES]
     span = request.query.get("span", "hour")
     back, step = _SPANS.get(span, _SPANS["hour"])
-    usage = await services.logs.audit.usage(caller.organization_id, CLOCK.now() - back, step)
-    in_progress = await read_work_in_progress(services.database, caller.organization_id)
+    usage = await services.logs.audit.usage(caller.organization_id, CLOCK.now() - back, step, caller.client.workspaces)
+    in_progress = await read_work_in_progress(services.database, caller.organization_id, caller.client.workspaces)
     recent = await services.jobs.access.find(caller, JobFilter(), None, _RECENT)
     failed = await services.jobs.access.find(
         caller, JobFilter(statuses=["failed", "unknown"], created_after=CLOCK.now() - back), None, _RECENT
@@ -122,7 +122,7 @@ async def _first_steps(request: web.Request, *, is_connected: bool) -> dict[str,
 async def health(request: web.Request) -> web.Response:
     """GET /console/health: checks of the gateway, and the organization's own jobs and copies."""
     services, organization_id = request.app[SERVICES], request[CALLER].organization_id
-    in_progress = await read_work_in_progress(services.database, organization_id)
+    in_progress = await read_work_in_progress(services.database, organization_id, request[CALLER].client.workspaces)
     readiness = await request.app[READINESS]()
     return console_page(
         request,

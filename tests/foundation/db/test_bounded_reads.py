@@ -34,6 +34,13 @@ DATA = (
     SELECT $1, now() - n * interval '1 minute', 'tickets.list', 'succeeded', 40 FROM generate_series(1, {ROWS}) AS n
     """,
     f"""
+    INSERT INTO audit (organization_id, at, what, outcome, entry_kind, call_id)
+    SELECT $1, now() - n * interval '1 minute', 'tickets.update', CASE half WHEN 1 THEN NULL ELSE 'succeeded' END,
+           CASE half WHEN 1 THEN 'intent' ELSE 'settlement' END, md5($1::uuid::text || n)::uuid
+    FROM generate_series(1, {ROWS}) AS n CROSS JOIN generate_series(1, 2) AS half
+    ORDER BY n, half
+    """,
+    f"""
     INSERT INTO jobs (id, organization_id, workspace_name, entity, status, created_at)
     SELECT gen_random_uuid(), $1, 'w', 'tickets', 'succeeded', now() - n * interval '1 minute'
     FROM generate_series(1, {ROWS}) AS n
@@ -100,7 +107,7 @@ MIDDLE = datetime.now(UTC) - timedelta(minutes=ROWS / 2)
     "filters",
     [{}, {"connector_id": NOTHING}, {"actor": NOTHING}, {"since": MIDDLE}, {"until": MIDDLE},
      {"actor": NOTHING, "until": MIDDLE}, {"actor_name": "x"}, {"operation": "x"}, {"target": "x"}, {"outcome": "x"},
-     {"request_id": "x"}],
+     {"outcome": "unknown"}, {"request_id": "x"}],
 )  # fmt: skip
 async def test_a_page_of_the_audit_log(plans: Plans, organization_id: UUID, filters: dict[str, Any]):
     await Audit(plans).find(organization_id, EntryFilter(**filters))
@@ -137,6 +144,15 @@ async def test_usage(plans: Plans, organization_id: UUID, days: float, step: int
     points = await Audit(plans).usage(organization_id, datetime.now(UTC) - timedelta(days=days), step)
 
     assert sum(point.calls for point in points) > 50
+    assert max(plans.rows_read) <= MAX_READ
+
+
+async def test_usage_of_workspaces_reads_entries_of_their_connectors_only(plans: Plans, organization_id: UUID):
+    since = datetime.now(UTC) - timedelta(days=1)
+
+    await Audit(plans).usage(organization_id, since, 600, workspaces=["x"])
+    await Audit(plans).usage_by(organization_id, since, "client", workspaces=["x"])
+
     assert max(plans.rows_read) <= MAX_READ
 
 

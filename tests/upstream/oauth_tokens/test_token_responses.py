@@ -10,6 +10,7 @@ from gateway.errors import UpstreamError, UpstreamInvalidResponse, UpstreamRateL
 from gateway.kinds.catalog import Catalog
 from gateway.upstream.oauth_tokens.messages import printable, read_tokens
 from gateway.upstream.oauth_tokens.model import TokenError, TokenErrorKind, TokenSet
+from gateway.upstream.redaction import Secrets
 from gateway.upstream.responses import UpstreamResponse
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -165,8 +166,9 @@ def test_a_transient_error_says_what_callers_get(catalog: Catalog, status: int, 
 
 def test_secrets_that_an_application_repeats_are_taken_out(catalog: Catalog) -> None:
     body = {"error": "invalid_grant", "error_description": "r-secret was used before"}
+    answer = UpstreamResponse(400, {}, json.dumps(body).encode(), secrets=Secrets(["r-secret", ""]))
 
-    result = read_tokens(catalog.kind("work-management").spec, _answer(400, body), NOW, secrets=["r-secret", ""])
+    result = read_tokens(catalog.kind("work-management").spec, answer, NOW)
 
     assert str(result) == "invalid_grant: *** was used before"
 
@@ -193,10 +195,9 @@ def test_tokens_do_not_show_in_what_is_printed(catalog: Catalog) -> None:
 def test_a_secret_is_taken_out_in_base64_too(catalog: Catalog) -> None:
     echoed = b64encode(b"app-1:a-long-client-secret").decode()
     body = {"error": "invalid_client", "error_description": f"Basic {echoed} is refused"}
+    answer = UpstreamResponse(401, {}, json.dumps(body).encode(), secrets=Secrets(["a-long-client-secret"]))
 
-    result = read_tokens(
-        catalog.kind("work-management").spec, _answer(401, body), NOW, secrets=["a-long-client-secret"]
-    )
+    result = read_tokens(catalog.kind("work-management").spec, answer, NOW)
 
     assert isinstance(result, TokenError)
     assert b64encode(b"client-secret")[4:-4].decode() not in result.description

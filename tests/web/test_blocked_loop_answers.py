@@ -1,0 +1,92 @@
+"""No answer of an application of the largest size holds the event loop, whatever its shape."""
+
+import gc
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from unittest.mock import patch
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from gateway.upstream.transport import ANSWER_CAP
+from tests.harness.blocked_loop import LIMIT, LongestCallback, measured
+from tests.harness.caller import Api, ConnectorApi
+from tests.harness.hostile_kinds import write_kind
+from tests.harness.in_process import front_end
+
+SIZE = ANSWER_CAP - 1000
+
+
+def repeated(item: bytes) -> bytes:
+    return b",".join([item] * (SIZE // (len(item) + 1)))
+
+
+#: bodies by name
+BODIES: dict[str, Callable[[], bytes]] = {
+    "records": lambda: b'{"items":[' + repeated(b'{"id":"12345678","name":"a name","state":"open"}') + b"]}",
+    "small records": lambda: b'{"items":[' + repeated(b"{}") + b"]}",
+    "nulls": lambda: b'{"items":[' + repeated(b"null") + b"]}",
+    "a large record": lambda: b'{"items":[{"id":"1","name":"' + b"x" * SIZE + b'"}]}',
+    "members": lambda: b'{"items":[],"rest":{' + repeated(b'"a":1') + b"}}",
+    "other members": lambda: b'{"items":[],' + b",".join(b'"k%d":1' % n for n in range(SIZE // 13)) + b"}",
+    "a cursor": lambda: b'{"items":[],"paging":{"next_cursor":[' + repeated(b'"ab"') + b"]}}",
+    "halves": lambda: b'{"items":[' + repeated(b'{"id":"\\ud83d"}') + b"]}",
+    "not ASCII": lambda: b'{"items":[' + repeated('{"id":"éé"}'.encode()) + b"]}",
+    "no JSON": lambda: b"<" * SIZE,
+}
+#: members of the call by the way in which the records are passed on
+WAYS: dict[str, dict[str, object]] = {"plain": {}, "fields": {"select_fields": ["id", "name"]}}
+
+
+@pytest.fixture(autouse=True)
+def without_collections() -> Iterator[None]:
+    """A collection of garbage walks through the objects of all tests, and would be counted for one request."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture(scope="module")
+async def connector(tmp_path_factory, database_url: str, redis_url: str) -> AsyncIterator[ConnectorApi]:
+    root = tmp_path_factory.mktemp("specs")
+    write_kind(root, "echo")
+    made: dict[str, bytes] = {}
+
+    async def answer(request: web.Request) -> web.Response:
+        name, _, status = request.query.get("cursor", "").partition("/")
+        if name not in made:
+            made.clear()
+            made[name] = BODIES[name]()
+        return web.Response(body=made[name], status=int(status or 200), content_type="application/json")
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", answer)
+    async with TestServer(application) as server:
+        with patch.dict(os.environ, {"GATEWAY_UPSTREAM_ECHO": str(server.make_url("/").origin())}):
+            async with (
+                front_end(tmp_path_factory.mktemp("front"), database_url, redis_url, specs=(root,)) as front,
+                front.api() as api,
+            ):
+                yield await api.connector("echo", {"api_key": "k" * 20}, validate=False)
+
+
+async def held(api: Api, path: str, body: dict[str, object]) -> float:
+    """The processor time of the longest callback while a call is answered."""
+    longest = LongestCallback()
+    with measured(longest):
+        async with api.session.post(path, json=body, headers=api.headers) as response:
+            await response.content.read(1)
+        assert response.status in (200, 422, 502)
+    return longest.seconds
+
+
+@pytest.mark.parametrize(("status", "way"), [("200", "plain"), ("200", "fields"), ("422", "plain")])
+@pytest.mark.parametrize("name", BODIES)
+async def test_no_answer_holds_the_loop(connector: ConnectorApi, name: str, status: str, way: str):
+    call = {"entity": "items", "action": "list", "params": {"cursor": f"{name}/{status}"}, **WAYS[way]}
+
+    # The application of the first call makes its body, in the same process.
+    seconds = [await held(connector.api, f"{connector.path}/execute", call) for _ in range(3)]
+
+    assert min(seconds) <= LIMIT
