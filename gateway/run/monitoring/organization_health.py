@@ -4,23 +4,38 @@ Settings, folders, worker ids and totals are for operators: `gateway doctor` and
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
+from gateway.jobs.model import EndedJobs
 from gateway.run.monitoring.health_checks import CheckResult, failed, passed, warning
 from gateway.run.monitoring.statistics import WorkInProgress
 
 #: parts that the front end needs: name in the readiness checks → name for people
 NEEDED = {"postgres": "PostgreSQL", "redis": "Redis", "worker": "workers"}
+#: how long a job that failed, or whose outcome is unknown, is told
+RECENT = timedelta(days=1)
 
 
-def organization_checks(readiness: Mapping[str, bool], in_progress: WorkInProgress) -> Sequence[CheckResult]:
-    """The checks of the shared parts, from the readiness checks, and of the organization's own work. Pure."""
+def organization_checks(
+    readiness: Mapping[str, bool], in_progress: WorkInProgress, ended: EndedJobs
+) -> Sequence[CheckResult]:
+    """The checks of the shared parts, from the readiness checks, and of the organization's own work. Pure.
+
+    `ended`: those jobs of `RECENT` that failed, or whose outcome is unknown.
+    """
     shared = [
         passed(NEEDED[name], "answers")
         if answers
         else failed(NEEDED[name], "does not answer; the operator finds the cause with `gateway doctor`")
         for name, answers in readiness.items()
     ]
-    jobs = passed("jobs", f"{in_progress.queued} queued, {in_progress.running} running, {in_progress.waiting} waiting")
+    counts = f"{in_progress.queued} queued, {in_progress.running} running, {in_progress.waiting} waiting"
+    failed_jobs, unknown_jobs = ended.shown
+    jobs = (
+        warning("jobs", f"{counts}; of the last day, {failed_jobs} failed and {unknown_jobs} are unknown")
+        if ended.total
+        else passed("jobs", counts)
+    )
     if in_progress.failed:
         copies = warning(
             "copies", f"the last synchronization of {in_progress.failed} of {in_progress.copies} entities failed"

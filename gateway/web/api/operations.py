@@ -6,7 +6,8 @@ from aiohttp import web
 
 from gateway.access.identity.model import Scope
 from gateway.contract.gateway_state import AliveView, HealthCheckList, HealthCheckView, ReadinessView, RootView
-from gateway.run.monitoring.organization_health import organization_checks
+from gateway.foundation.aio.clock import CLOCK
+from gateway.run.monitoring.organization_health import RECENT, organization_checks
 from gateway.run.monitoring.statistics import read_work_in_progress
 from gateway.web.bodies import json_response
 from gateway.web.keys import CALLER, EXPORTER, IS_DRAINING, READINESS, SERVICES
@@ -56,8 +57,10 @@ async def list_health_checks(request: web.Request) -> HealthCheckList:
     """Whether PostgreSQL, Redis and workers answer, and the state of the organization's jobs and copies; each check is
     `passed`, `warning` or `failed`. Only `gateway doctor` checks settings and other organizations.
     """
-    in_progress = await read_work_in_progress(request.app[SERVICES].database, request[CALLER].organization_id)
-    checks = organization_checks((await request.app[READINESS]()).checks, in_progress)
+    caller, services = request[CALLER], request.app[SERVICES]
+    in_progress = await read_work_in_progress(services.database, caller.organization_id)
+    ended = await services.jobs.access.ended(caller, CLOCK.now() - RECENT)
+    checks = organization_checks((await request.app[READINESS]()).checks, in_progress, ended)
     return HealthCheckList([HealthCheckView(**asdict(check)) for check in checks])
 
 
