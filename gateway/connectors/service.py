@@ -210,7 +210,7 @@ class ConnectorService:
 
     async def _created(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
         kind = self._catalog.kind(request.connector_type)
-        name = request.name or kind.spec.title
+        name = request.name or kind.spec.application
         existing = await self._existing(organization_id, request, name, kind)
         if existing is not None:
             verified = await self.verify_change(existing, request.credentials, request.environment)

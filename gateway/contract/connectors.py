@@ -189,7 +189,7 @@ class ConnectorRequest:
 
     workspace_name: str
     connector_type: str
-    #: the kind's title unless given
+    #: the application's name unless given
     name: str | None
     credentials: Mapping[str, Any] = field(repr=False)
     environment: Mapping[str, Any] = field(default_factory=dict)

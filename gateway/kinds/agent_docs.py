@@ -26,7 +26,7 @@ def skill_docs(kind: Kind, section: str | None = None) -> dict[str, Any]:
     shown = sections if name is None else {name: sections[name]}
     document = {
         "id": kind.name,
-        "metadata": {"id": kind.name, "title": kind.spec.title, "kind": kind.name},
+        "metadata": {"id": kind.name, "title": kind.spec.application, "kind": kind.name},
         "outline": [{"id": name, "title": blocks[0]["text"]} for name, blocks in sections.items()],
         "content": [block for blocks in shown.values() for block in blocks],
     }
@@ -37,7 +37,7 @@ def _overview(kind: Kind) -> list[Block]:
     methods = [f"{method.title}: {', '.join(method.credentials)}" for method in kind.spec.authentication.values()]
     methods += [sentence for _, sentence in all_sunsets(kind.spec)]
     return [
-        _heading(1, kind.spec.title),
+        _heading(1, kind.spec.application),
         _paragraph(kind.spec.description),
         _heading(2, "Credentials"),
         {"type": "list", "ordered": False, "items": methods},

@@ -119,7 +119,7 @@ async def test_a_connector_that_is_not_there_cannot_be_renewed_and_those_that_ar
 
     assert (code, "Traceback" in err) == (4, False)
     assert "no connector 'Help dsk'" in err
-    assert "Support desk" in err
+    assert "Zendesk (Zendesk, support-desk)" in err
 
 
 async def test_a_connector_is_named_beside_its_application(command, desk):

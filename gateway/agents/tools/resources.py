@@ -31,7 +31,7 @@ class ResultResources:
             {
                 "uri": f"gateway://kinds/{kind.name}",
                 "name": kind.name,
-                "title": kind.spec.title,
+                "title": kind.spec.application,
                 "description": kind.spec.description,
                 "mimeType": "text/markdown",
             }

@@ -251,7 +251,7 @@ class Flows:
             raise InvalidCredentials(f"the application's token response has no {missing[0]}")
         method = spec.oauth_method or ""
         credentials = credentials_of(app, tokens)
-        name = flow.name or spec.title
+        name = flow.name or spec.application
         new = NewConnector(
             workspace_id=flow.workspace_id,
             kind=spec.kind,

@@ -208,7 +208,7 @@ class ConnectLinks:
     async def _create(self, session: ConnectSession, verified: VerifiedCredentials) -> ConnectorRecord:
         organization_id = session.organization_id
         workspace_id = await self._identity.workspace_named(organization_id, session.workspace_name)
-        new = verified.new_connector(workspace_id, verified.kind.spec.title)
+        new = verified.new_connector(workspace_id, verified.kind.spec.application)
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             record = await self._connectors.create_within(connection, organization_id, new)
             await self._use_up(connection, session, record.id)

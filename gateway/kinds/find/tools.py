@@ -17,7 +17,7 @@ _DIGEST = 8
 @lru_cache(CACHED)
 def tool_of(entry: OperationEntry) -> ToolDefinition:
     """The tool that runs an operation."""
-    sentences = [f"{entry.title} ({entry.kind.spec.title}).", entry.description, *constraint_sentences(entry)]
+    sentences = [f"{entry.title} ({entry.kind.spec.application}).", entry.description, *constraint_sentences(entry)]
     description = " ".join(sentences)
     return ToolDefinition(
         name=tool_name(entry),

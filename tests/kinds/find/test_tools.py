@@ -130,7 +130,7 @@ def test_a_description_has_the_constraints_that_its_schema_leaves_out():
     tool = tool_of(entry_of(CATALOG, "workspace-notes.comments.create"))
 
     assert as_anthropic(tool)["description"] == (
-        "Create comment (Workspace notes). "
+        "Create comment (Notion). "
         "Start a discussion on a page or block with parent, or reply in one with discussion_id. "
         "Exactly one of these must be given: parent, discussion_id."
     )
