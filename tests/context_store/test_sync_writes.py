@@ -42,6 +42,9 @@ UNSEEN = {
     *("stripe.payment_links.create", "linear.issue_relations.create", "linear.project_updates.create"),
     *("google-drive.comments.update", "google-drive.comments.delete", "intercom.tickets.create"),
     *("github.review_comments.reply", "github.workflow_dispatches.create"),
+    *(f"crm-query.{each}.create" for each in ("campaigns", "cases", "events", "notes")),
+    *(f"crm-query.{each}.update" for each in ("campaigns", "cases", "events", "notes")),
+    *(f"crm-query.{each}.delete" for each in ("campaigns", "cases", "events", "notes")),
     *("gitlab.merge_request_notes.create", "gitlab.merge_request_notes.update", "gitlab.merge_request_notes.delete"),
 }
 

@@ -14,7 +14,7 @@ from gateway.agents.tools.general_tools import GeneralTools, errors_as_results
 from gateway.agents.tools.stored_results import StoredResults
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.find.entries import OperationEntry
-from gateway.kinds.find.formats import annotations_of
+from gateway.kinds.find.formats import ToolDefinition, annotations_of
 from gateway.kinds.find.schemas import portable_schema
 from gateway.kinds.find.tools import short_name, tool_of
 from gateway.kinds.search_schema import search_params_schema
@@ -74,8 +74,7 @@ class OperationTools:
                 description=f"Filter and sort the synchronized copies of {kind.spec.application}.",
                 call=errors_as_results(self._search(searches)),
                 input_schema=_search_schema(searches),
-                output_schema={"type": "object"},
-                annotations=annotations_of(tool_of(next(iter(searches.values())))),
+                annotations=_annotations(tool_of(next(iter(searches.values())))),
                 title=f"Search the copies of {kind.spec.application}",
             )
 
@@ -103,8 +102,7 @@ class OperationTools:
             description=tool.description,
             call=errors_as_results(self._call(entry)),
             input_schema={**tool.schema, "properties": properties},
-            output_schema={"type": "object"},
-            annotations=annotations_of(tool),
+            annotations=_annotations(tool),
             title=tool.title,
         )
 
@@ -124,6 +122,14 @@ class OperationTools:
     async def _run(self, context: Context, entry: OperationEntry, arguments: Mapping[str, Any]) -> Result:
         params = {name: value for name, value in arguments.items() if name != _CONNECTOR}
         return await self._general_tools.run(context, entry, {"params": params, "connector": arguments.get(_CONNECTOR)})
+
+
+def _annotations(tool: ToolDefinition) -> dict[str, bool]:
+    """The annotations without those that mean nothing beside `readOnlyHint`, and without defaults: a list is long."""
+    annotations = annotations_of(tool)
+    if annotations["readOnlyHint"]:
+        return {"readOnlyHint": True}
+    return {name: annotations[name] for name in ("destructiveHint", "idempotentHint")}
 
 
 def _search_schema(searches: Mapping[str, OperationEntry]) -> dict[str, Any]:

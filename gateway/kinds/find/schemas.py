@@ -5,6 +5,7 @@ constraints there become sentences in the description; the gateway always checks
 reference do not end in a recursive schema, and hosts refuse an array without `items`, so that a tool has neither.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,31 @@ def portable_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -
     plain: dict[str, Any] = _portable(schema, acyclic, frozenset())
     used = definitions_used(plain, acyclic)
     return {**plain, **({"$defs": used} if used else {})}
+
+
+def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with a definition that is used once where it is used, as far as both say nothing different there."""
+    uses = Counter(_references(schema))
+    single = {name: each for name, each in schema.get("$defs", {}).items() if uses[name] == 1}
+    compact: dict[str, Any] = _inlined(schema, single)
+    definitions = compact.pop("$defs", {})
+    used = definitions_used(compact, definitions)
+    return {**compact, **({"$defs": used} if used else {})}
+
+
+def _inlined(node: Any, definitions: Mapping[str, Mapping[str, Any]]) -> Any:
+    """The part of a schema with definitions in place of the references to them."""
+    if isinstance(node, Sequence) and not isinstance(node, str):
+        return [_inlined(part, definitions) for part in node]
+    if not isinstance(node, Mapping):
+        return node
+    reference = node.get("$ref")
+    if isinstance(reference, str) and reference.removeprefix(_PREFIX) in definitions:
+        definition = definitions[reference.removeprefix(_PREFIX)]
+        own = {keyword: value for keyword, value in node.items() if keyword != "$ref"}
+        if all(definition.get(keyword, value) == value for keyword, value in own.items() if keyword != "description"):
+            node = {**definition, **own}
+    return {keyword: _inlined(value, definitions) for keyword, value in node.items()}
 
 
 def _portable(node: Any, definitions: Mapping[str, Any], recursive: Collection[str]) -> Any:

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from gateway.kinds.find.entries import CACHED, OperationEntry
 from gateway.kinds.find.formats import ToolDefinition
-from gateway.kinds.find.schemas import constraint_sentences, tool_schema
+from gateway.kinds.find.schemas import compact_schema, constraint_sentences, tool_schema
 
 #: maximum characters of a name: APIs of models take 64, of which hosts use up to 14, as in `mcp__gateway__`
 MAX_NAME = 50
@@ -24,7 +24,7 @@ def tool_of(entry: OperationEntry) -> ToolDefinition:
         operation=entry.name,
         title=entry.title,
         description=description if len(description) <= MAX_DESCRIPTION else f"{description[: MAX_DESCRIPTION - 1]}…",
-        schema=tool_schema(entry),
+        schema=compact_schema(tool_schema(entry)),
         effect=entry.effect.value,
         is_destructive=entry.is_destructive,
     )
