@@ -1,7 +1,6 @@
 """One tool for each operation, for hosts with a tool search of their own; the searches of a kind share a tool."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -50,20 +49,19 @@ class OperationTools:
         self._backend = backend
         self._general_tools = general_tools
         self._patterns = patterns
+        self._made: Mapping[str, ServerTool] | None = None
 
-    @cached_property
-    def _tools(self) -> dict[str, ServerTool]:
-        entries = [
-            entry
-            for entry in self._backend.index.entries
-            if any(matches(entry.name, pattern) for pattern in self._patterns)
-        ]
-        tools = [
-            *(self._tool(entry) for entry in entries if entry.action_id != SEARCH_ACTION),
-            *self._searches([entry for entry in entries if entry.action_id == SEARCH_ACTION]),
-            self._read_result(),
-        ]
-        return {tool.name: tool for tool in tools}
+    async def _tools(self) -> Mapping[str, ServerTool]:
+        if self._made is None:
+            known = (await self._backend.index()).entries
+            entries = [entry for entry in known if any(matches(entry.name, pattern) for pattern in self._patterns)]
+            tools = [
+                *(self._tool(entry) for entry in entries if entry.action_id != SEARCH_ACTION),
+                *self._searches([entry for entry in entries if entry.action_id == SEARCH_ACTION]),
+                self._read_result(),
+            ]
+            self._made = {tool.name: tool for tool in tools}
+        return self._made
 
     def _searches(self, entries: Sequence[OperationEntry]) -> Iterator[ServerTool]:
         """One tool for each kind: a tool for each search would be more than half of a list."""
@@ -79,10 +77,10 @@ class OperationTools:
             )
 
     async def listed(self, context: Context) -> ListPage:
-        return ListPage([tool.as_document() for tool in self._tools.values()], scope="public")
+        return ListPage([tool.as_document() for tool in (await self._tools()).values()], scope="public")
 
     async def named(self, context: Context, name: str) -> ServerTool | None:
-        return self._tools.get(name)
+        return (await self._tools()).get(name)
 
     def _read_result(self) -> ServerTool:
         """The tool `read`, limited to stored results, for the hints in long answers."""

@@ -54,13 +54,14 @@ async def openapi(request: web.Request) -> web.Response:
 
 
 async def list_health_checks(request: web.Request) -> HealthCheckList:
-    """Whether PostgreSQL, Redis and workers answer, and the state of the organization's jobs and copies; each check is
-    `passed`, `warning` or `failed`. Only `gateway doctor` checks settings and other organizations.
+    """Whether PostgreSQL, Redis and workers answer, and the state of the organization's connectors, jobs and copies;
+    each check is `passed`, `warning` or `failed`. Only `gateway doctor` checks settings and other organizations.
     """
-    caller, services = request[CALLER], request.app[SERVICES]
+    services, caller = request.app[SERVICES], request[CALLER]
     in_progress = await read_work_in_progress(services.database, caller.organization_id)
     ended = await services.jobs.access.ended(caller, CLOCK.now() - RECENT)
-    checks = organization_checks((await request.app[READINESS]()).checks, in_progress, ended)
+    connectors = await services.connectors.access.count(caller)
+    checks = organization_checks((await request.app[READINESS]()).checks, in_progress, ended, connectors)
     return HealthCheckList([HealthCheckView(**asdict(check)) for check in checks])
 
 

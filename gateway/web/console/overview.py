@@ -130,7 +130,9 @@ async def health(request: web.Request) -> web.Response:
         request,
         "health.html",
         active="health",
-        checks=organization_checks(readiness.checks, in_progress, ended),
+        checks=organization_checks(
+            readiness.checks, in_progress, ended, await services.connectors.access.count(request[CALLER])
+        ),
         in_progress=in_progress,
         ended=ended,
         copies=[

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from gateway.agents.tools.operation_tools import OperationTools, matches
+from gateway.errors import InvalidParams
 from gateway.kinds.find.entries import entries_of
 from gateway.kinds.find.tools import MAX_NAME
+from gateway.web.api.mcp import MAX_PATTERNS, patterns_of
 from tests.harness.catalog import shipped_catalog
 from tests.kinds.find.test_schemas import recursive, without_items
 
@@ -41,7 +43,9 @@ async def flat_list(*patterns: str) -> list[dict[str, Any]]:
 
 
 def flat(tools: NoTools, *patterns: str) -> OperationTools:
-    index = SimpleNamespace(entries=list(entries_of(shipped_catalog())))
+    async def index() -> SimpleNamespace:
+        return SimpleNamespace(entries=list(entries_of(shipped_catalog())))
+
     return OperationTools(SimpleNamespace(index=index), tools, patterns)
 
 
@@ -111,3 +115,22 @@ def test_only_a_star_matches_any_text(pattern: str, name: str, is_match: bool):
 
 def test_a_pattern_with_many_stars_takes_linear_time():
     assert not matches("a" * 200, "*a" * 10_000 + "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "patterns"),
+    [
+        ("*" * 2000, ("*",)),
+        ("*z," * 666, ("*z", "")),
+        ("a.*,b.**,a.*", ("a.*", "b.*")),
+        ("", ("",)),
+    ],
+)
+def test_patterns_are_collapsed_and_each_is_matched_once(text: str, patterns: tuple[str, ...]):
+    assert patterns_of(text) == patterns
+
+
+def test_the_number_of_patterns_is_bounded():
+    assert len(patterns_of(",".join(f"a{number}" for number in range(MAX_PATTERNS)))) == MAX_PATTERNS
+    with pytest.raises(InvalidParams, match="at most 50"):
+        patterns_of(",".join(f"a{number}" for number in range(MAX_PATTERNS + 1)))
