@@ -35,7 +35,9 @@ from gateway.agents.mcp.messages import (
     notification,
 )
 from gateway.agents.mcp.results import Result, page, text, tool_result, without_copy
+from gateway.agents.mcp.spans import request_span
 from gateway.errors import GatewayError, InternalError
+from gateway.foundation.telemetry import tracing
 
 log = logging.getLogger(__name__)
 
@@ -117,6 +119,17 @@ class Server:
 
     async def serve(self, context: Context) -> Result:
         """The result of one request, in the form of its protocol version; raises RpcError."""
+        with request_span(context.message, context.version):
+            try:
+                result = await self._served(context)
+            except RpcError as error:
+                tracing.mark_failed(str(error.code))
+                raise
+            if result.get("isError"):
+                tracing.mark_failed("tool_error")
+            return result
+
+    async def _served(self, context: Context) -> Result:
         method = self._method(context)
         _check_shape(context)
         try:
