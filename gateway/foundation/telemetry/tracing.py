@@ -119,7 +119,7 @@ def has_spans() -> bool:
 
 
 def span(
-    name: str, kind: str, parent: Mapping[str, Any] = _NOTHING, **attributes: str | int
+    name: str, kind: str, parent: Mapping[str, Any] = _NOTHING, /, **attributes: str | int
 ) -> AbstractContextManager[None]:
     """A span around the block; without OpenTelemetry none. `kind` is server, client or consumer.
 
