@@ -755,7 +755,7 @@ class SyncGateway(Synchronous[Gateway]):
     ) -> Iterator[Answer]:
         """Every page of a list or search.
 
-        If the application does not return the whole list, raises UpstreamRejected after the last page.
+        Raises UpstreamRejected after the last page if records are or may be missing.
         """
         return self._loop.iterate(self._target.pages(connector, entity, action, params, select=select, exclude=exclude))
 
