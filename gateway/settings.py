@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from yarl import URL
 
 from gateway.foundation.db.urls import ignored_parameters, normalized, postgres_url
+from gateway.kinds.hosts import is_loopback
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.egress import parse_override
 
@@ -77,10 +78,10 @@ class Settings(BaseSettings):
         description="Origins of web pages that may call /mcp and the endpoints of OAuth beside PUBLIC_URL's own, "
         "separated by commas.",
     )
-    mcp_registration: bool = Field(
-        False,
-        description="Whether agents' hosts may register themselves (RFC 7591); hosts with a client ID metadata "
-        "document need no registration.",
+    mcp_registration: bool | None = Field(
+        None,
+        description="Whether agents' hosts may register themselves (RFC 7591), such as Cursor; true by default if the "
+        "gateway's address is a loopback address. Hosts with a client ID metadata document need no registration.",
     )
     oidc_private: bool = Field(
         False, description="Whether the sign-in provider may be at a private address and use plain HTTP."
@@ -351,6 +352,13 @@ class Settings(BaseSettings):
     def base_url(self) -> str:
         """The address of the front end without a trailing slash."""
         return (self.public_url or f"http://{self.bind}").rstrip("/")
+
+    @property
+    def registers_hosts(self) -> bool:
+        """Whether agents' hosts may register themselves: by default only those of this machine can."""
+        if self.mcp_registration is not None:
+            return self.mcp_registration
+        return is_loopback(URL(self.base_url).host or "")
 
     @property
     def has_pooler(self) -> bool:

@@ -31,6 +31,7 @@ FOREIGN = {
     "pg_basebackup",
     "pg_dump",
     "pg_restore",
+    "SKILL.md",
     "preexec_fn",
     "SUPPORT_DESK_SUBDOMAIN",
     "synchronous_standby_names",

@@ -62,6 +62,23 @@ def test_the_base_url_is_the_public_url_if_there_is_one(public_url: str | None, 
     assert Settings(public_url=public_url).base_url == base_url
 
 
+@pytest.mark.parametrize(
+    ("settings", "registers"),
+    [
+        ({"bind": "127.0.0.1:8080"}, True),
+        ({"bind": "[::1]:8080"}, True),
+        ({"bind": "0.0.0.0:8080"}, False),
+        ({"bind": "0.0.0.0:8080", "public_url": "http://localhost:8080"}, True),
+        ({"bind": "127.0.0.1:8080", "public_url": "https://gw.example"}, False),
+        ({"bind": "127.0.0.1:8080", "public_url": "https://127.gw.example"}, False),
+        ({"bind": "127.0.0.1:8080", "mcp_registration": False}, False),
+        ({"bind": "0.0.0.0:8080", "public_url": "https://gw.example", "mcp_registration": True}, True),
+    ],
+)
+def test_hosts_register_themselves_at_a_loopback_address_unless_the_setting_says_otherwise(settings, registers: bool):
+    assert Settings(**settings).registers_hosts is registers
+
+
 @pytest.mark.parametrize("public_url", ["https://gw.example/gateway", "https://gw.example//", "https://u@gw.example"])
 def test_a_public_url_with_a_path_or_a_user_is_refused(public_url: str):
     with pytest.raises(SettingsError, match="GATEWAY_PUBLIC_URL: must have no path and no user; give the gateway a ho"):

@@ -4,13 +4,13 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 
 from yarl import URL
 
 from gateway.client.profiles import Profile, Profiles
 from gateway.errors import MalformedRequest, Unauthorized
+from gateway.kinds.hosts import is_loopback
 
 #: the default address of `gateway up`
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -64,7 +64,7 @@ def client_settings(
     url = _gateway_url(base_url or environ.get("GATEWAY_URL") or _local_address(data_dir) or DEFAULT_URL)
     client_id = client_id or environ.get("GATEWAY_CLIENT_ID")
     client_secret = client_secret or environ.get("GATEWAY_CLIENT_SECRET")
-    if client_id is None and client_secret is None and _is_loopback(url):
+    if client_id is None and client_secret is None and is_loopback(url.host or ""):
         client_id, client_secret = _first_client(data_dir)
     if not client_id or not client_secret:
         missing = "client_secret (GATEWAY_CLIENT_SECRET)" if client_id else "client_id (GATEWAY_CLIENT_ID)"
@@ -121,16 +121,6 @@ def _gateway_url(text: str) -> URL:
     if url.scheme not in ("http", "https") or not url.host:
         raise MalformedRequest(f"the gateway's URL is {text!r}; it looks like https://gateway.example.com")
     return url
-
-
-def _is_loopback(url: URL) -> bool:
-    """Whether the secret of a local `gateway up` may be sent to this URL."""
-    if url.host == "localhost":
-        return True
-    try:
-        return ip_address(url.host or "").is_loopback
-    except ValueError:
-        return False
 
 
 def _local_address(data_dir: Path) -> str | None:

@@ -65,7 +65,7 @@ class VerifiedCredentials:
         return NewConnector(
             workspace_id=workspace_id,
             kind=self.kind.name,
-            settings={**settings, "name": settings.get("name") or self.kind.spec.title},
+            settings={**settings, "name": settings.get("name") or self.kind.spec.application},
             auth_method=self.method,
             environment=self.environment,
             credentials=self.credentials,
@@ -219,7 +219,7 @@ class ConnectorService:
 
     async def _create(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
         kind = self._catalog.kind(request.connector_type)
-        name = request.settings.get("name") or kind.spec.title
+        name = request.settings.get("name") or kind.spec.application
         existing = await self._existing(organization_id, request, name, kind)
         if existing is not None:
             verified = await self.verify_change(existing, request.credentials, request.environment)

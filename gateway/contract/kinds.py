@@ -221,7 +221,7 @@ class McpToolView(Struct, frozen=True, rename={"input_schema": "inputSchema"}, k
 
     name: Annotated[str, member(_NAME, "support-desk__tickets__get")]
     title: Annotated[str, member("A few words for people.", "Get ticket")]
-    description: Annotated[str, member("What it does.", "Get ticket (Support desk). One ticket.")]
+    description: Annotated[str, member("What it does.", "Get ticket (Zendesk). One ticket.")]
     input_schema: Annotated[dict[str, Any], member("JSON Schema of the params.", PARAMS_SCHEMA)]
     annotations: Annotated[
         dict[str, bool],

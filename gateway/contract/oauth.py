@@ -211,8 +211,15 @@ class ServerMetadataView(Struct, frozen=True, omit_defaults=True, kw_only=True):
         bool, member("Whether a client_id may be the URL of a metadata document.", True)
     ]
     registration_endpoint: Annotated[
-        Url | None, member("The URL at which hosts register, if the operator allows it.")
-    ] = None
+        Url,
+        member(
+            "The URL at which hosts register; it refuses them unless the operator allows it.",
+            "https://gateway.example.com/oauth/register",
+        ),
+    ]
+    service_documentation: Annotated[
+        Url, member("How to connect a host.", "https://gateway.example.com/docs/how-to/agents")
+    ]
 
 
 class HostRegistration(Struct, frozen=True):

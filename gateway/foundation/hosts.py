@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from ipaddress import ip_address
 
 _LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 # The last label starts with a letter: many parsers read a name that ends in a number as an IPv4 address (127.1).
@@ -36,3 +37,13 @@ def host_matches(host: str, patterns: Iterable[str]) -> bool:
         pattern == "*" or (name.endswith(pattern[1:].lower()) if pattern.startswith("*.") else name == pattern.lower())
         for pattern in patterns
     )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host of a URL is this machine: `localhost`, or an address such as 127.0.0.1 and ::1."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -12,7 +12,7 @@ from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import hashed
 from gateway.errors import NotFound
 from gateway.jobs import results
-from gateway.jobs.model import JobChange, JobFilter, JobStep, JobSummary
+from gateway.jobs.model import MAX_COUNTED, EndedJobs, JobChange, JobFilter, JobStep, JobSummary
 from gateway.jobs.store import JobStore
 from gateway.jobs.waiters import JobWaiters
 
@@ -66,6 +66,10 @@ class JobAccess:
         """Jobs that match, newest first."""
         narrowed = replace(filter_, workspaces=caller.client.workspaces)
         return await self._store.find(caller.organization_id, narrowed, before, limit)
+
+    async def ended(self, caller: Caller, since: datetime) -> EndedJobs:
+        """The jobs created since then that failed or are unknown."""
+        return await self._store.ended(caller.organization_id, caller.client.workspaces, since, MAX_COUNTED)
 
     async def events(self, job: JobSummary, after: int) -> Sequence[JobChange]:
         """The changes of a job after that number, oldest first."""

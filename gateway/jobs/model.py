@@ -240,6 +240,29 @@ class JobStep(msgspec.Struct, frozen=True):
     at: datetime
 
 
+#: jobs of each status that `EndedJobs` counts at most
+MAX_COUNTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJobs:
+    """How many jobs failed, and of how many the outcome is unknown."""
+
+    failed: int
+    unknown: int
+
+    @property
+    def total(self) -> int:
+        return self.failed + self.unknown
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Both numbers for people."""
+        return tuple(
+            f"{MAX_COUNTED} or more" if each == MAX_COUNTED else str(each) for each in (self.failed, self.unknown)
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
     """Which jobs a list shows."""

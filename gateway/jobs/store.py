@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -26,6 +26,7 @@ from gateway.jobs.model import (
     NEW_JOBS,
     NEXT_ARGUMENT,
     SUMMARY_COLUMNS,
+    EndedJobs,
     JobChange,
     JobFilter,
     JobStep,
@@ -83,6 +84,18 @@ _NEWEST = f"SELECT {SUMMARY_COLUMNS} FROM jobs WHERE {{conditions}} ORDER BY cre
 # The newest jobs of each status, from an index in their order, then the newest of those. The statuses are literals, so
 # that PostgreSQL's planner knows which are rare.
 _NEWEST_OF_ALL = "SELECT * FROM ({each}) AS jobs ORDER BY created_at DESC, id DESC LIMIT {limit}"
+# Of at most $4 jobs of a status: an organization may have any number of them.
+_ENDED_AS = """
+    (SELECT status FROM jobs
+     WHERE organization_id = $1 AND status = '{}' AND created_at >= $2 AND NOT is_inline
+       AND ($3::text[] IS NULL OR workspace_name = ANY ($3))
+     LIMIT $4)
+"""
+_ENDED = f"""
+    SELECT count(*) FILTER (WHERE status = '{JobStatus.FAILED}') AS failed,
+           count(*) FILTER (WHERE status = '{JobStatus.UNKNOWN}') AS unknown
+    FROM ({_ENDED_AS.format(JobStatus.FAILED)} UNION ALL {_ENDED_AS.format(JobStatus.UNKNOWN)}) AS ended
+"""
 # A queued or waiting job of which nothing was done ends at once; a running job is notified. A worker resumes a job of
 # which something may have been done, and reports what was done. Deletions cannot be canceled.
 _ENDS = f"(status IN ('queued', 'waiting') AND {NOTHING_DONE})"
@@ -285,6 +298,15 @@ class JobStore:
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(find, *where.arguments)
         return [summary_of(row) for row in rows]
+
+    async def ended(
+        self, organization_id: UUID, workspaces: Collection[str] | None, since: datetime, limit: int
+    ) -> EndedJobs:
+        """The jobs created since then that failed or are unknown; at most `limit` of each are counted."""
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(_ENDED, organization_id, since, workspaces, limit)
+        assert row is not None
+        return EndedJobs(**row)
 
     async def request_cancel(self, organization_id: UUID, job_id: UUID) -> JobSummary | None:
         """The job, canceled or with its cancellation requested; None if it has ended or cannot be canceled."""

@@ -63,6 +63,11 @@ def retry_refusal(job: JobSummary) -> str | None:
     return None if reason is None else f"a {job.task} job cannot be retried on request; {reason}"
 
 
+def is_safe_to_retry(job: JobSummary) -> bool:
+    """Whether a job that ended without success may run again: nothing was done, or a repetition does no harm."""
+    return bool((job.error or {}).get("safe_to_retry", job.status is not JobStatus.UNKNOWN))
+
+
 def cancel_refusal(job: JobSummary) -> str:
     """Why callers cannot cancel the job: it has ended, or its task does not allow it."""
     return f"the job has ended: it is {job.status}" if job.is_done else f"a {job.task} job cannot be canceled"

@@ -1,5 +1,6 @@
 """A kind explained to agents: a document of headings, paragraphs, tables and example calls, made from its spec."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ Block = dict[str, Any]
 
 def skill_docs(kind: Kind, section: str | None = None) -> dict[str, Any]:
     """The document `{id, metadata, outline, content, section_id?}`; raises NotFound for an unknown section."""
-    sections = {"overview": _overview(kind), **{entity: _entity(kind, entity) for entity in kind.spec.entities}}
+    sections = {"overview": overview(kind), **{entity: _entity(kind, entity) for entity in kind.spec.entities}}
     # known agents ask for `entity:contacts`
     name = None if section is None else section.removeprefix("entity:")
     if name is not None and name not in sections:
@@ -26,18 +27,19 @@ def skill_docs(kind: Kind, section: str | None = None) -> dict[str, Any]:
     shown = sections if name is None else {name: sections[name]}
     document = {
         "id": kind.name,
-        "metadata": {"id": kind.name, "title": kind.spec.title, "kind": kind.name},
+        "metadata": {"id": kind.name, "title": kind.spec.application, "kind": kind.name},
         "outline": [{"id": name, "title": blocks[0]["text"]} for name, blocks in sections.items()],
         "content": [block for blocks in shown.values() for block in blocks],
     }
     return document if section is None else {**document, "section_id": section}
 
 
-def _overview(kind: Kind) -> list[Block]:
+def overview(kind: Kind) -> list[Block]:
+    """The first section: what the application is, its credentials, and its entities with their actions."""
     methods = [f"{method.title}: {', '.join(method.credentials)}" for method in kind.spec.authentication.values()]
     methods += [*(sentence for _, sentence in all_sunsets(kind.spec)), *undated_deprecations(kind.spec)]
     return [
-        _heading(1, kind.spec.title),
+        _heading(1, kind.spec.application),
         _paragraph(kind.spec.description),
         _heading(2, "Credentials"),
         {"type": "list", "ordered": False, "items": methods},
@@ -111,3 +113,23 @@ def _table(headers: list[str], rows: list[list[str]]) -> Block:
 def _code(document: Any) -> Block:
     text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
     return {"type": "code", "language": "json", "code": text}
+
+
+def markdown_of(blocks: Sequence[Block]) -> str:
+    """The blocks of a document as Markdown."""
+    return "\n\n".join(map(_markdown, blocks))
+
+
+def _markdown(block: Block) -> str:
+    match block["type"]:
+        case "heading":
+            return f"{'#' * block['level']} {block['text']}"
+        case "table":
+            rows = [block["headers"], ["---"] * len(block["headers"]), *block["rows"]]
+            return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+        case "code":
+            return f"```{block['language']}\n{block['code']}\n```"
+        case "list":
+            return "\n".join(f"- {item}" for item in block["items"])
+        case _:
+            return str(block["text"])

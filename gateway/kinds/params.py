@@ -255,8 +255,10 @@ def _encodable(text: str) -> str:
 def _schema_at(operation: Operation, place: list[str]) -> Mapping[str, Any]:
     schema: Mapping[str, Any] = operation.schema
     for part in place:
-        schema = schema.get("items", {}) if part.isdigit() else schema.get("properties", {}).get(part, {})
-        schema = operation.resolved(schema)
+        inner = schema.get("items", {}) if part.isdigit() else schema.get("properties", {}).get(part)
+        # The members of a map have one schema, or none.
+        inner = schema.get("additionalProperties") if inner is None else inner
+        schema = operation.resolved(inner if isinstance(inner, Mapping) else {})
     return schema
 
 

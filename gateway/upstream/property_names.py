@@ -69,8 +69,10 @@ def with_their_names(operation: Operation, params: Params) -> Params:
     return changed
 
 
-def _named_by_them(value: str | list[str], names: PropertyNames) -> str | list[str]:
-    """One name, names separated by commas, or a list of names."""
+def _named_by_them(value: str | list[str] | Params, names: PropertyNames) -> str | list[str] | Params:
+    """One name, names separated by commas, a list of names, or values by name."""
+    if isinstance(value, dict):
+        return {names.theirs(name): each for name, each in value.items()}
     if isinstance(value, str):
         return ",".join(names.theirs(name.strip()) for name in value.split(","))
     return [names.theirs(name) for name in value]

@@ -43,6 +43,9 @@ UNSEEN = {
     *("google-drive.comments.update", "google-drive.comments.delete", "intercom.tickets.create"),
     *("github.review_comments.reply", "github.workflow_dispatches.create"),
     "gong.flow_prospects.create",
+    *(f"crm-query.{each}.create" for each in ("campaigns", "cases", "events", "notes")),
+    *(f"crm-query.{each}.update" for each in ("campaigns", "cases", "events", "notes")),
+    *(f"crm-query.{each}.delete" for each in ("campaigns", "cases", "events", "notes")),
     *("gitlab.merge_request_notes.create", "gitlab.merge_request_notes.update", "gitlab.merge_request_notes.delete"),
 }
 

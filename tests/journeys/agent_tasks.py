@@ -197,10 +197,10 @@ async def task_with_a_comment_in_steps(world: World) -> None:
 
 
 async def what_cannot_be_done(world: World) -> None:
-    answer = await world.model("find_operations", task="create a deal in HubSpot")
+    answer = await world.model("find_operations", task="create an incident in incident.io")
 
     assert answer["data"] == []
-    assert "no operation that creates deals" in answer["message"]
+    assert "no operation that creates incidents" in answer["message"]
 
 
 async def application_that_is_not_connected(world: World) -> None:

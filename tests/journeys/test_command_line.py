@@ -119,7 +119,7 @@ async def test_a_connector_that_is_not_there_cannot_be_renewed_and_those_that_ar
 
     assert (code, "Traceback" in err) == (4, False)
     assert "no connector 'Help dsk'" in err
-    assert "Support desk" in err
+    assert "Zendesk (Zendesk, support-desk)" in err
 
 
 async def test_a_connector_is_named_beside_its_application(command, desk):
@@ -219,14 +219,14 @@ async def test_an_operation_is_found_by_plain_words(command, desk):
 
 
 async def test_the_message_for_a_task_without_an_operation_says_what_is_missing(command):
-    code, found, _ = await command("find", "create a deal", "--kind", "HubSpot")
-    _, table, told = await command("find", "create a deal", "--kind", "HubSpot", "-o", "table")
+    code, found, _ = await command("find", "create an incident", "--kind", "incident.io")
+    _, table, told = await command("find", "create an incident", "--kind", "incident.io", "-o", "table")
 
-    missing = "HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search"
+    missing = "incident.io: incident-management has no operation that creates incidents; incidents: list, get"
     assert code == 0
     assert (json.loads(found)["data"], json.loads(found)["message"]) == ([], missing)
     assert told.strip().splitlines() == [missing, "Closest:"]
-    assert table.startswith("HubSpot crm-records deals.")
+    assert table.startswith("incident.io incident-management incidents.")
 
 
 async def test_tools_are_printed_in_the_format_that_is_asked_for(command, desk):

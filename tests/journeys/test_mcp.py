@@ -1,6 +1,7 @@
 """The Model Context Protocol of a gateway, by the official client and by raw requests."""
 
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -339,6 +340,22 @@ async def test_what_is_not_connected_is_requested_where_the_client_can_open_a_pa
     assert told["structuredContent"]["connect_url"].startswith("http")
 
 
+async def test_a_connected_kind_is_a_skill_whose_file_has_the_digest_of_its_entry(mcp, support_desk):
+    described = (await mcp("server/discover")).result
+    listed = (await mcp("skills/list")).result
+    uri = "skill://support-desk/SKILL.md"
+    entry = (await mcp("skills/get", {"uri": uri})).result["skill"]
+    content = (await mcp("resources/read", {"uri": uri})).result["contents"][0]
+    missing = await mcp("skills/get", {"uri": "skill://nothing/SKILL.md"})
+
+    assert described["capabilities"]["extensions"]["io.modelcontextprotocol/skills"] == {}
+    assert entry in listed["skills"]
+    assert listed["ttlMs"] > 0
+    digest = hashlib.sha256(content["text"].encode()).hexdigest()
+    assert entry["resources"] == [{"uri": uri, "digest": f"sha256:{digest}"}]
+    assert missing.code == -32602
+
+
 async def test_a_kind_has_a_flat_list_with_what_each_operation_does(api, support_desk):
     async with official(api, "/mcp/support-desk") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -357,7 +374,7 @@ async def test_a_flat_list_holds_the_operations_that_were_requested(api):
         names = [tool.name for tool in (await client.list_tools()).tools]
 
     assert "support-desk__tickets__get" in names
-    others = {"support-desk__tickets__get", "read"}
+    others = {"support-desk__tickets__get", "team-chat__search", "read"}
     assert all(name.startswith("team-chat__channels__") for name in names if name not in others)
 
 

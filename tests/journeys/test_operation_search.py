@@ -29,14 +29,14 @@ async def test_a_task_for_one_connector_finds_its_operation_with_that_connector_
     assert [(each["id"], each["status"]) for each in best["connectors"]] == [(connector_id, "active")]
 
 
-@pytest.mark.parametrize("kind", ["crm-records", "HubSpot", "hubspot"])
+@pytest.mark.parametrize("kind", ["incident-management", "incident.io", "Incident Management"])
 async def test_the_message_for_a_task_without_an_operation_says_what_is_missing(api, kind):
-    found = (await api.get("/api/v1/operations", params={"query": "create a deal", "kind": kind})).json()
+    found = (await api.get("/api/v1/operations", params={"query": "create an incident", "kind": kind})).json()
 
     assert found["data"] == []
-    assert {each["entity"] for each in found["closest"][:3]} == {"deals"}
+    assert {each["entity"] for each in found["closest"][:3]} == {"incidents"}
     assert found["message"] == (
-        "HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search"
+        "incident.io: incident-management has no operation that creates incidents; incidents: list, get"
     )
 
 

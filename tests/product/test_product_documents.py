@@ -2,6 +2,7 @@
 under another name. Kinds that the documents do not name are left out."""
 
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,17 @@ ADDED_OPERATIONS = {
         ("tickets", "delete_many"),
         ("tickets", "list_changes"),
     },
-    "crm-query": {("bulk_queries", "run"), ("bulk_writes", "run")},
+    "crm-query": {
+        ("bulk_queries", "run"),
+        ("bulk_writes", "run"),
+        *product(
+            ("accounts", "contacts", "leads", "opportunities", "cases", "tasks", "events", "campaigns", "notes"),
+            ("create", "update", "delete"),
+        ),
+        *product(("sobjects",), ("get", "create", "update", "delete")),
+    },
     "crm-records": {
+        *product(("contacts", "companies", "deals", "tickets"), ("create", "update", "delete")),
         ("objects", "batch_read"),
         ("objects", "batch_create"),
         ("objects", "batch_update"),

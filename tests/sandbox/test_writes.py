@@ -216,3 +216,51 @@ async def test_a_record_with_a_global_id_is_changed_by_its_number(connect):
     changed = (await hub.execute("releases", "update", chosen)).decoded()
 
     assert (changed["name"], changed["id"]) == ("Third", listed[2]["id"])
+
+
+async def test_a_contact_is_created_once_by_its_email_changed_and_archived(connect):
+    crm = connect("crm-records")
+    email = {"email": "ada@sandbox.example", "crm_owner_id": "7"}
+
+    contact = (await crm.execute("contacts", "create", {"properties": email})).decoded()
+    with pytest.raises(UpstreamRejected, match="already exists"):
+        await crm.execute("contacts", "create", {"properties": email})
+    await crm.execute(
+        "contacts",
+        "update",
+        {"contactId": "ada@sandbox.example", "idProperty": "email", "properties": {"lastname": "Adler"}},
+    )
+    asked = {"contactId": contact["id"], "properties": "lastname,crm_owner_id"}
+    changed = (await crm.execute("contacts", "get", asked)).decoded()
+    archived = await crm.execute("contacts", "delete", {"contactId": contact["id"]})
+    await crm.execute("contacts", "delete", {"contactId": contact["id"]})
+
+    assert contact["properties"]["email"] == "ada@sandbox.example"
+    assert (changed["properties"]["lastname"], changed["properties"]["crm_owner_id"]) == ("Adler", "7")
+    assert archived.decoded() is None
+    with pytest.raises(UpstreamNotFound):
+        await crm.execute("contacts", "get", asked)
+    kept = (await crm.execute("contacts", "get", {**asked, "archived": True})).decoded()
+    assert kept["id"] == contact["id"]
+
+
+@pytest.mark.parametrize(
+    ("entity", "members"), [("opportunities", {}), ("sobjects", {"object": "Opportunity"})], ids=["named", "any object"]
+)
+async def test_a_record_is_created_changed_and_deleted(connect, entity, members):
+    crm = connect("crm-query")
+    query = {"q": "SELECT Id, StageName FROM Opportunity WHERE Name = 'Two engines'"}
+
+    created = (
+        await crm.execute(entity, "create", {**members, "fields": {"Name": "Two engines", "StageName": "New"}})
+    ).decoded()
+    record = {**members, "id": created["id"]}
+    await crm.execute(entity, "update", {**record, "fields": {"StageName": "Closed Won"}})
+    found = (await crm.execute("query", "list", query)).decoded()
+    await crm.execute(entity, "delete", record)
+
+    assert (created["success"], created["errors"]) == (True, [])
+    assert [each["StageName"] for each in found if each["Id"] == created["id"]] == ["Closed Won"]
+    assert created["id"] not in str((await crm.execute("query", "list", query)).decoded())
+    with pytest.raises(UpstreamNotFound):
+        await crm.execute(entity, "delete", record)

@@ -54,7 +54,7 @@ async def test_a_kind_has_documents_for_agents(typed, kind):
     section = await connector.read_skill_docs(f"entity:{next(iter(CATALOG.kind(kind.name).spec.entities))}")
 
     assert inspected["docs_skill_id"] == kind.name
-    assert CATALOG.kind(kind.name).spec.title in whole
+    assert CATALOG.kind(kind.name).spec.application in whole
     assert len(section) > 100
 
 

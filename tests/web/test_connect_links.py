@@ -49,6 +49,24 @@ async def opened(api: Api, path: str) -> Answer:
         return Answer(response.status, response.headers, await response.read())
 
 
+async def test_a_connector_without_a_name_is_called_after_its_application(api: Api):
+    members = {"workspace_name": f"w-{uuid4().hex[:8]}"}
+    created = await api.post(
+        "/api/v1/integrations/connectors",
+        {**members, "connector_type": "crm-records", "credentials": {"private_app_token": "t"}},
+    )
+    session_id, path = await made(api, **members)
+    await sent(api, path, **FORM)
+    linked = (await api.get(f"{SESSIONS}/{session_id}")).json()["connector_id"]
+
+    names = [
+        (await api.get(f"/api/v1/integrations/connectors/{each}")).json()["name"]
+        for each in (created.json()["id"], linked)
+    ]
+
+    assert names == ["HubSpot", "Zendesk"]
+
+
 async def test_a_person_connects_with_a_key_and_the_program_reads_the_outcome(api: Api):
     session_id, path = await made(api)
     before = (await api.get(f"{SESSIONS}/{session_id}")).json()

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from gateway.access.identity.attempts import MAX_BY_ADDRESS
 from gateway.access.identity.model import Client
 from gateway.contract.oauth import ConsentRequest
+from gateway.web.console.host_configurations import host_configurations
 from tests.harness.in_process import FrontEnd, front_end
 
 REDIRECT = "https://app.example/redirected"
@@ -57,6 +58,49 @@ async def test_the_cookie_of_a_hosts_request_is_bound_to_its_host_and_to_https(p
 
     assert name == "__Host-gateway-authorize"
     assert set(attributes.split("; ")[1:]) == {"HttpOnly", "Max-Age=600", "Path=/", "SameSite=Strict", "Secure"}
+
+
+async def test_a_host_that_may_not_register_is_told_which_setting_allows_it(public: FrontEnd) -> None:
+    metadata = {"client_name": "A host", "redirect_uris": [REDIRECT]}
+    async with aiohttp.ClientSession(public.base_url) as session:
+        async with session.get("/.well-known/oauth-authorization-server") as answer:
+            named = await answer.json()
+        async with session.post(urlsplit(named["registration_endpoint"]).path, json=metadata) as answer:
+            refused = await answer.json()
+
+    assert (answer.status, refused["error"]) == (403, "access_denied")
+    assert "GATEWAY_MCP_REGISTRATION=true" in refused["error_description"]
+    assert named["service_documentation"] == "https://gateway.example/docs/how-to/agents"
+
+
+async def test_hosts_of_this_machine_register_at_a_loopback_address(
+    tmp_path: Path, database_url: str, redis_url: str
+) -> None:
+    metadata = {"client_name": "A host", "redirect_uris": [REDIRECT]}
+    async with (
+        front_end(tmp_path, database_url, redis_url) as front,
+        aiohttp.ClientSession(front.base_url) as session,
+        session.post("/oauth/register", json=metadata) as answer,
+    ):
+        assert answer.status == 201
+
+
+@pytest.mark.parametrize(
+    ("base_url", "registers", "needs"),
+    [
+        ("https://gw.example", True, {"Cursor": "Registers itself, which this gateway allows"}),
+        ("https://gw.example", False, {"Cursor": "which this gateway refuses: set GATEWAY_MCP_REGISTRATION=true"}),
+        ("https://gw.example", False, {"Codex": "for which this gateway needs GATEWAY_MCP_REGISTRATION=true"}),
+        ("http://localhost:8080", True, {"Claude and Claude Desktop": "this gateway's is not"}),
+        ("http://gw.example", True, {"Claude and Claude Desktop": "this gateway's is not"}),
+        ("https://gw.example", True, {"Claude and Claude Desktop": "reachable from the internet by https."}),
+    ],
+)
+def test_the_configuration_of_a_host_says_what_it_needs(base_url: str, registers: bool, needs: dict[str, str]) -> None:
+    shown = {each.name: each.needs for each in host_configurations(base_url, registers=registers)}
+
+    assert [name for name, text in needs.items() if text not in shown[name]] == []
+    assert all(shown.values())
 
 
 async def test_the_number_of_hosts_that_an_address_can_register_is_limited(

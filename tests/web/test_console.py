@@ -61,6 +61,31 @@ async def test_several_failed_jobs_are_run_again_with_one_form(browser: ConsoleB
     assert len((await api.get("/api/v1/jobs", params={"status": "queued"})).document()["data"]) == 2
 
 
+async def test_an_unknown_job_runs_again_unconfirmed_only_if_that_does_no_harm(
+    browser: ConsoleBrowser, api: Api, front: FrontEnd
+):
+    desk = await api.connector()
+    safe, other, unsafe = [(await desk.submit("tickets", "get", {"ticket_id": number}))["id"] for number in (1, 2, 3)]
+    async with front.services.database.system() as connection:
+        for job, is_safe in ((safe, "true"), (other, "true"), (unsafe, "false")):
+            await connection.execute(
+                "UPDATE jobs SET status = 'unknown', finished_at = now(), error = $2 WHERE id = $1",
+                UUID(job),
+                f'{{"code": "outcome_unknown", "detail": "lost", "known": {{}}, "safe_to_retry": {is_safe}}}',
+            )
+    csrf = await browser.csrf()
+
+    answers = [
+        await browser.send("/console/jobs/retry", csrf=csrf, **{f"job:{safe}": "on"}),
+        await browser.send(f"/console/jobs/{other}/retry", csrf=csrf),
+        await browser.send("/console/jobs/retry", csrf=csrf, **{f"job:{unsafe}": "on"}),
+        await browser.send(f"/console/jobs/{unsafe}/retry", csrf=csrf),
+    ]
+
+    assert [answer.status for answer in answers] == [303, 303, 409, 409]
+    assert len((await api.get("/api/v1/jobs", params={"status": "queued"})).document()["data"]) == 2
+
+
 async def test_a_client_is_disabled_but_not_by_itself(browser: ConsoleBrowser, front: FrontEnd, organization_id):
     client_id, _secret = await front.client(organization_id)
     page = (await browser.get("/console/settings")).body.decode()

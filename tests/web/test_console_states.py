@@ -1,5 +1,6 @@
 """Every page of the console for an empty organization, and for one in which everything failed."""
 
+import re
 from collections.abc import AsyncIterator
 from typing import NoReturn
 from uuid import UUID, uuid4
@@ -131,6 +132,7 @@ async def failing(front: FrontEnd) -> AsyncIterator[tuple[ConsoleBrowser, dict[s
         "webhook": await world.webhook(),
         "failed": await world.job(connector_id, refused, Effect.READ),
         "unknown": await world.job(connector_id, lost, Effect.WRITE),
+        "repeatable": await world.job(connector_id, lost, Effect.IDEMPOTENT),
     }
     async with signed_in(front, *await front.client(world.organization_id)) as browser:
         yield browser, ids
@@ -159,7 +161,7 @@ async def test_the_page_of_something_unknown_is_an_error_page(empty: ConsoleBrow
     assert b"</html>" in answer.body
 
 
-@pytest.mark.parametrize("job", ["failed", "unknown"])
+@pytest.mark.parametrize("job", ["failed", "unknown", "repeatable"])
 @pytest.mark.parametrize("path", PAGES)
 async def test_a_page_is_shown_after_everything_failed(failing, path: str, job: str):
     browser, ids = failing
@@ -183,7 +185,12 @@ async def test_a_page_is_shown_after_everything_failed(failing, path: str, job: 
         ("/console/connectors/{connector_id}", b"the application said &lt;no&gt; to everything"),
         ("/console/jobs", b"the application said &lt;no&gt; to everything"),
         ("/console/jobs/{failed}", b"What went wrong"),
-        ("/console/jobs/{unknown}", b"It may have been done already"),
+        ("/console/jobs/{unknown}", b"It may have been done already. Run it again although that may be done twice"),
+        ("/console/jobs/{repeatable}", b"Running it again does no harm."),
+        ("/console", b"copies for search, 20 of them failed"),
+        ("/console", b"<strong>2</strong> are unknown"),
+        ("/console/health", b"the last synchronization of 20 of 20 entities failed"),
+        ("/console/health", b"of the last day, 1 failed and 2 are unknown"),
         ("/console/schedules", b"its connector is needs_reauth"),
         ("/console/schedules/{schedule}", b"was not run: its connector is needs_reauth"),
         ("/console", b"is disabled: the application said &lt;no&gt; to everything"),
@@ -230,3 +237,29 @@ async def test_the_result_of_a_failed_job_is_an_error_page(failing):
 
     assert answer.status == 502
     assert b"</html>" in answer.body
+
+
+async def test_an_unknown_job_is_offered_to_run_again_by_what_a_repetition_does(failing):
+    browser, ids = failing
+
+    pages = {job: (await browser.get(f"/console/jobs/{ids[job]}")).body for job in ("unknown", "repeatable")}
+    listed = (await browser.get("/console/jobs")).body.decode()
+
+    assert (b'name="confirm"' in pages["unknown"], b'name="confirm"' in pages["repeatable"]) == (True, False)
+    assert (b"does no harm" in pages["unknown"], b"may be done twice" in pages["repeatable"]) == (False, False)
+    assert all(b">Run again</button>" in page for page in pages.values())
+    assert [job for job in ("failed", "unknown", "repeatable") if f'name="job:{ids[job]}"' in listed] == [
+        "failed",
+        "repeatable",
+    ]
+
+
+async def test_the_checks_tell_failed_copies_and_jobs(failing):
+    browser, _ids = failing
+
+    document = (await browser.get("/console/health")).body.decode()
+
+    assert re.findall(r'class="status (\w+)">\w+</span> <strong>(Jobs|Copies)</strong>', document) == [
+        ("warning", "Jobs"),
+        ("warning", "Copies"),
+    ]

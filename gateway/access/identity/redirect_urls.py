@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from ipaddress import ip_address
 
 from yarl import URL
 
 from gateway.errors import FieldError
+from gateway.kinds.hosts import is_loopback
 
 #: maximum redirect URLs of a client
 MAX_URLS = 50
@@ -51,16 +51,6 @@ def redirect_errors(urls: Sequence[str], *, is_embedded: bool) -> list[FieldErro
         for index, url, fault in faults
         if fault is not None
     ]
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host of a URL is this machine: `localhost`, or an address such as 127.0.0.1 and ::1."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _redirect_error(code: str, text: str) -> FieldError:

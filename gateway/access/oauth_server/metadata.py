@@ -28,8 +28,11 @@ def resource_metadata(issuer: str, path: str) -> ResourceMetadataView:
     )
 
 
-def server_metadata(issuer: str, *, registers: bool) -> ServerMetadataView:
-    """RFC 8414 §2, with RFC 9207 and client id metadata documents."""
+def server_metadata(issuer: str) -> ServerMetadataView:
+    """RFC 8414 §2, with RFC 9207 and client id metadata documents.
+
+    The registration endpoint is named even if it refuses every host: its refusal says which setting allows them.
+    """
     document: dict[str, Any] = {
         "issuer": issuer,
         "authorization_endpoint": issuer + AUTHORIZE,
@@ -44,7 +47,8 @@ def server_metadata(issuer: str, *, registers: bool) -> ServerMetadataView:
         "scopes_supported": list(AGENT_SCOPES),
         "authorization_response_iss_parameter_supported": True,
         "client_id_metadata_document_supported": True,
-        **({"registration_endpoint": issuer + REGISTER} if registers else {}),
+        "registration_endpoint": issuer + REGISTER,
+        "service_documentation": f"{issuer}/docs/how-to/agents",
     }
     if issuer.startswith("https:"):
         AuthorizationServerMetadata(document).validate()

@@ -9,10 +9,11 @@ from collections.abc import Collection, Mapping
 from authlib.oauth2.rfc7636.challenge import CODE_CHALLENGE_PATTERN, CODE_VERIFIER_PATTERN, create_s256_code_challenge
 from yarl import URL
 
-from gateway.access.identity.redirect_urls import HOST_NAME, MAX_LENGTH, is_loopback
+from gateway.access.identity.redirect_urls import HOST_NAME, MAX_LENGTH
 from gateway.access.oauth_server.model import Host
 from gateway.contract.oauth import AGENT_SCOPES, AuthorizationRequest
 from gateway.errors import OAuthError
+from gateway.kinds.hosts import is_loopback
 
 #: schemes that a browser executes or reads itself instead of opening another program
 _UNSAFE_SCHEMES = frozenset(

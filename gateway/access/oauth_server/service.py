@@ -58,9 +58,9 @@ class AuthorizationServer:
         self._tokens = tokens
         self._token_seconds = token_seconds
 
-    def server_metadata(self, *, registers: bool) -> ServerMetadataView:
-        """The metadata of this server; `registers` is whether hosts may register themselves."""
-        return metadata.server_metadata(self.issuer, registers=registers)
+    def server_metadata(self) -> ServerMetadataView:
+        """The metadata of this server."""
+        return metadata.server_metadata(self.issuer)
 
     def resource_metadata(self, path: str) -> ResourceMetadataView:
         """The metadata of the resource at a path such as `/mcp`."""

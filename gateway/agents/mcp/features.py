@@ -143,6 +143,15 @@ class Events(Protocol):
         """Notifications until the server stops. The first is `notifications/events/active`; raises RpcError before."""
 
 
+class Skills(Protocol):
+    """Agent Skills (SEP-2640); their files are resources."""
+
+    async def listed(self, context: Context) -> ListPage: ...
+
+    async def entry(self, context: Context, uri: str) -> Mapping[str, Any]:
+        """The item of the list for a `SKILL.md`; raises NotFound."""
+
+
 @dataclass(frozen=True)
 class StaticTools:
     """Tools that are the same for every caller."""

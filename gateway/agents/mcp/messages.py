@@ -18,6 +18,8 @@ HANDSHAKE_VERSIONS = tuple(version for version in VERSIONS if version not in MOD
 TASKS = "io.modelcontextprotocol/tasks"
 #: the extension for events that clients poll or stream (SEP-3415), and its error codes
 EVENTS = "io.modelcontextprotocol/events"
+#: the extension for Agent Skills (SEP-2640)
+SKILLS = "io.modelcontextprotocol/skills"
 NOT_FOUND, FORBIDDEN = -32023, -32024
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 

@@ -18,6 +18,7 @@ from gateway.agents.mcp.features import (
     ListPage,
     Prompts,
     Resources,
+    Skills,
     Subscriptions,
     Tasks,
     Tools,
@@ -25,6 +26,7 @@ from gateway.agents.mcp.features import (
 from gateway.agents.mcp.messages import (
     EVENTS,
     HANDSHAKE_VERSIONS,
+    SKILLS,
     SUBSCRIPTION_ID,
     TASKS,
     VERSIONS,
@@ -35,7 +37,9 @@ from gateway.agents.mcp.messages import (
     notification,
 )
 from gateway.agents.mcp.results import Result, page, text, tool_result, without_copy
-from gateway.errors import GatewayError, InternalError
+from gateway.agents.mcp.spans import request_span
+from gateway.errors import GatewayError, InternalError, NotFound
+from gateway.foundation.telemetry import tracing
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +72,7 @@ class Server:
         tasks: Tasks | None = None,
         subscriptions: Subscriptions | None = None,
         events: Events | None = None,
+        skills: Skills | None = None,
     ) -> None:
         info = {"name": name, "version": version}
         self._info = info if title is None else {**info, "title": title}
@@ -79,6 +84,7 @@ class Server:
         self._tasks = tasks
         self._subscriptions = subscriptions
         self._events = events
+        self._skills = skills
         self._methods = self._all_methods()
 
     def _all_methods(self) -> dict[str, Method]:
@@ -113,10 +119,23 @@ class Server:
                 "events/poll": self._poll_events,
                 "events/stream": self._stream_events,
             }
+        if self._skills:
+            methods |= {"skills/list": self._list_skills, "skills/get": self._get_skill}
         return methods
 
     async def serve(self, context: Context) -> Result:
         """The result of one request, in the form of its protocol version; raises RpcError."""
+        with request_span(context.message, context.version):
+            try:
+                result = await self._served(context)
+            except RpcError as error:
+                tracing.mark_failed(str(error.code))
+                raise
+            if result.get("isError"):
+                tracing.mark_failed("tool_error")
+            return result
+
+    async def _served(self, context: Context) -> Result:
         method = self._method(context)
         _check_shape(context)
         try:
@@ -133,7 +152,7 @@ class Server:
         name, is_handshake = context.message.method, context.version in HANDSHAKE_VERSIONS
         method = self._methods.get(name)
         # The registry has the methods of each protocol version, but not those of extensions.
-        is_extension = name.startswith(("tasks/", "events/"))
+        is_extension = name.startswith(("tasks/", "events/", "skills/"))
         is_known = (name, context.version) in CLIENT_REQUESTS or (is_extension and not is_handshake)
         if method is None or not is_known:
             raise RpcError(types.METHOD_NOT_FOUND, f"there is no method {name}")
@@ -161,7 +180,7 @@ class Server:
             return capabilities
         if self._subscriptions:
             capabilities |= {name: dict(members) for name, members in self._subscriptions.capabilities.items()}
-        optional = {TASKS: self._tasks, EVENTS: self._events}
+        optional = {TASKS: self._tasks, EVENTS: self._events, SKILLS: self._skills}
         extensions: dict[str, Any] = {name: {} for name, feature in optional.items() if feature}
         return {**capabilities, "extensions": extensions} if extensions else capabilities
 
@@ -281,6 +300,22 @@ class Server:
         meta = {SUBSCRIPTION_ID: context.message.id}
         await _send_all(context, self._events.stream(context, _subscription(context)), meta)
         return {"_meta": meta}
+
+    # --- skills ---
+
+    async def _list_skills(self, context: Context) -> Result:
+        assert self._skills
+        return _page("skills", await self._skills.listed(context))
+
+    async def _get_skill(self, context: Context) -> Result:
+        assert self._skills
+        uri = context.message.params.get("uri")
+        if not isinstance(uri, str):
+            raise invalid_params("uri must be a string: the URI of a SKILL.md")
+        try:
+            return {"skill": dict(await self._skills.entry(context, uri))}
+        except NotFound as error:
+            raise invalid_params(f"{uri}: {error.detail}") from error
 
 
 def _check_shape(context: Context) -> None:

@@ -40,7 +40,7 @@ class LocalBackend:
 
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
         kind = self._connector.kind
-        return [ConnectorInfo(id=kind.name, name=kind.spec.title, kind=kind.name)]
+        return [ConnectorInfo(id=kind.name, name=kind.spec.application, kind=kind.name)]
 
     async def connector(self, caller: Any, name: str) -> ConnectorInfo | None:
         return next((each for each in await self.connectors(caller) if each.id == name), None)

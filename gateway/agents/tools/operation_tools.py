@@ -1,6 +1,7 @@
-"""One tool for each operation, for hosts with a tool search of their own."""
+"""One tool for each operation, for hosts with a tool search of their own; the searches of a kind share a tool."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from gateway.agents.mcp.context import Context
@@ -10,13 +11,18 @@ from gateway.agents.tools import descriptions
 from gateway.agents.tools.backend import Backend
 from gateway.agents.tools.general_tools import GeneralTools, errors_as_results
 from gateway.agents.tools.stored_results import StoredResults
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.find.entries import OperationEntry
-from gateway.kinds.find.formats import annotations_of
-from gateway.kinds.find.tools import tool_of
+from gateway.kinds.find.formats import ToolDefinition, annotations_of
+from gateway.kinds.find.schemas import portable_schema
+from gateway.kinds.find.tools import short_name, tool_of
+from gateway.kinds.search_schema import search_params_schema
 
 #: the argument with the connector, if there are several; no operation has a param with this name
 _CONNECTOR = "connector_name"
-_CONNECTOR_SCHEMA = {"type": "string", "description": "name or id of the connector, if several fit"}
+_CONNECTOR_SCHEMA = {"type": "string", "description": "if several fit"}
+#: the argument of a search that selects the copy
+_ENTITY = "entity"
 
 
 def matches(name: str, pattern: str) -> bool:
@@ -49,9 +55,26 @@ class OperationTools:
         if self._made is None:
             known = (await self._backend.index()).entries
             entries = [entry for entry in known if any(matches(entry.name, pattern) for pattern in self._patterns)]
-            tools = [*map(self._tool, entries), self._read_result()]
+            tools = [
+                *(self._tool(entry) for entry in entries if entry.action_id != SEARCH_ACTION),
+                *self._searches([entry for entry in entries if entry.action_id == SEARCH_ACTION]),
+                self._read_result(),
+            ]
             self._made = {tool.name: tool for tool in tools}
         return self._made
+
+    def _searches(self, entries: Sequence[OperationEntry]) -> Iterator[ServerTool]:
+        """One tool for each kind: a tool for each search would be more than half of a list."""
+        for kind, of_kind in groupby(entries, key=lambda entry: entry.kind):
+            searches = {entry.entity_id: entry for entry in of_kind}
+            yield ServerTool(
+                name=short_name(kind.name, "search"),
+                description=f"Filter and sort the synchronized copies of {kind.spec.application}.",
+                call=errors_as_results(self._search(searches)),
+                input_schema=_search_schema(searches),
+                annotations=_annotations(tool_of(next(iter(searches.values())))),
+                title=f"Search the copies of {kind.spec.application}",
+            )
 
     async def listed(self, context: Context) -> ListPage:
         return ListPage([tool.as_document() for tool in (await self._tools()).values()], scope="public")
@@ -77,16 +100,46 @@ class OperationTools:
             description=tool.description,
             call=errors_as_results(self._call(entry)),
             input_schema={**tool.schema, "properties": properties},
-            output_schema={"type": "object"},
-            annotations=annotations_of(tool),
+            annotations=_annotations(tool),
             title=tool.title,
         )
 
     def _call(self, entry: OperationEntry) -> Call:
         async def call(context: Context, arguments: Mapping[str, Any]) -> Result:
-            params = {name: value for name, value in arguments.items() if name != _CONNECTOR}
-            return await self._general_tools.run(
-                context, entry, {"params": params, "connector": arguments.get(_CONNECTOR)}
-            )
+            return await self._run(context, entry, arguments)
 
         return call
+
+    def _search(self, searches: Mapping[str, OperationEntry]) -> Call:
+        async def call(context: Context, arguments: Mapping[str, Any]) -> Result:
+            params = {name: value for name, value in arguments.items() if name != _ENTITY}
+            return await self._run(context, searches[arguments[_ENTITY]], params)
+
+        return call
+
+    async def _run(self, context: Context, entry: OperationEntry, arguments: Mapping[str, Any]) -> Result:
+        params = {name: value for name, value in arguments.items() if name != _CONNECTOR}
+        return await self._general_tools.run(context, entry, {"params": params, "connector": arguments.get(_CONNECTOR)})
+
+
+def _annotations(tool: ToolDefinition) -> dict[str, bool]:
+    """The annotations without those that mean nothing beside `readOnlyHint`, and without defaults: a list is long."""
+    annotations = annotations_of(tool)
+    if annotations["readOnlyHint"]:
+        return {"readOnlyHint": True}
+    return {name: annotations[name] for name in ("destructiveHint", "idempotentHint")}
+
+
+def _search_schema(searches: Mapping[str, OperationEntry]) -> dict[str, Any]:
+    """The arguments of a search: the copy, its connector, and the query language with the fields of each copy."""
+    schema = search_params_schema(None)
+    fields = "; ".join(
+        f"{name}: {', '.join(entry.entity.search.fields)}" for name, entry in searches.items() if entry.entity.search
+    )
+    entity = {"type": "string", "enum": [*searches], "description": f"the copy, with the fields of each: {fields}"}
+    properties = {_ENTITY: entity, **schema["properties"], _CONNECTOR: _CONNECTOR_SCHEMA}
+    required = [_ENTITY, *schema["required"]]
+    return portable_schema(
+        {"type": "object", "properties": properties, "required": required, "additionalProperties": False},
+        schema["$defs"],
+    )

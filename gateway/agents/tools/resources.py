@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-from collections.abc import Mapping
 from textwrap import shorten
 from typing import Any
 
@@ -14,8 +13,9 @@ from gateway.agents.mcp.messages import RpcError
 from gateway.agents.mcp.results import Result, page
 from gateway.agents.tools.addresses import ResultAddress, resource_uri
 from gateway.agents.tools.backend import Backend, Part
+from gateway.agents.tools.skills import SCHEME, KindSkills
 from gateway.errors import InvalidParams, NotFound
-from gateway.kinds.agent_docs import skill_docs
+from gateway.kinds.agent_docs import markdown_of, skill_docs
 
 #: maximum characters of a text of a kind in the list of all kinds, which every agent reads
 _MAX_TEXT = 500
@@ -24,10 +24,11 @@ _TTL = 3_600_000
 
 
 class ResultResources:
-    """`gateway://results/{id}{?offset,limit}` and `gateway://kinds/{kind}`."""
+    """`gateway://results/{id}{?offset,limit}`, `gateway://kinds/{kind}` and `skill://{kind}/SKILL.md`."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, skills: KindSkills) -> None:
         self._backend = backend
+        self._skills = skills
 
     async def listed(self, context: Context) -> ListPage:
         """The documents of the kinds; links to results are in answers."""
@@ -35,7 +36,7 @@ class ResultResources:
             {
                 "uri": f"gateway://kinds/{kind.name}",
                 "name": kind.name,
-                "title": shorten(kind.spec.title, _MAX_TEXT),
+                "title": kind.spec.application,
                 "description": shorten(kind.spec.description, _MAX_TEXT),
                 "mimeType": "text/markdown",
             }
@@ -54,6 +55,8 @@ class ResultResources:
     async def read(self, context: Context, uri: str) -> Result:
         """The content at the URI; raises RpcError if it does not exist."""
         try:
+            if uri.startswith(SCHEME):
+                return _markdown(uri, await self._skills.text(uri))
             url = URL(uri)
             if (url.scheme, url.host) == ("gateway", "kinds"):
                 return await self._kind(uri, url.path.strip("/"))
@@ -66,9 +69,12 @@ class ResultResources:
     async def _kind(self, uri: str, name: str) -> Result:
         # In a thread, because a kind may have thousands of operations.
         document = await asyncio.to_thread(skill_docs, self._backend.catalog.kind(name))
-        text = "\n\n".join(_markdown(block) for block in document["content"])
-        content = {"uri": uri, "mimeType": "text/markdown", "text": text}
-        return page("contents", [content], ttl_ms=_TTL, scope="public")
+        return _markdown(uri, markdown_of(document["content"]))
+
+
+def _markdown(uri: str, text: str) -> Result:
+    content = {"uri": uri, "mimeType": "text/markdown", "text": text}
+    return page("contents", [content], ttl_ms=_TTL, scope="public")
 
 
 def _contents(uri: str, result_id: str, part: Part) -> Result:
@@ -88,18 +94,3 @@ def _contents(uri: str, result_id: str, part: Part) -> Result:
 
 def _missing(uri: str, reason: str) -> RpcError:
     return RpcError(-32602, f"{uri}: {reason}", {"uri": uri})
-
-
-def _markdown(block: Mapping[str, Any]) -> str:
-    match block["type"]:
-        case "heading":
-            return f"{'#' * block['level']} {block['text']}"
-        case "table":
-            rows = [block["headers"], ["---"] * len(block["headers"]), *block["rows"]]
-            return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
-        case "code":
-            return f"```{block['language']}\n{block['code']}\n```"
-        case "list":
-            return "\n".join(f"- {item}" for item in block["items"])
-        case _:
-            return str(block["text"])

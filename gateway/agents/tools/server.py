@@ -14,6 +14,7 @@ from gateway.agents.tools.events import EventsBackend, FeedEvents
 from gateway.agents.tools.general_tools import GeneralTools
 from gateway.agents.tools.operation_tools import OperationTools
 from gateway.agents.tools.resources import ResultResources
+from gateway.agents.tools.skills import KindSkills
 from gateway.agents.tools.subscriptions import TaskSubscriptions
 from gateway.agents.tools.tasks import JobTasks
 
@@ -47,14 +48,15 @@ class Servers:
         return self._server(OperationTools(self._backend, self._tools, patterns))
 
     def _server(self, tools: Tools) -> Server:
-        has_tasks = self._jobs is not None
+        has_tasks, skills = self._jobs is not None, KindSkills(self._backend)
         return Server(
             _NAME,
             version(_NAME),
             title=_TITLE,
             instructions=descriptions.INSTRUCTIONS,
             tools=tools,
-            resources=ResultResources(self._backend),
+            resources=ResultResources(self._backend, skills),
+            skills=skills,
             tasks=JobTasks(self._calls) if has_tasks else None,
             subscriptions=TaskSubscriptions(self._calls) if has_tasks else None,
             events=self._events,

@@ -258,7 +258,7 @@ class Flows:
         new = NewConnector(
             workspace_id=flow.workspace_id,
             kind=spec.kind,
-            settings={"name": flow.name or spec.title},
+            settings={"name": flow.name or spec.application},
             auth_method=method,
             environment=environment,
             credentials=credentials,

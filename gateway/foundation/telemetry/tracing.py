@@ -113,16 +113,44 @@ def traceparent() -> str | None:
     return outgoing().get("traceparent")
 
 
-def span(name: str, kind: str, **attributes: str | int) -> AbstractContextManager[None]:
-    """A span around the block; without OpenTelemetry none. `kind` is server, client or consumer."""
-    return _NO_SPAN if _tracer is None else _span(_tracer, name, kind, attributes)
+def has_spans() -> bool:
+    """Whether OpenTelemetry is on; without it the attributes of a span need not be computed."""
+    return _tracer is not None
+
+
+def span(
+    name: str, kind: str, parent: Mapping[str, Any] = _NOTHING, /, **attributes: str | int
+) -> AbstractContextManager[None]:
+    """A span around the block; without OpenTelemetry none. `kind` is server, client or consumer.
+
+    `parent`: the trace context of the caller, if it is another than that of the current span, which is then a link.
+    """
+    return _NO_SPAN if _tracer is None else _span(_tracer, name, kind, parent, attributes)
 
 
 @contextmanager
-def _span(tracer: "Tracer", name: str, kind: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
+def _span(
+    tracer: "Tracer", name: str, kind: str, parent: Mapping[str, Any], attributes: Mapping[str, str | int]
+) -> Iterator[None]:
     from opentelemetry.propagate import extract
-    from opentelemetry.trace import SpanKind, get_current_span
+    from opentelemetry.trace import Link, SpanKind, get_current_span
 
-    parent = None if get_current_span().get_span_context().is_valid else extract(_CARRIED.get())
-    with tracer.start_as_current_span(name, context=parent, kind=SpanKind[kind.upper()], attributes=attributes):
+    current, links = get_current_span().get_span_context(), []
+    context = None if current.is_valid else extract(_CARRIED.get())
+    if _TRACEPARENT.fullmatch(str(parent.get("traceparent"))):
+        context = extract({"traceparent": parent["traceparent"]})
+        links = [Link(current)] if current.is_valid else []
+    with tracer.start_as_current_span(
+        name, context=context, kind=SpanKind[kind.upper()], attributes=attributes, links=links
+    ):
         yield
+
+
+def mark_failed(error_type: str) -> None:
+    """Mark the current span as that of a failure; without OpenTelemetry nothing."""
+    if _tracer is None:
+        return
+    from opentelemetry.trace import StatusCode, get_current_span
+
+    get_current_span().set_attribute("error.type", error_type)
+    get_current_span().set_status(StatusCode.ERROR)

@@ -9,7 +9,7 @@ from typing import Any
 class ToolDefinition:
     """A tool, independent of a format: its description for a model, and the operation that it runs."""
 
-    #: at most 64 characters of `[a-zA-Z0-9_-]`
+    #: at most 50 characters of `[a-zA-Z0-9_-]`
     name: str
     #: `kind.entity.action`
     operation: str

@@ -5,32 +5,39 @@ from functools import lru_cache
 
 from gateway.kinds.find.entries import CACHED, OperationEntry
 from gateway.kinds.find.formats import ToolDefinition
-from gateway.kinds.find.schemas import constraint_sentences, tool_schema
+from gateway.kinds.find.schemas import compact_schema, constraint_sentences, tool_schema
 
-#: maximum characters of a name and of a description in the strictest format
-MAX_NAME, MAX_DESCRIPTION = 64, 1024
+#: maximum characters of a name: APIs of models take 64, of which hosts use up to 14, as in `mcp__gateway__`
+MAX_NAME = 50
+#: maximum characters of a description in the strictest format
+MAX_DESCRIPTION = 1024
 _DIGEST = 8
 
 
 @lru_cache(CACHED)
 def tool_of(entry: OperationEntry) -> ToolDefinition:
     """The tool that runs an operation."""
-    sentences = [f"{entry.title} ({entry.kind.spec.title}).", entry.description, *constraint_sentences(entry)]
+    sentences = [f"{entry.title} ({entry.kind.spec.application}).", entry.description, *constraint_sentences(entry)]
     description = " ".join(sentences)
     return ToolDefinition(
         name=tool_name(entry),
         operation=entry.name,
         title=entry.title,
         description=description if len(description) <= MAX_DESCRIPTION else f"{description[: MAX_DESCRIPTION - 1]}…",
-        schema=tool_schema(entry),
+        schema=compact_schema(tool_schema(entry)),
         effect=entry.effect.value,
         is_destructive=entry.is_destructive,
     )
 
 
 def tool_name(entry: OperationEntry) -> str:
-    """`support-desk__tickets__list`: unique, at most 64 of `[a-zA-Z0-9_-]`; the end of a longer name is a digest."""
-    name = "__".join((entry.kind.name, entry.entity_id, entry.action_id))
+    """`support-desk__tickets__list`, shortened."""
+    return short_name(entry.kind.name, entry.entity_id, entry.action_id)
+
+
+def short_name(*parts: str) -> str:
+    """The parts as one name: unique, at most 50 of `[a-zA-Z0-9_-]`; the end of a longer name is a digest."""
+    name = "__".join(parts)
     if len(name) <= MAX_NAME:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]

@@ -4,26 +4,42 @@ Settings, folders, worker ids and totals are for operators: `gateway doctor` and
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 from gateway.contract.connectors import ConnectorStatus
+from gateway.jobs.model import EndedJobs
 from gateway.run.monitoring.health_checks import CheckResult, failed, passed, warning
 from gateway.run.monitoring.statistics import WorkInProgress
 
 #: parts that the front end needs: name in the readiness checks → name for people
 NEEDED = {"postgres": "PostgreSQL", "redis": "Redis", "worker": "workers"}
+#: how long a job that failed, or whose outcome is unknown, is told
+RECENT = timedelta(days=1)
 
 
 def organization_checks(
-    readiness: Mapping[str, bool], in_progress: WorkInProgress, connectors: Mapping[ConnectorStatus, int]
+    readiness: Mapping[str, bool],
+    in_progress: WorkInProgress,
+    ended: EndedJobs,
+    connectors: Mapping[ConnectorStatus, int],
 ) -> Sequence[CheckResult]:
-    """The checks of the shared parts, from the readiness checks, and of the organization's own connectors and work."""
+    """The checks of the shared parts, from the readiness checks, and of the organization's own connectors and work.
+
+    `ended`: those jobs of `RECENT` that failed, or whose outcome is unknown.
+    """
     shared = [
         passed(NEEDED[name], "answers")
         if answers
         else failed(NEEDED[name], "does not answer; the operator finds the cause with `gateway doctor`")
         for name, answers in readiness.items()
     ]
-    jobs = passed("jobs", f"{in_progress.queued} queued, {in_progress.running} running, {in_progress.waiting} waiting")
+    counts = f"{in_progress.queued} queued, {in_progress.running} running, {in_progress.waiting} waiting"
+    failed_jobs, unknown_jobs = ended.shown
+    jobs = (
+        warning("jobs", f"{counts}; of the last day, {failed_jobs} failed and {unknown_jobs} are unknown")
+        if ended.total
+        else passed("jobs", counts)
+    )
     if faults := _faults(in_progress):
         copies = warning("copies", "; ".join(faults))
     else:

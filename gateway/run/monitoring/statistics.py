@@ -31,18 +31,21 @@ _CONNECTORS = """
     ORDER BY kind, status
 """
 # The lag of an entity is that of its oldest copy; a copy that was never loaded counts from its connector's creation.
-_SYNC = """
+_COPIES = """
     SELECT kind, entity, count(*) AS copies, sum(records)::bigint AS records,
            count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
            count(incomplete) AS incomplete, sum(held_deletions)::bigint AS held_deletions,
-           COALESCE(max(extract(epoch FROM now() - COALESCE(last_synced_at, connectors.created_at))), 0)::float8 AS lag
+           COALESCE(max(extract(epoch FROM now() - COALESCE(last_synced_at, connectors.created_at))){of_lag}, 0)::float8
+               AS lag
     FROM context_entities JOIN connectors ON connectors.id = connector_id
-    WHERE deleted_at IS NULL AND connectors.status = 'active'
+    WHERE {condition} AND deleted_at IS NULL AND connectors.status <> 'disabled'
     GROUP BY kind, entity ORDER BY kind, entity
 """
+# More workers would not reduce the lag of a connector that must be authorized again.
+_SYNC = _COPIES.format(of_lag=" FILTER (WHERE connectors.status = 'active')", condition="true")
 
 # The statistics of one organization.
-_OWN_SYNC = _SYNC.replace("WHERE deleted_at", "WHERE context_entities.organization_id = $1 AND deleted_at")
+_OWN_SYNC = _COPIES.format(of_lag="", condition="context_entities.organization_id = $1")
 _OWN_JOBS = """
     SELECT status, count(*) AS jobs FROM jobs
     WHERE organization_id = $1 AND status IN ('queued', 'running', 'waiting')
@@ -53,7 +56,7 @@ _OWN_COPIES = """
            count(incomplete) AS incomplete, COALESCE(sum(held_deletions), 0)::bigint AS held_deletions,
            min(COALESCE(last_synced_at, connectors.created_at)) AS oldest_synced_at
     FROM context_entities JOIN connectors ON connectors.id = connector_id
-    WHERE context_entities.organization_id = $1 AND deleted_at IS NULL AND connectors.status = 'active'
+    WHERE context_entities.organization_id = $1 AND deleted_at IS NULL AND connectors.status <> 'disabled'
     AND ($2::text[] IS NULL OR workspace_id IN (SELECT id FROM workspaces WHERE name = ANY ($2)))
 """
 
@@ -124,7 +127,7 @@ class WorkInProgress:
     queued: int
     running: int
     waiting: int
-    #: synchronized entities of active connectors
+    #: synchronized entities of connectors that are not disabled
     copies: int
     #: those whose last synchronization failed
     failed: int

@@ -117,8 +117,16 @@ class CrmRecords(Application):
             "GET /crm/v3/objects/{objectType}": self.browse,
             "POST /crm/v3/objects/{objectType}/search": self.search,
         }
+        own = {
+            "list": self.browse,
+            "get": self.read,
+            "api_search": self.search,
+            "create": self.create,
+            "update": self.update,
+            "delete": self.archive,
+        }
         for entity in ("contacts", "companies", "deals", "tickets"):
-            for action, handler in (("list", self.browse), ("get", self.read), ("api_search", self.search)):
+            for action, handler in own.items():
                 operation = self.kind.operations.get((entity, action))
                 if operation is not None:
                     special[operation.action.request] = handler
@@ -155,15 +163,55 @@ class CrmRecords(Application):
         table = self._table(call)
         properties = item.get("properties", {})
         if "id" not in item:
-            moment = self.time(now)
-            return self.add_row(
-                table, {"properties": properties, "createdAt": moment, "updatedAt": moment, "archived": False}, now
-            )
+            return self._added(table, properties, now)
         row = self._row_of(table, {**call.body, **item})
         if row is None:
             raise Refusal(404, message=f"there is no {item['id']}")
-        self.change(row, {"properties": {**row.record["properties"], **properties}}, now)
+        self._set(row, properties, now)
         return row
+
+    def _added(self, table: str, properties: Mapping[str, Any], now: float) -> Row:
+        moment = self.time(now)
+        row = self.add_row(
+            table, {"properties": dict(properties), "createdAt": moment, "updatedAt": moment, "archived": False}, now
+        )
+        row.record["properties"] |= {"hs_object_id": row.id, "createdate": moment, _changed_member(table): moment}
+        return row
+
+    def _set(self, row: Row, properties: Mapping[str, Any], now: float) -> None:
+        self.change(row, {"properties": {**row.record["properties"], **properties}}, now)
+
+    # Writes of one record
+
+    def create(self, call: Call) -> Reply:
+        """A new record; a contact's email address must be new."""
+        table, properties = self._table(call), call.body["properties"]
+        email = properties.get("email") if table == "contacts" else None
+        if email and (known := self._row_of(table, {"idProperty": "email", "id": email})):
+            raise Refusal(409, message=f"Contact already exists. Existing ID: {known.id}")
+        row = self._added(table, properties, call.now)
+        return Reply(self._view(table, row, {"properties": ",".join(properties)}), 201)
+
+    def update(self, call: Call) -> Reply:
+        """The record with the properties that the call sets."""
+        table, row = self._existing(call)
+        properties = call.body["properties"]
+        self._set(row, {**properties, _changed_member(table): self.time(call.now)}, call.now)
+        return Reply(self._view(table, row, {"properties": ",".join(properties)}))
+
+    def archive(self, call: Call) -> Reply:
+        """204, also for a record that is archived already."""
+        row = self._row_of(self._table(call), {"id": _last(call)})
+        if row is not None:
+            self.change(row, {"archived": True}, call.now)
+        return Reply(None, 204)
+
+    def _existing(self, call: Call) -> tuple[str, Row]:
+        table, wanted = self._table(call), _last(call)
+        row = self._row_of(table, {**call.query, "id": wanted})
+        if row is None or row.record["archived"] != (call.query.get("archived") == "true"):
+            raise Refusal(404, message=f"Object not found. objectId are usually numeric: {wanted}")
+        return table, row
 
     def _row_of(self, table: str, named: Mapping[str, Any]) -> Row | None:
         """The row with an id, or with a value of the property `idProperty`."""
@@ -189,10 +237,7 @@ class CrmRecords(Application):
         return Reply({"results": [self._view(table, row, call.query) for row in page.items], **_further(page, call)})
 
     def read(self, call: Call) -> Reply:
-        table, wanted = self._table(call), next(reversed(list(call.params.values())))
-        row = self._row_of(table, {**call.query, "id": wanted})
-        if row is None or row.record["archived"] != (call.query.get("archived") == "true"):
-            raise Refusal(404, message=f"Object not found. objectId are usually numeric: {wanted}")
+        table, row = self._existing(call)
         return Reply(self._view(table, row, call.query))
 
     def search(self, call: Call) -> Reply:
@@ -222,7 +267,7 @@ class CrmRecords(Application):
     def _view(self, table: str, row: Row, asked: Mapping[str, str]) -> Record:
         """The record with the requested properties and associations."""
         known = row.record["properties"]
-        always = {"hs_object_id", "createdate", "lastmodifieddate" if table == "contacts" else "hs_lastmodifieddate"}
+        always = {"hs_object_id", "createdate", _changed_member(table)}
         names = [name.strip() for name in asked.get("properties", "").split(",") if name.strip()]
         shown = {*names, *always} if names else set(_PROPERTIES[table].partition("|")[0].split())
         record: Record = {**row.record, "properties": {name: known.get(name) for name in sorted(shown)}}
@@ -253,6 +298,16 @@ class CrmRecords(Application):
         if name not in _PROPERTIES:
             raise Refusal(400, message=f"Unable to infer object type from: {name}")
         return name
+
+
+def _changed_member(table: str) -> str:
+    """The property with the time of the last change."""
+    return "lastmodifieddate" if table == "contacts" else "hs_lastmodifieddate"
+
+
+def _last(call: Call) -> str:
+    """The last param of the path: the record's id."""
+    return next(reversed(list(call.params.values())))
 
 
 def _offset(after: object) -> int:

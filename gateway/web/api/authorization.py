@@ -52,6 +52,12 @@ _MEANING = {
     "read": "Read: see everything in the workspaces' applications",
     "write": "Write: change data there, and connect applications",
 }
+# Hosts show the description to the person who is connecting them.
+_NO_REGISTRATION = OAuthErrorView(
+    "access_denied",
+    "this gateway does not let hosts register themselves; its operator allows it with GATEWAY_MCP_REGISTRATION=true. "
+    "A host with a client ID metadata document needs no registration",
+)
 _PUBLIC = {"Cache-Control": "max-age=300"}
 _NO_STORE = {"Cache-Control": "no-store"}
 
@@ -81,18 +87,15 @@ def _resource_metadata(request: web.Request, path: str) -> web.Response:
 
 async def server_metadata(request: web.Request) -> web.Response:
     """The metadata of the authorization server for agents' hosts (RFC 8414 §2)."""
-    services = request.app[SERVICES]
-    view = request.app[ACCESS].authorization.server_metadata(registers=services.settings.mcp_registration)
-    return json_response(view, headers=_PUBLIC)
+    return json_response(request.app[ACCESS].authorization.server_metadata(), headers=_PUBLIC)
 
 
 async def register(request: web.Request) -> web.Response:
     """Registers an agent's host that has no metadata document (RFC 7591), if `GATEWAY_MCP_REGISTRATION` allows it;
-    otherwise 404.
+    otherwise 403 with an `error_description` that names the setting.
     """
-    services = request.app[SERVICES]
-    if not services.settings.mcp_registration:
-        raise NotFound("registration of hosts is not allowed; use the https URL of a metadata document as client_id")
+    if not request.app[SERVICES].settings.registers_hosts:
+        return json_response(_NO_REGISTRATION, 403, _NO_STORE)
     await request.app[ACCESS].attempts.require("registration of a host", request.remote or "")
     document = await read_json(request)
     try:
@@ -447,9 +450,9 @@ ROUTES: tuple[Route, ...] = (
         "Register an agent's host (RFC 7591), if the operator allows it",
         "Agents",
         body=HostRegistration,
-        response={201: RegisteredHostView, 400: OAuthErrorView},
-        answers={201: "The host", 400: "The error in the metadata"},
-        sends={201: ("Cache-Control",), 400: ("Cache-Control",)},
+        response={201: RegisteredHostView, 400: OAuthErrorView, 403: OAuthErrorView},
+        answers={201: "The host", 400: "The error in the metadata", 403: "The operator does not allow it"},
+        sends={201: ("Cache-Control",), 400: ("Cache-Control",), 403: ("Cache-Control",)},
         is_open=True,
     ),
 )

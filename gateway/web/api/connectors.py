@@ -51,7 +51,7 @@ class CreateConnector(Body):
 
     workspace_name: Name = Field(description="the workspace; a new name creates it")
     connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
-    name: Name | None = Field(None, description="display name; the kind's title when left out")
+    name: Name | None = Field(None, description="display name; the application's name when left out")
     credentials: dict[str, Any] = Field(
         max_length=100, description="the credential fields of the kind's authentication method; never returned"
     )

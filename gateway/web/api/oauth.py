@@ -50,7 +50,7 @@ class InitiateOAuth(Body):
     redirect_url: str = Field(
         max_length=2000, description="where the browser returns to: one of the client's redirect URLs"
     )
-    name: Name | None = Field(None, description="display name; the kind's title when left out")
+    name: Name | None = Field(None, description="display name; the application's name when left out")
     environment: dict[str, Any] = Field(
         default_factory=dict, max_length=100, description="the kind's variables, such as subdomain"
     )

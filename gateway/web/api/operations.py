@@ -6,7 +6,8 @@ from aiohttp import web
 
 from gateway.access.identity.model import Scope
 from gateway.contract.gateway_state import AliveView, HealthCheckList, HealthCheckView, ReadinessView, RootView
-from gateway.run.monitoring.organization_health import organization_checks
+from gateway.foundation.aio.clock import CLOCK
+from gateway.run.monitoring.organization_health import RECENT, organization_checks
 from gateway.run.monitoring.statistics import read_work_in_progress
 from gateway.web.bodies import json_response
 from gateway.web.keys import CALLER, EXPORTER, IS_DRAINING, READINESS, SERVICES
@@ -58,8 +59,9 @@ async def list_health_checks(request: web.Request) -> HealthCheckList:
     """
     services, caller = request.app[SERVICES], request[CALLER]
     in_progress = await read_work_in_progress(services.database, caller.organization_id, caller.client.workspaces)
+    ended = await services.jobs.access.ended(caller, CLOCK.now() - RECENT)
     connectors = await services.connectors.access.count(caller)
-    checks = organization_checks((await request.app[READINESS]()).checks, in_progress, connectors)
+    checks = organization_checks((await request.app[READINESS]()).checks, in_progress, ended, connectors)
     return HealthCheckList([HealthCheckView(**asdict(check)) for check in checks])
 
 

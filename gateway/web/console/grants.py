@@ -21,7 +21,7 @@ async def list_grants(request: web.Request) -> web.Response:
         "grants.html",
         active="grants",
         grants=[{"grant": each, "since": moment(each.created_at)} for each in page.data],
-        hosts=host_configurations(services.settings.base_url),
+        hosts=host_configurations(services.settings.base_url, registers=services.settings.registers_hosts),
         cursor=page.next_cursor,
     )
 

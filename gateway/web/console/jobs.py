@@ -21,7 +21,7 @@ from gateway.foundation.telemetry.logs import without_secrets
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
 from gateway.jobs.model import JobFilter, JobSummary
-from gateway.jobs.tasks import BATCH, has_file, retry_refusal
+from gateway.jobs.tasks import BATCH, has_file, is_safe_to_retry, retry_refusal
 from gateway.web.api.jobs import job_view
 from gateway.web.bodies import path_id, query_id
 from gateway.web.console.page import connectors_by_id, connectors_to_choose, console_page, see_other
@@ -78,7 +78,7 @@ def _status_filters(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _may_retry(job: JobSummary) -> bool:
     """Whether a job can be run again without a person's confirmation."""
-    return job.status in (JobStatus.FAILED, JobStatus.CANCELED) and retry_refusal(job) is None
+    return retry_refusal(job) is None and is_safe_to_retry(job)
 
 
 async def show_job(request: web.Request) -> web.Response:
@@ -97,21 +97,24 @@ async def cancel_job(request: web.Request) -> web.Response:
 
 
 async def retry_job(request: web.Request) -> web.Response:
-    """POST /console/jobs/{job_id}/retry: run it again as a new job; an `unknown` job needs the confirmation."""
+    """POST /console/jobs/{job_id}/retry: run it again as a new job; what may be done twice needs the confirmation."""
     fields, job = await read_console_form(request), await _job(request)
+    is_confirmed = is_safe_to_retry(job) or fields.get("confirm") == "yes"
     again = await request.app[SERVICES].operations.job_control.retry(
-        request[CALLER], job, confirm=fields.get("confirm") == "yes", request_id=request[REQUEST_ID]
+        request[CALLER], job, confirm=is_confirmed, request_id=request[REQUEST_ID]
     )
     return see_other(f"{_PAGE}/{again.id}")
 
 
 async def retry_jobs(request: web.Request) -> web.Response:
-    """POST /console/jobs/retry: run the chosen failed or canceled jobs again, each as a new job."""
+    """POST /console/jobs/retry: run each chosen job again as a new one; an unknown one only if that does no harm."""
     fields, caller = await read_console_form(request), request[CALLER]
     services = request.app[SERVICES]
     for job_id in filter(None, map(id_of, chosen_in(fields, "job:"))):
         job = await services.jobs.access.get(caller, job_id)
-        await services.operations.job_control.retry(caller, job, confirm=False, request_id=request[REQUEST_ID])
+        await services.operations.job_control.retry(
+            caller, job, confirm=is_safe_to_retry(job), request_id=request[REQUEST_ID]
+        )
     return see_other(_PAGE)
 
 
@@ -143,7 +146,8 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
         "is_job_done": job.is_done,
         "is_cancelable": not job.is_done and not job.cancel_requested,
         "is_retryable": retry_refusal(job) is None,
-        "needs_confirmation": job.status is JobStatus.UNKNOWN,
+        "needs_confirmation": not is_safe_to_retry(job),
+        "find_by": ((job.error or {}).get("known") or {}).get("find_by"),
         "error": json.dumps(job.error, indent=2, ensure_ascii=False) if job.error else None,
         "result_title": "Operations that did not succeed" if job.task == BATCH.name else "Result",
         "columns": columns,

@@ -11,7 +11,7 @@ from gateway.contract.gateway_state import RequestSelection
 from gateway.contract.members import moment
 from gateway.foundation.aio.clock import CLOCK
 from gateway.jobs.model import JobFilter
-from gateway.run.monitoring.organization_health import NEEDED, organization_checks
+from gateway.run.monitoring.organization_health import NEEDED, RECENT, organization_checks
 from gateway.run.monitoring.statistics import read_own_copies, read_work_in_progress
 from gateway.web.api.jobs import job_view
 from gateway.web.console.page import connectors_by_id, console_page, see_other
@@ -82,6 +82,7 @@ async def overview(request: web.Request) -> web.Response:
     return console_page(
         request,
         "overview.html",
+        ended=await services.jobs.access.ended(caller, CLOCK.now() - back),
         active="overview",
         spans=list(_SPANS),
         span=span if span in _SPANS else "hour",
@@ -123,15 +124,17 @@ async def health(request: web.Request) -> web.Response:
     """GET /console/health: checks of the gateway, and the organization's own jobs and copies."""
     services, organization_id = request.app[SERVICES], request[CALLER].organization_id
     in_progress = await read_work_in_progress(services.database, organization_id, request[CALLER].client.workspaces)
+    ended = await services.jobs.access.ended(request[CALLER], CLOCK.now() - RECENT)
     readiness = await request.app[READINESS]()
     return console_page(
         request,
         "health.html",
         active="health",
         checks=organization_checks(
-            readiness.checks, in_progress, await services.connectors.access.count(request[CALLER])
+            readiness.checks, in_progress, ended, await services.connectors.access.count(request[CALLER])
         ),
         in_progress=in_progress,
+        ended=ended,
         copies=[
             (copy, CLOCK.now() - timedelta(seconds=copy.lag))
             for copy in await read_own_copies(services.database, organization_id)

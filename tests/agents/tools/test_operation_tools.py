@@ -1,10 +1,94 @@
-"""Patterns of `?tools=`."""
+"""Flat lists: the tool of each operation, and patterns of `?tools=`."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from gateway.agents.tools.operation_tools import matches
+from gateway.agents.tools.operation_tools import OperationTools, matches
 from gateway.errors import InvalidParams
+from gateway.kinds.find.entries import entries_of
+from gateway.kinds.find.tools import MAX_NAME
 from gateway.web.api.mcp import MAX_PATTERNS, patterns_of
+from tests.harness.catalog import shipped_catalog
+from tests.kinds.find.test_schemas import recursive, without_items
+
+#: the kinds of the product documents
+SEVEN = (
+    "support-desk",
+    "crm-records",
+    "crm-query",
+    "workspace-notes",
+    "team-chat",
+    "work-management",
+    "incident-management",
+)
+
+
+class NoTools:
+    """Records the calls of operations instead of running them."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+
+    async def run(self, context: Any, entry: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+        self.calls.append((entry.name, arguments))
+        return {}
+
+
+async def flat_list(*patterns: str) -> list[dict[str, Any]]:
+    listed = await flat(NoTools(), *patterns).listed(None)
+    return [dict(tool) for tool in listed.items]
+
+
+def flat(tools: NoTools, *patterns: str) -> OperationTools:
+    async def index() -> SimpleNamespace:
+        return SimpleNamespace(entries=list(entries_of(shipped_catalog())))
+
+    return OperationTools(SimpleNamespace(index=index), tools, patterns)
+
+
+@pytest.mark.parametrize("kind", SEVEN)
+async def test_a_flat_list_has_at_most_sixty_kilobytes(kind):
+    assert len(json.dumps(await flat_list(f"{kind}.*"), separators=(",", ":"))) <= 60_000
+
+
+async def test_every_host_takes_every_tool_of_a_flat_list():
+    tools = await flat_list("*")
+
+    assert [tool["name"] for tool in tools if len(tool["name"]) > MAX_NAME] == []
+    assert [tool["name"] for tool in tools if recursive(tool["inputSchema"])] == []
+    assert [tool["name"] for tool in tools if without_items(tool["inputSchema"])] == []
+    assert len({tool["name"] for tool in tools}) == len(tools)
+
+
+async def test_the_searches_of_a_kind_are_one_tool_with_the_fields_of_each_copy():
+    names = [tool["name"] for tool in await flat_list("support-desk.*", "crm-records.deals.*")]
+    (search,) = [tool for tool in await flat_list("crm-records.*search") if tool["name"].endswith("__search")]
+
+    assert [name for name in names if "search" in name] == [
+        "crm-records__deals__api_search",
+        "crm-records__search",
+        "support-desk__search",
+    ]
+    entity = search["inputSchema"]["properties"]["entity"]
+    assert entity["enum"] == ["companies", "contacts", "deals", "tickets"]
+    assert "deals: archived, companies" in entity["description"]
+    assert search["annotations"]["readOnlyHint"]
+
+
+async def test_a_search_runs_on_the_copy_of_its_entity():
+    tools = NoTools()
+    search = await flat(tools, "support-desk.*").named(None, "support-desk__search")
+    query = {"filter": {"and": [{"eq": {"status": "open"}}]}}
+
+    assert search.faults({"entity": "tickets", "query": query}) == []
+    assert "entity" in search.faults({"entity": "ticket", "query": query})[0]
+    await search.call(None, {"entity": "tickets", "query": query, "limit": 5, "connector_name": "main"})
+
+    arguments = {"params": {"query": query, "limit": 5}, "connector": "main"}
+    assert tools.calls == [("support-desk.tickets.context_store_search", arguments)]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from gateway.access.identity.store import IdentityStore
 from gateway.connectors.store import ConnectorStore
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.vault.vault import Vault
-from gateway.jobs.model import JobFilter
+from gateway.jobs.model import MAX_COUNTED, JobFilter
 from gateway.jobs.store import JobStore
 from gateway.run.monitoring.statistics import read_work_in_progress
 from tests.jobs.conftest import UNSEALED
@@ -42,7 +42,8 @@ DATA = (
     """,
     f"""
     INSERT INTO jobs (id, organization_id, workspace_name, entity, status, created_at)
-    SELECT gen_random_uuid(), $1, 'w', 'tickets', 'succeeded', now() - n * interval '1 minute'
+    SELECT gen_random_uuid(), $1, 'w', 'tickets', CASE WHEN n % 5 = 0 THEN 'failed' ELSE 'succeeded' END,
+           now() - n * interval '1 minute'
     FROM generate_series(1, {ROWS}) AS n
     """,
 )
@@ -159,6 +160,13 @@ async def test_usage_of_workspaces_reads_entries_of_their_connectors_only(plans:
 async def test_what_an_organization_has_in_progress(plans: Plans, organization_id: UUID):
     await read_work_in_progress(plans, organization_id)
 
+    assert max(plans.rows_read) <= MAX_READ
+
+
+async def test_what_an_organization_has_ended_without_success(plans: Plans, organization_id: UUID):
+    ended = await JobStore(plans, 60, UNSEALED).ended(organization_id, None, MIDDLE, MAX_COUNTED)
+
+    assert ended.shown == ("1000 or more", "0")
     assert max(plans.rows_read) <= MAX_READ
 
 

@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 
 from gateway.kinds.find.entries import entries_of, entry_of
-from gateway.kinds.find.schemas import constraint_sentences, tool_schema
+from gateway.kinds.find.schemas import constraint_sentences, definitions_used, portable_schema, tool_schema
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()
@@ -85,3 +85,46 @@ def test_the_schema_of_a_search_has_no_long_part_twice():
     parts = Counter(parts_of(tool_schema(entry_of(CATALOG, "support-desk.tickets.context_store_search"))))
 
     assert [part for part, count in parts.items() if count > 1 and len(part) > 60] == []
+
+
+def without_items(node):
+    """The arrays in a schema whose items have no schema."""
+    if isinstance(node, list):
+        return [part for each in node for part in without_items(each)]
+    if not isinstance(node, dict):
+        return []
+    is_array = "array" in (node.get("type") or ()) and "items" not in node
+    return [node] * is_array + [part for each in node.values() for part in without_items(each)]
+
+
+def recursive(schema):
+    """The definitions that contain themselves."""
+    definitions = schema.get("$defs", {})
+    return [name for name, each in definitions.items() if name in definitions_used(each, definitions)]
+
+
+def test_no_tool_schema_is_recursive_or_has_an_array_without_items():
+    assert {name: recursive(schema) for name, schema in schemas().items() if recursive(schema)} == {}
+    assert {name: without_items(schema) for name, schema in schemas().items() if without_items(schema)} == {}
+
+
+def test_definitions_that_contain_each_other_are_unrolled_once():
+    definitions = {
+        "group": {"type": "object", "properties": {"rules": {"type": "array", "$ref": "#/$defs/rules"}}},
+        "rules": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/rule"}, {"$ref": "#/$defs/group"}]}},
+        "rule": {"type": "object", "description": "a rule", "properties": {"then": {"$ref": "#/$defs/rule"}}},
+    }
+
+    schema = portable_schema({"type": "object", "properties": {"first": {"$ref": "#/$defs/group"}}}, definitions)
+
+    assert recursive(schema) == without_items(schema) == []
+    assert schema["$defs"]["group"]["properties"]["rules"] == {"type": "array", "items": {}}
+    validator = jsonschema_rs.Draft202012Validator(schema)
+    assert validator.is_valid({"first": {"rules": [{"then": {}}, {"rules": []}]}})
+    assert not validator.is_valid({"first": {"rules": "all"}})
+
+
+def test_an_array_has_its_items_beside_its_type_where_a_definition_has_them():
+    schema = tool_schema(entry_of(CATALOG, "crm-records.deals.api_search"))
+
+    assert schema["properties"]["sorts"]["items"]["properties"].keys() == {"propertyName", "direction"}

@@ -72,19 +72,43 @@ class CrmQuery(CrmWorld):
             "GET /limits": lambda call: Reply({"DailyApiRequests": {"Max": 100_000, "Remaining": 99_999}}),
             **self.reports.handlers(),
         }
-        for name in self.objects:
-            special[f"GET /sobjects/{name}/{{id}}"] = self._getter(name)
+        for name in ("{object}", *self.objects):
+            special[f"GET /sobjects/{name}/{{id}}"] = self.read
+            special[f"POST /sobjects/{name}"] = self.create
+            special[f"PATCH /sobjects/{name}/{{id}}"] = self.update
+            special[f"DELETE /sobjects/{name}/{{id}}"] = self.delete
         for name, member in (("Attachment", "Body"), ("ContentVersion", "VersionData")):
             special[f"GET /sobjects/{name}/{{id}}/{member}"] = self._file(name)
         return special
 
-    def _getter(self, name: str) -> Handler:
-        def get(call: Call) -> Reply:
-            row = self.require_row(name, call.params["id"])
-            asked = [part.strip() for part in call.query.get("fields", "").split(",") if part.strip()]
-            return Reply(self.shown_fields(row, ["Id", *asked] if asked else list(row.record)))
+    # Single records
 
-        return get
+    def read(self, call: Call) -> Reply:
+        row = self.require_row(self._table(call), call.params["id"])
+        asked = [part.strip() for part in call.query.get("fields", "").split(",") if part.strip()]
+        return Reply(self.shown_fields(row, ["Id", *asked] if asked else list(row.record)))
+
+    def create(self, call: Call) -> Reply:
+        """201 with the id of the new record."""
+        table = self._table(call)
+        if "Id" in call.body or "id" in call.body:
+            raise Refusal(400, "INVALID_FIELD", "The Id field should not be specified in the sobject data.")
+        row = self.add_row(table, dict(call.body), call.now)
+        return Reply({"id": row.id, "success": True, "errors": []}, 201)
+
+    def update(self, call: Call) -> Reply:
+        """204 without a body."""
+        self.change(self.require_row(self._table(call), call.params["id"]), dict(call.body), call.now)
+        return Reply(None, 204)
+
+    def delete(self, call: Call) -> Reply:
+        """204; a deleted record is found by queryAll alone, and a second deletion does not find it."""
+        self.change(self.require_row(self._table(call), call.params["id"]), {"IsDeleted": True}, call.now)
+        return Reply(None, 204)
+
+    def _table(self, call: Call) -> str:
+        """The object in the path."""
+        return self.object_named(call.path.partition("/sobjects/")[2].partition("/")[0])
 
     def _file(self, name: str) -> Handler:
         def download(call: Call) -> FileReply:

@@ -30,6 +30,11 @@ QUERIED = {
     "users": "User",
 }
 
+#: the objects whose records can be created, changed and deleted
+WRITTEN = {
+    entity: name for entity, name in QUERIED.items() if entity not in ("content_versions", "attachments", "users")
+}
+
 SEARCHED = ("accounts", "contacts", "leads", "opportunities", "tasks", "events", "campaigns", "cases", "notes")
 
 CALLS = [
@@ -72,6 +77,51 @@ CALLS = [
         )
         for entity in SEARCHED
     ),
+    *(
+        Call(
+            f"{entity}.create",
+            {"fields": {"Name": "Acme", "Own__c": None}},
+            f"{API}/sobjects/{name}",
+            method="POST",
+            body={"Name": "Acme", "Own__c": None},
+        )
+        for entity, name in WRITTEN.items()
+    ),
+    *(
+        Call(
+            f"{entity}.update",
+            {"id": ID, "fields": {"Amount": 5, "Own__c": None}},
+            f"{API}/sobjects/{name}/{ID}",
+            method="PATCH",
+            body={"Amount": 5, "Own__c": None},
+        )
+        for entity, name in WRITTEN.items()
+    ),
+    *(
+        Call(f"{entity}.delete", {"id": ID}, f"{API}/sobjects/{name}/{ID}", method="DELETE")
+        for entity, name in WRITTEN.items()
+    ),
+    Call(
+        "sobjects.get",
+        {"object": "Invoice__c", "id": ID, "fields": "Total__c"},
+        f"{API}/sobjects/Invoice__c/{ID}",
+        {"fields": "Total__c"},
+    ),
+    Call(
+        "sobjects.create",
+        {"object": "Invoice__c", "fields": {"Total__c": 5}},
+        f"{API}/sobjects/Invoice__c",
+        method="POST",
+        body={"Total__c": 5},
+    ),
+    Call(
+        "sobjects.update",
+        {"object": "Invoice__c", "id": ID, "fields": {"Total__c": None}},
+        f"{API}/sobjects/Invoice__c/{ID}",
+        method="PATCH",
+        body={"Total__c": None},
+    ),
+    Call("sobjects.delete", {"object": "Invoice__c", "id": ID}, f"{API}/sobjects/Invoice__c/{ID}", method="DELETE"),
     Call(
         "attachments.download",
         {"id": ID, "range_header": "bytes=0-9"},
@@ -132,6 +182,11 @@ REFUSED = [
     Refused("accounts.get", {"id": ID, "fields": "Owner.Name"}, "fields", "for a path such as Owner.Name use list"),
     Refused("accounts.get", {"id": ID, "fields": "Id FROM User"}, "fields", "field names separated by commas"),
     Refused("accounts.api_search", {}, "q", "q is missing"),
+    Refused("accounts.create", {"Name": "Acme"}, "fields", "fields is missing", ["Name"]),
+    Refused("accounts.create", {"fields": {}}, "fields", "at least 1"),
+    Refused("accounts.update", {"id": "../User/1", "fields": {"Name": "x"}}, "id", "must match"),
+    Refused("accounts.delete", {"id": "001"}, "id", "15 or 18 characters that begin with 001"),
+    Refused("sobjects.create", {"object": "../jobs", "fields": {"a": 1}}, "object", "must match"),
     Refused("reports.get", {"id": ID, "includeDetails": "no"}, "includeDetails", "expected boolean"),
 ]
 ANSWERS = [
@@ -145,6 +200,14 @@ ANSWERS = [
     Answer("query.list", b'{"totalSize":0,"done":true,"records":[]}', [], {"done": True, "nextRecordsUrl": None}),
     Answer("accounts.get", b'{"Id":"1","Name":"Acme"}', {"Id": "1", "Name": "Acme"}, None),
     Answer("leads.api_search", b'{"searchRecords":[{"Id":"1"}]}', {"searchRecords": [{"Id": "1"}]}, None),
+    Answer(
+        "accounts.create",
+        b'{"id":"001B000001IzPqrIAF","success":true,"errors":[]}',
+        {"id": "001B000001IzPqrIAF", "success": True, "errors": []},
+        None,
+    ),
+    Answer("accounts.update", b"", None, None),
+    Answer("sobjects.delete", b"", None, None),
     Answer("reports.list", b'[{"id":"00O1","name":"Pipeline"}]', [{"id": "00O1", "name": "Pipeline"}], None),
 ]
 FAILURES = [

@@ -65,6 +65,8 @@ SEARCHED = {
     "limit": 200,
 }
 
+ASSOCIATIONS = [{"to": {"id": "201"}, "types": [{"associationCategory": "HUBSPOT_DEFINED", "associationTypeId": 279}]}]
+
 CALLS = [
     *(
         Call(
@@ -94,6 +96,31 @@ CALLS = [
     *(
         Call(f"{entity}.api_search", SEARCHING, f"{OBJECTS}/{entity}/search", {}, "POST", SEARCHED)
         for entity in RECORD_ENTITIES
+    ),
+    *(
+        Call(
+            f"{entity}.create",
+            {"properties": {"crm_owner_id": "7", "subject": "x"}, "associations": ASSOCIATIONS},
+            f"{OBJECTS}/{entity}",
+            method="POST",
+            body={"properties": {"hubspot_owner_id": "7", "subject": "x"}, "associations": ASSOCIATIONS},
+        )
+        for entity in RECORD_ENTITIES
+    ),
+    *(
+        Call(
+            f"{entity}.update",
+            {member: "151", "properties": {"crm_pipeline_stage": "4", "amount": ""}, "idProperty": "crm_unique"},
+            f"{OBJECTS}/{entity}/151",
+            {"idProperty": "hs_unique"},
+            "PATCH",
+            {"properties": {"hs_pipeline_stage": "4", "amount": ""}},
+        )
+        for entity, member in RECORD_ENTITIES.items()
+    ),
+    *(
+        Call(f"{entity}.delete", {member: "151"}, f"{OBJECTS}/{entity}/151", method="DELETE")
+        for entity, member in RECORD_ENTITIES.items()
     ),
     Call("deals.api_search", {}, f"{OBJECTS}/deals/search", {}, "POST", {"limit": 25}),
     Call(
@@ -185,6 +212,16 @@ REFUSED = [
         "ASCENDING, DESCENDING",
     ),
     Refused("contacts.api_search", {"properties": "email"}, "properties", "expected array"),
+    Refused("contacts.create", {}, "properties", "properties is missing"),
+    Refused("contacts.create", {"properties": {}}, "properties", "at least 1"),
+    Refused("deals.create", {"properties": {"amount": 5}}, "properties.amount", "expected string"),
+    Refused(
+        "deals.create",
+        {"properties": {"dealname": "x"}, "associations": [{"to": {"id": "1"}, "types": []}]},
+        "associations.0.types",
+        "at least 1",
+    ),
+    Refused("deals.update", {"dealId": "1"}, "properties", "properties is missing"),
     Refused("contacts.list", {"limit": 101}, "limit", "at most 100"),
     Refused(
         "contacts.list",
