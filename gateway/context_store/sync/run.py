@@ -179,8 +179,9 @@ class SyncRun:
                     continue
                 return await self._ended(checkpoint, error)
             following, has_more = listing.after(checkpoint, page, params)
-            if has_more and (endless := self._endless(walk, listing, page, following, parent)):
-                following, has_more = following.without(endless), False
+            missing = self._endless(walk, listing, page, following, parent) if has_more else walk.ended(page.records)
+            if missing is not None:
+                following, has_more = following.without(missing), False
             await self._store_page(self._documents(page, checkpoint, parent), checkpoint, following, requested_at)
             checkpoint, is_resumed = following, False
             if has_more:
