@@ -308,7 +308,11 @@ class SyncRun:
     @property
     def _missing_parents(self) -> str | None:
         """Why records are missing whose parents are not in the copy."""
-        if self.parent is None or self.parent.incomplete is None:
+        if self.parent is None:
+            return None
+        if self.parent.last_synced_at is None:
+            return f"{self.parent.entity} were not read to their end yet"
+        if self.parent.incomplete is None:
             return None
         return f"{self.parent.entity} are incomplete: {self.parent.incomplete}"
 
